@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.cards.cards import FILE as CARDS
-from hermes_agent.app.cards.cards import written
+from hermes_agent.app.manifest.manifest import FILE as CARDS
+from hermes_agent.app.manifest.manifest import written
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import TOOLSETS, Toolkit
 from hermes_agent.cli.exits import MEANINGS

@@ -112,7 +112,7 @@ class NoBook:
     async def open(self, call: CallOpened) -> Grant:
         return grant(call.bid, ())
 
-    async def settle(self, call: CallSettled) -> None: ...
+    async def complete(self, call: CallSettled) -> None: ...
 
 
 async def ours(url: str, model: str) -> None:

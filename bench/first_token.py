@@ -18,7 +18,6 @@ from bench.chunks import NoBook
 from bench.figures import Figure
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.cli.main import QUIET
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.messages import said
@@ -28,6 +27,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.store.database import open_store
 from hermes_agent.store.sessions import Session
 

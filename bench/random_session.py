@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw  # reads what the program wrote, without the program
 
-from hermes_agent.app.replays.driving import Played, played
+from hermes_agent.app.replay.driver import Played, played
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
@@ -24,10 +24,10 @@ from hermes_agent.core.messages import Text
 from hermes_agent.core.model import TextDelta
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.cassette.playing import Player, Replay
-from hermes_agent.providers.cassette.reading import read_cassette
-from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
+from hermes_agent.replay.cassette.playing import Player, Replay
+from hermes_agent.replay.cassette.reading import read_cassette
+from hermes_agent.replay.cassette.recording import Recorder
 from hermes_agent.testing.faults import Reset, Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.testing.scripted import Step, Tries

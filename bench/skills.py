@@ -55,7 +55,7 @@ async def in_the_prompt(folder: Path) -> list[Figure]:
             clock=SystemClock(),
         )
         began = time.perf_counter()
-        await library.look(patience=None)
+        await library.refresh(patience=None)
         first = time.perf_counter() - began
         began = time.perf_counter()
         await library.forget()

@@ -27,7 +27,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 
 ROUNDS = 5
@@ -78,7 +78,7 @@ Round = tuple[list[float], list[float]]
 
 def _round(calls: Calls, more: str = "") -> Round:
     with tempfile.TemporaryDirectory() as folder:
-        floor = _floor(_project(Path(folder) / "floor"), calls)
+        floor = _scheduler(_project(Path(folder) / "floor"), calls)
         return asyncio.run(_ours(_project(Path(folder) / "ours"), calls, more)), floor
 
 
@@ -112,7 +112,7 @@ def _first(name: str, calls: Calls) -> Figure:
                     command, check=True, env=variables, cwd=project, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
                 )
             ours.append(server.gaps[0])
-            floor.append(_floor(project, calls[:1])[0])
+            floor.append(_scheduler(project, calls[:1])[0])
     return Figure(
         name=f"own time of the first turn: {name}",
         value=statistics.median(ours),
@@ -156,7 +156,7 @@ async def _ours(folder: Path, calls: Calls, more: str) -> list[float]:
     return server.gaps
 
 
-def _floor(folder: Path, calls: Calls) -> list[float]:
+def _scheduler(folder: Path, calls: Calls) -> list[float]:
     """The same conversation without a harness: read the stream, do the call, send everything again."""
     with answering(calls) as server:
         place, _, path = server.url.removeprefix("http://").partition("/")
@@ -242,7 +242,7 @@ def _files(folder: Path, size: int) -> Path:
 
 async def _checkpoint(kept: Checkpoints, work: Path) -> float:
     began = time.perf_counter()
-    await kept.take(work, Told(why="bench"))
+    await kept.save(work, Cause(why="bench"))
     return (time.perf_counter() - began) * 1000
 
 

@@ -15,7 +15,7 @@ from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import BrokenToolJson
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, Piece, interrupted, tool
+from tests.agent.harness import Harness, Piece, interrupted, tool
 
 
 class Watcher:
@@ -40,14 +40,14 @@ def done() -> ScriptedModel:
 
 async def test_a_read_that_was_interrupted_runs_again(tmp_path):
     look = tool("look", "blue")
-    async with House(tmp_path, done(), (look,)).open() as house:
-        await interrupted(house, Call("look"))
-        ended = await house.say("", resumes=True)
+    async with Harness(tmp_path, done(), (look,)).open() as harness:
+        await interrupted(harness, Call("look"))
+        ended = await harness.say("", resumes=True)
 
         assert ended.text == "Done."
         assert look.calls == [{}]
-        assert "tool: blue" in await house.transcript()
-        assert any(isinstance(entry.event, Notice) for entry in await house.log())
+        assert "tool: blue" in await harness.transcript()
+        assert any(isinstance(entry.event, Notice) for entry in await harness.log())
 
 
 async def test_a_keyed_call_that_was_interrupted_runs_again_with_the_same_key(tmp_path):
@@ -57,12 +57,12 @@ async def test_a_keyed_call_that_was_interrupted_runs_again_with_the_same_key(tm
         keys.append((context.key, context.attach))
         return "sent"
 
-    async with House(tmp_path, done(), (Piece("send", send, Effect.KEYED),)).open() as house:
-        await interrupted(house, Call("send", id="k1"))
-        await house.say("", resumes=True)
+    async with Harness(tmp_path, done(), (Piece("send", send, Effect.KEYED),)).open() as harness:
+        await interrupted(harness, Call("send", id="k1"))
+        await harness.say("", resumes=True)
 
-        assert keys == [(f"{house.session}-k1", True)]
-        assert await house.store.effects.open(house.session) == []
+        assert keys == [(f"{harness.session}-k1", True)]
+        assert await harness.store.effects.open(harness.session) == []
 
 
 async def test_a_command_that_was_interrupted_is_attached_to(tmp_path):
@@ -73,12 +73,12 @@ async def test_a_command_that_was_interrupted_is_attached_to(tmp_path):
         return "it had gone on"
 
     model = ScriptedModel([Say("Unused."), Call("command", id="second"), Say("Done.")])
-    async with House(tmp_path, model, (Piece("command", command, Effect.EXEC),)).open() as house:
-        await interrupted(house, Call("command"))
-        await house.say("", resumes=True)
+    async with Harness(tmp_path, model, (Piece("command", command, Effect.EXEC),)).open() as harness:
+        await interrupted(harness, Call("command"))
+        await harness.say("", resumes=True)
 
         assert seen == [True, False]
-        assert "tool: it had gone on" in await house.transcript()
+        assert "tool: it had gone on" in await harness.transcript()
 
 
 async def test_a_command_is_told_where_its_interrupted_attempt_was_to_be_recorded(tmp_path):
@@ -95,16 +95,16 @@ async def test_a_command_is_told_where_its_interrupted_attempt_was_to_be_recorde
         return "unknown"
 
     model = ScriptedModel([Call("command", id="c1"), Say("Done.")])
-    house = House(tmp_path, model, (Piece("command", command, Effect.EXEC),), location=where)
-    async with house.open():
-        await house.tell("Go")
+    harness = Harness(tmp_path, model, (Piece("command", command, Effect.EXEC),), location=where)
+    async with harness.open():
+        await harness.tell("Go")
         async with asyncio.timeout(5):
             while not seen:
                 await asyncio.sleep(0.01)
     at[0] = Location(machine="south", place="local:/exec:2", boot="b")
-    async with house.open():
-        await house.hermes.resume(house.session)
-        await house.ended(0)
+    async with harness.open():
+        await harness.hermes.resume(harness.session)
+        await harness.ended(0)
 
     assert seen == [(False, Location()), (True, Location(machine="north", place="local:/exec:1", boot="a"))]
 
@@ -114,33 +114,33 @@ async def test_a_call_whose_place_cannot_be_asked_is_no_intent(tmp_path):
         raise ToolError("The place cannot be reached.")
 
     command = tool("command", effect=Effect.EXEC)
-    async with House(
+    async with Harness(
         tmp_path, ScriptedModel([Call("command"), Say("Done.")]), (command,), location=nowhere
-    ).open() as house:
-        await house.say("Go")
+    ).open() as harness:
+        await harness.say("Go")
 
         assert command.calls == []
-        assert "tool_started" not in await house.kinds()
-        assert "The place cannot be reached." in (await house.transcript())[2]
+        assert "tool_started" not in await harness.kinds()
+        assert "The place cannot be reached." in (await harness.transcript())[2]
 
 
 async def test_a_write_that_was_interrupted_is_told_and_not_run_again(tmp_path):
     change = tool("change", effect=Effect.WRITES)
-    async with House(tmp_path, done(), (change,)).open() as house:
-        await interrupted(house, Call("change"))
-        await house.say("", resumes=True)
+    async with Harness(tmp_path, done(), (change,)).open() as harness:
+        await interrupted(harness, Call("change"))
+        await harness.say("", resumes=True)
 
         assert change.calls == []
-        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        answer = json.loads((await harness.transcript())[2].removeprefix("tool: "))
         assert answer == {"error": INTERRUPTED, "kind": "interrupted"}
-        assert await house.store.effects.open(house.session) == []
+        assert await harness.store.effects.open(harness.session) == []
 
 
 async def test_a_write_whose_intent_was_not_committed_runs(tmp_path):
     change = tool("change", effect=Effect.WRITES)
-    async with House(tmp_path, done(), (change,)).open() as house:
-        await interrupted(house, Call("change"), begun=False)
-        await house.say("", resumes=True)
+    async with Harness(tmp_path, done(), (change,)).open() as harness:
+        await interrupted(harness, Call("change"), begun=False)
+        await harness.say("", resumes=True)
 
         assert change.calls == [{}]
 
@@ -149,54 +149,54 @@ async def test_a_question_that_was_asked_before_a_crash_is_not_asked_again(tmp_p
     async def ask(_, context):
         return "You said " + await context.ask(Question(text="Which?"))
 
-    async with House(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as house:
-        (call,) = await interrupted(house, Call("ask"))
-        async with house.hermes.holding(house.session) as journal:
+    async with Harness(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as harness:
+        (call,) = await interrupted(harness, Call("ask"))
+        async with harness.hermes.holding(harness.session) as journal:
             question = Asked(question=f"{call.id}.clarify", text="Which?", choices=(), purpose="clarify")
             await journal.commit(question)
-        await house.tell("", resumes=True)
-        await house.until(Notice)
-        await house.tell("this one", answers=question.question)
-        await house.ended()
+        await harness.tell("", resumes=True)
+        await harness.until(Notice)
+        await harness.tell("this one", answers=question.question)
+        await harness.ended()
 
-        assert (await house.kinds()).count("asked") == 1
-        assert "tool: You said this one" in await house.transcript()
+        assert (await harness.kinds()).count("asked") == 1
+        assert "tool: You said this one" in await harness.transcript()
 
 
 async def test_an_answer_that_was_given_before_a_crash_is_used(tmp_path):
     async def ask(_, context):
         return "You said " + await context.ask(Question(text="Which?"))
 
-    async with House(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as house:
-        (call,) = await interrupted(house, Call("ask"))
-        answer = house.inbound("that one", answers=f"{call.id}.clarify")
-        await house.store.inbox.accept(answer, house.session, "cli")
-        house.hermes.floor.want(house.session)
-        await house.ended()
+    async with Harness(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as harness:
+        (call,) = await interrupted(harness, Call("ask"))
+        answer = harness.inbound("that one", answers=f"{call.id}.clarify")
+        await harness.store.inbox.accept(answer, harness.session, "cli")
+        harness.hermes.scheduler.enqueue(harness.session)
+        await harness.ended()
 
-        assert "tool: You said that one" in await house.transcript()
+        assert "tool: You said that one" in await harness.transcript()
 
 
 async def test_hooks_run_in_order_before_and_in_reverse_after(tmp_path):
     seen: list[str] = []
     hooks = (Watcher("one", seen), Watcher("two", seen))
     model = ScriptedModel([Call("look"), Say("Done.")])
-    async with House(tmp_path, model, (tool("look"),), hooks=hooks).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, model, (tool("look"),), hooks=hooks).open() as harness:
+        await harness.say("Go")
 
         assert seen == ["one before look", "two before look", "two after look", "one after look"]
-        assert "tool: ok two one" in await house.transcript()
+        assert "tool: ok two one" in await harness.transcript()
 
 
 async def test_a_refused_call_has_no_intent_and_does_not_run(tmp_path):
     change = tool("change", effect=Effect.WRITES)
     model = ScriptedModel([Call("change"), Say("Done.")])
-    async with House(tmp_path, model, (change,), hooks=(Watcher("one", [], refuse="Not today."),)).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, model, (change,), hooks=(Watcher("one", [], refuse="Not today."),)).open() as harness:
+        await harness.say("Go")
 
         assert change.calls == []
-        assert "tool_started" not in await house.kinds()
-        seen_by_the_hook = (await house.transcript())[2].removeprefix("tool: ")
+        assert "tool_started" not in await harness.kinds()
+        seen_by_the_hook = (await harness.transcript())[2].removeprefix("tool: ")
         answer = json.loads(seen_by_the_hook.removesuffix(" one"))
         assert seen_by_the_hook.endswith(" one")
         assert answer == {"error": "Not today.", "kind": "refused", "hint": "Try something else."}
@@ -204,21 +204,21 @@ async def test_a_refused_call_has_no_intent_and_does_not_run(tmp_path):
 
 async def test_permission_is_not_asked_again_for_a_call_that_had_begun(tmp_path):
     seen: list[str] = []
-    async with House(
+    async with Harness(
         tmp_path, done(), (tool("command", effect=Effect.EXEC),), hooks=(Watcher("one", seen),)
-    ).open() as house:
-        await interrupted(house, Call("command"))
-        await house.say("", resumes=True)
+    ).open() as harness:
+        await interrupted(harness, Call("command"))
+        await harness.say("", resumes=True)
 
         assert seen == ["one after command"]
 
 
 async def test_arguments_that_are_no_json_are_an_answer(tmp_path):
     model = ScriptedModel([BrokenToolJson("look"), Say("Sorry.")])
-    async with House(tmp_path, model, (tool("look"),)).open() as house:
-        ended = await house.say("Go")
+    async with Harness(tmp_path, model, (tool("look"),)).open() as harness:
+        ended = await harness.say("Go")
 
-        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        answer = json.loads((await harness.transcript())[2].removeprefix("tool: "))
         assert ended.text == "Sorry."
         assert answer["error"].startswith("The arguments are not a JSON object: {")
         assert answer["hint"] == "Send the call again as valid JSON."
@@ -229,19 +229,19 @@ async def test_a_lost_lease_stops_the_writing_at_once(tmp_path, count):
     """Alone and in a batch: the call whose result cannot be kept ends the run without another word in the log."""
 
     async def lose(_, __):
-        await house.store.write(taken_over)
+        await harness.store.write(taken_over)
         return "done"
 
     async def taken_over(tx):
-        await tx.run("UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1", house.session, "another")
+        await tx.run("UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1", harness.session, "another")
 
     model = ScriptedModel([[Call("lose", {"n": n}) for n in range(count)], Say("Never.")])
-    async with House(tmp_path, model, (Piece("lose", lose, Effect.READS),)).open() as house:
-        await house.tell("Go")
-        while not house.tools[0].calls or house.hermes.runs(house.session):
+    async with Harness(tmp_path, model, (Piece("lose", lose, Effect.READS),)).open() as harness:
+        await harness.tell("Go")
+        while not harness.tools[0].calls or harness.hermes.runs(harness.session):
             await asyncio.sleep(0.005)
 
-        assert not {"tool_ended", "run_ended"} & set(await house.kinds())
+        assert not {"tool_ended", "run_ended"} & set(await harness.kinds())
 
 
 async def test_a_process_that_was_frozen_for_too_long_does_not_touch_the_world(tmp_path):
@@ -250,17 +250,17 @@ async def test_a_process_that_was_frozen_for_too_long_does_not_touch_the_world(t
 
     class Freeze(Watcher):
         async def before_call(self, proposed: Proposed) -> None:
-            house.store.workers.generation += 1
+            harness.store.workers.generation += 1
 
     model = ScriptedModel([Call("change"), Say("Never.")])
-    async with House(tmp_path, model, (change,), hooks=(Freeze("freeze", []),)).open() as house:
-        await house.tell("Go")
-        await house.until(ToolStarted)
-        while house.hermes.runs(house.session):
+    async with Harness(tmp_path, model, (change,), hooks=(Freeze("freeze", []),)).open() as harness:
+        await harness.tell("Go")
+        await harness.until(ToolStarted)
+        while harness.hermes.runs(harness.session):
             await asyncio.sleep(0.005)
 
         assert change.calls == []
-        assert not [entry for entry in await house.log() if isinstance(entry.event, ToolEnded)]
+        assert not [entry for entry in await harness.log() if isinstance(entry.event, ToolEnded)]
 
 
 async def test_calls_of_one_turn_stop_together_when_the_lease_is_lost(tmp_path):
@@ -270,9 +270,9 @@ async def test_calls_of_one_turn_stop_together_when_the_lease_is_lost(tmp_path):
 
     model = ScriptedModel([[Call("look"), Call("look")], Say("Never.")])
     look = tool("look")
-    async with House(tmp_path, model, (look,), hooks=(Away("away", []),)).open() as house:
-        await house.tell("Go")
-        while (await house.kinds())[-1:] != ["replied"] or house.hermes.runs(house.session):
+    async with Harness(tmp_path, model, (look,), hooks=(Away("away", []),)).open() as harness:
+        await harness.tell("Go")
+        while (await harness.kinds())[-1:] != ["replied"] or harness.hermes.runs(harness.session):
             await asyncio.sleep(0.005)
 
         assert look.calls == []
@@ -287,23 +287,23 @@ async def test_an_id_that_was_taken_back_is_not_used_again(tmp_path):
         return await context.ask(Question(text="Sure?", purpose="approval"))
 
     model = ScriptedModel([Call("note", id="call_0"), Say("Done.")])
-    async with House(tmp_path, model, (Piece("note", note, Effect.ASKS),)).open() as house:
+    async with Harness(tmp_path, model, (Piece("note", note, Effect.ASKS),)).open() as harness:
         for round_ in range(2):
-            before = (await house.log())[-1].number if round_ else 0
-            await house.tell("Go")
-            asked = (await house.until(Asked, before)).event
-            await house.tell(f"yes {round_}", answers=asked.question)
-            assert (await house.ended(before)).outcome is Outcome.ANSWERED
+            before = (await harness.log())[-1].number if round_ else 0
+            await harness.tell("Go")
+            asked = (await harness.until(Asked, before)).event
+            await harness.tell(f"yes {round_}", answers=asked.question)
+            assert (await harness.ended(before)).outcome is Outcome.ANSWERED
             if not round_:
-                await take_back(house)
+                await take_back(harness)
 
-        assert keys[0] == f"{house.session}-call_0"
-        assert keys[1].startswith(f"{house.session}-call_0_")
-        assert "tool: yes 1" in await house.transcript()
+        assert keys[0] == f"{harness.session}-call_0"
+        assert keys[1].startswith(f"{harness.session}-call_0_")
+        assert "tool: yes 1" in await harness.transcript()
 
 
-async def take_back(house: House) -> None:
-    async with house.hermes.holding(house.session) as journal:
+async def take_back(harness: Harness) -> None:
+    async with harness.hermes.holding(harness.session) as journal:
         await journal.commit(Undone(to=0))
 
 
@@ -317,9 +317,9 @@ async def test_a_call_that_a_tool_makes_goes_the_way_of_every_call(tmp_path):
     seen = []
     tools = (Piece("outer", use_both, Effect.WRITES), tool("look", "blue"), tool("write", effect=Effect.WRITES))
     model = ScriptedModel([Call("outer", id="c1"), Say("Done.")])
-    async with House(tmp_path, model, tools, hooks=(Watcher("w", seen),)).open() as house:
-        await house.say("Go")
-        events = [entry.event for entry in await house.log()]
+    async with Harness(tmp_path, model, tools, hooks=(Watcher("w", seen),)).open() as harness:
+        await harness.say("Go")
+        events = [entry.event for entry in await harness.log()]
 
         ended = {event.call_id: event.tool for event in events if isinstance(event, ToolEnded)}
         assert ended == {"c1.1": "look", "c1.2": "write", "c1": "outer"}
@@ -332,7 +332,7 @@ async def test_a_call_that_a_tool_makes_goes_the_way_of_every_call(tmp_path):
             "w after write",
             "w after outer",
         ]
-        assert [line for line in await house.transcript() if line.startswith("tool:")] == ["tool: blue False w"]
+        assert [line for line in await harness.transcript() if line.startswith("tool:")] == ["tool: blue False w"]
 
 
 async def test_a_refusal_is_the_answer_to_the_tool_that_made_the_call(tmp_path):
@@ -347,11 +347,11 @@ async def test_a_refusal_is_the_answer_to_the_tool_that_made_the_call(tmp_path):
     written = tool("write", effect=Effect.WRITES)
     tools = (Piece("outer", use_both, Effect.WRITES), tool("look", "blue"), written)
     model = ScriptedModel([Call("outer"), Say("Done.")])
-    async with House(tmp_path, model, tools, hooks=(Refusing("r", []),)).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, model, tools, hooks=(Refusing("r", []),)).open() as harness:
+        await harness.say("Go")
 
         assert written.calls == []
-        assert any("True" in line for line in await house.transcript())
+        assert any("True" in line for line in await harness.transcript())
 
 
 async def test_a_call_that_a_tool_made_makes_none(tmp_path):
@@ -363,8 +363,8 @@ async def test_a_call_that_a_tool_made_makes_none(tmp_path):
 
     look = tool("look", "blue")
     tools = (Piece("outer", outer, Effect.WRITES), Piece("inner", inner, Effect.WRITES), look)
-    async with House(tmp_path, ScriptedModel([Call("outer"), Say("Done.")]), tools).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, ScriptedModel([Call("outer"), Say("Done.")]), tools).open() as harness:
+        await harness.say("Go")
 
         assert look.calls == []
-        assert any("may make none itself" in line for line in await house.transcript())
+        assert any("may make none itself" in line for line in await harness.transcript())

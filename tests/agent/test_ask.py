@@ -5,7 +5,7 @@ from hermes_agent.core.events import Outcome, Replied
 from hermes_agent.core.messages import Message, Role, Text, ToolCall
 from hermes_agent.core.model import Retrying, TextDelta
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House
+from tests.agent.harness import Harness
 
 
 class Mute(ScriptedModel):
@@ -42,22 +42,22 @@ def test_an_id_that_was_seen_gets_a_suffix_and_the_others_none():
 
 
 async def test_a_stream_without_a_reply_is_a_visible_failure(tmp_path):
-    async with House(tmp_path, Mute([])).open() as house:
-        ended = await house.say("Go")
+    async with Harness(tmp_path, Mute([])).open() as harness:
+        ended = await harness.say("Go")
 
         assert (ended.outcome, ended.error) == (Outcome.FAILED, "EmptyReply")
 
 
 async def test_words_of_a_failed_attempt_are_not_kept(tmp_path):
-    async with House(tmp_path, Stutter([])).open() as house:
-        await house.tell("Go")
+    async with Harness(tmp_path, Stutter([])).open() as harness:
+        await harness.tell("Go")
         heard = ""
-        async for seen in house.hermes.watch(house.session):
+        async for seen in harness.hermes.watch(harness.session):
             heard += seen.event.text if isinstance(seen.event, TextDelta) else ""
             if heard.endswith("heard"):
                 break
-        await house.hermes.stop(house.session)
+        await harness.hermes.stop(harness.session)
 
-        partial = [entry.event for entry in await house.log() if isinstance(entry.event, Replied)]
+        partial = [entry.event for entry in await harness.log() if isinstance(entry.event, Replied)]
         assert [(event.message.text, event.partial) for event in partial] == [("heard", True)]
-        assert await house.transcript() == ["user: Go", "assistant: heard"]
+        assert await harness.transcript() == ["user: Go", "assistant: heard"]

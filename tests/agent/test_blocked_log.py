@@ -11,7 +11,7 @@ from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.events import Notice, Outcome, RunEnded
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House
+from tests.agent.harness import Harness
 from tests.store.sqlite.test_engine_frozen import frozen
 
 
@@ -34,39 +34,39 @@ class Asked:
 
 async def test_a_stop_does_not_wait_for_the_program_that_blocks_the_log(tmp_path):
     model = Asked()
-    async with House(tmp_path, model).open() as house:
-        await house.tell("Hello")
-        following = asyncio.create_task(house.ended())
+    async with Harness(tmp_path, model).open() as harness:
+        await harness.tell("Hello")
+        following = asyncio.create_task(harness.ended())
         await model.asked.wait()
         with frozen(tmp_path / "hermes.db") as process:
-            blocked = asyncio.create_task(house.store.write(lambda tx: tx.run("UPDATE session SET title = title")))
-            while not house.store.engine.blocked:
+            blocked = asyncio.create_task(harness.store.write(lambda tx: tx.run("UPDATE session SET title = title")))
+            while not harness.store.engine.blocked:
                 await asyncio.sleep(0.05)
             began = time.monotonic()
-            house.hermes.stop_now(house.session)
+            harness.hermes.stop_now(harness.session)
             with pytest.raises(DatabaseUnreachable, match=f"could not be written. The .* by process {process.pid} "):
                 await following
             assert time.monotonic() - began < 2.0
         await blocked
-        while house.hermes.runs(house.session):
+        while harness.hermes.runs(harness.session):
             await asyncio.sleep(0.01)
-        ends = [entry.event for entry in await house.log() if isinstance(entry.event, RunEnded)]
+        ends = [entry.event for entry in await harness.log() if isinstance(entry.event, RunEnded)]
 
     assert [(end.outcome, end.text) for end in ends] == [(Outcome.STOPPED, "Stopped.")]
 
 
 async def test_a_stop_while_the_end_is_written_leaves_the_answer_as_it_is(tmp_path):
     model = Asked()
-    async with House(tmp_path, model).open() as house:
-        await house.tell("Hello")
-        following = asyncio.create_task(house.ended())
+    async with Harness(tmp_path, model).open() as harness:
+        await harness.tell("Hello")
+        following = asyncio.create_task(harness.ended())
         await model.asked.wait()
         with frozen(tmp_path / "hermes.db") as process:
             model.answers.set()
-            journal = house.hermes.floor.journal_of(house.session)
+            journal = harness.hermes.scheduler.journal_of(harness.session)
             while journal.session.running:
                 await asyncio.sleep(0.01)
-            house.hermes.stop_now(house.session)
+            harness.hermes.stop_now(harness.session)
             await asyncio.sleep(LAST_WORDS + 0.2)  # Nobody is known yet to block it.
             process.send_signal(signal.SIGCONT)
             ended = await following
@@ -75,15 +75,15 @@ async def test_a_stop_while_the_end_is_written_leaves_the_answer_as_it_is(tmp_pa
 
 
 async def test_what_is_told_of_a_wait_is_shown_at_once_and_not_kept(tmp_path):
-    async with House(tmp_path, ScriptedModel([Say("Here.")])).open() as house:
-        watching = asyncio.create_task(house.until(Notice))
-        await house.tell("Hello")
-        while (journal := house.hermes.floor.journal_of(house.session)) is None:
+    async with Harness(tmp_path, ScriptedModel([Say("Here.")])).open() as harness:
+        watching = asyncio.create_task(harness.until(Notice))
+        await harness.tell("Hello")
+        while (journal := harness.hermes.scheduler.journal_of(harness.session)) is None:
             await asyncio.sleep(0)
         journal.notify("Waiting for somebody.")
         seen = await watching
-        await house.ended()
-        kept = [entry.event for entry in await house.log() if isinstance(entry.event, Notice)]
+        await harness.ended()
+        kept = [entry.event for entry in await harness.log() if isinstance(entry.event, Notice)]
 
     assert (seen.event.text, seen.event.level, seen.event.live) == ("Waiting for somebody.", "warning", True)
     assert kept == []

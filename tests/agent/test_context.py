@@ -6,7 +6,7 @@ from hermes_agent.core.budget import Limits
 from hermes_agent.core.events import ToolProgress
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, Piece
+from tests.agent.harness import Harness, Piece
 
 
 async def test_a_call_knows_where_it_is_and_how_long_it_may_take(tmp_path):
@@ -18,14 +18,14 @@ async def test_a_call_knows_where_it_is_and_how_long_it_may_take(tmp_path):
 
     model = ScriptedModel([Call("look", id="c1"), Say("Done.")])
     limits = lambda: Limits(deadline=time.monotonic() + 20)  # noqa: E731 - a value made when it is asked for
-    async with House(tmp_path, model, (Piece("look", look),), limits=limits).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, model, (Piece("look", look),), limits=limits).open() as harness:
+        await harness.say("Go")
 
         assert known.pop("left") < 20
         assert known == {
-            "session": house.session,
+            "session": harness.session,
             "workspace": str(tmp_path),
-            "key": f"{house.session}-c1",
+            "key": f"{harness.session}-c1",
         }
 
 
@@ -36,8 +36,8 @@ async def test_without_a_limit_there_is_no_deadline(tmp_path):
         left.append(context.seconds_left())
         return "ok"
 
-    async with House(tmp_path, ScriptedModel([Call("look"), Say("Done.")]), (Piece("look", look),)).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, ScriptedModel([Call("look"), Say("Done.")]), (Piece("look", look),)).open() as harness:
+        await harness.say("Go")
 
         assert left == [None]
 
@@ -47,9 +47,9 @@ async def test_progress_is_shown_and_not_kept(tmp_path):
         context.progress("half")
         return "ok"
 
-    async with House(tmp_path, ScriptedModel([Call("look"), Say("Done.")]), (Piece("look", look),)).open() as house:
-        await house.tell("Go")
-        shown = [seen.event async for seen in house.hermes.follow(house.session, 0)]
+    async with Harness(tmp_path, ScriptedModel([Call("look"), Say("Done.")]), (Piece("look", look),)).open() as harness:
+        await harness.tell("Go")
+        shown = [seen.event async for seen in harness.hermes.follow(harness.session, 0)]
 
         assert [event.text for event in shown if isinstance(event, ToolProgress)] == ["half"]
-        assert "tool_progress" not in await house.kinds()
+        assert "tool_progress" not in await harness.kinds()

@@ -9,7 +9,7 @@ from hermes_agent.core.errors import DiskFull
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, tool
+from tests.agent.harness import Harness, tool
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ async def test_a_full_disk_ends_the_run_visibly_and_loses_nothing_that_was_commi
     look = tool("look")
     look.body = fill
     model = ScriptedModel(lambda heard: Say("Here.") if len(model.requests) > 1 else Call("look"))
-    house = House(small_disk, model, (look,), timings=Timings(sweep=0.05))
-    async with house.open():
+    harness = Harness(small_disk, model, (look,), timings=Timings(sweep=0.05))
+    async with harness.open():
         with pytest.raises(DiskFull, match="No room left on the disk"):
-            await house.say("Go", message_id="1")
-        before = await house.log()
+            await harness.say("Go", message_id="1")
+        before = await harness.log()
         filler.unlink()
         look.body = tool("look", "blue").body
 
         assert [entry.event.kind for entry in before][:2] == ["run_started", "message_taken"]
-        assert await house.hermes.resume(house.session)
-        assert (await house.ended(len(before))).text == "Here."
-        assert (await house.log())[: len(before)] == before
-        assert (await house.store.inbox.find("test", "1")).state == "answered"
+        assert await harness.hermes.resume(harness.session)
+        assert (await harness.ended(len(before))).text == "Here."
+        assert (await harness.log())[: len(before)] == before
+        assert (await harness.store.inbox.find("test", "1")).state == "answered"

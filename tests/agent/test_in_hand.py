@@ -12,7 +12,7 @@ from hermes_agent.core.model import Through
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, Piece
+from tests.agent.harness import Harness, Piece
 
 
 class Held:
@@ -45,58 +45,58 @@ def calling(*calls: Call) -> ScriptedModel:
     return ScriptedModel([list(calls), Say("Done.")])
 
 
-async def told(house: House) -> bool:
+async def told(harness: Harness) -> bool:
     async def query(tx) -> bool:
         return await tx.rows("SELECT waits FROM lane") == [(1,)]
 
-    return await house.store.read(query)
+    return await harness.store.read(query)
 
 
-async def waits(house: House, said: bool = True) -> None:
+async def waits(harness: Harness, said: bool = True) -> None:
     async with asyncio.timeout(10):
-        while await told(house) is not said:
+        while await told(harness) is not said:
             await asyncio.sleep(0.01)
 
 
-async def deaths(house: House) -> int:
+async def deaths(harness: Harness) -> int:
     """What others count when the process of this house is gone."""
-    await house.store.workers._bury(house.store.workers.id, None)
+    await harness.store.workers._bury(harness.store.workers.id, None)
 
     async def query(tx) -> int:
         return (await tx.rows("SELECT crashes FROM lane"))[0][0]
 
-    return await house.store.read(query)
+    return await harness.store.read(query)
 
 
 async def test_a_call_that_reads_beside_a_question_is_to_blame(tmp_path: Path):
     held = Held()
-    async with House(tmp_path, calling(Call("ask"), Call("look")), (ASK, held.piece())).open() as house:
-        await house.tell("Go")
-        await house.until(Asked)
+    async with Harness(tmp_path, calling(Call("ask"), Call("look")), (ASK, held.piece())).open() as harness:
+        await harness.tell("Go")
+        await harness.until(Asked)
         await held.begun.wait()
 
-        assert await deaths(house) == 1
+        assert await deaths(harness) == 1
 
 
 async def test_after_the_end_of_a_call_beside_its_question_a_run_merely_waits(tmp_path: Path):
     held = Held()
-    async with House(tmp_path, calling(Call("ask"), Call("look")), (ASK, held.piece())).open() as house:
-        await house.tell("Go")
-        await house.until(Asked)
+    async with Harness(tmp_path, calling(Call("ask"), Call("look")), (ASK, held.piece())).open() as harness:
+        await harness.tell("Go")
+        await harness.until(Asked)
         held.free.set()
-        await house.until(ToolEnded)
-        await waits(house)
+        await harness.until(ToolEnded)
+        await waits(harness)
 
-        assert await deaths(house) == 0
+        assert await deaths(harness) == 0
 
 
 async def test_a_call_that_asks_through_another_one_waits_with_it(tmp_path: Path):
     tools = (ASK, Piece("forward", forward, Effect.KEYED))
-    async with House(tmp_path, calling(Call("forward")), tools).open() as house:
-        await house.tell("Go")
-        await waits(house)
+    async with Harness(tmp_path, calling(Call("forward")), tools).open() as harness:
+        await harness.tell("Go")
+        await waits(harness)
 
-        assert await deaths(house) == 0
+        assert await deaths(harness) == 0
 
 
 async def test_a_run_whose_question_was_answered_does_not_wait_any_more(tmp_path: Path):
@@ -106,36 +106,36 @@ async def test_a_run_whose_question_was_answered_does_not_wait_any_more(tmp_path
         await ask(arguments, context)
         return await held.piece().run(arguments, context)
 
-    async with House(tmp_path, calling(Call("asks")), (Piece("asks", asks),)).open() as house:
-        await house.tell("Go")
-        await waits(house)
-        question = (await house.until(Asked)).event.question
-        await house.tell("this", answers=question)
+    async with Harness(tmp_path, calling(Call("asks")), (Piece("asks", asks),)).open() as harness:
+        await harness.tell("Go")
+        await waits(harness)
+        question = (await harness.until(Asked)).event.question
+        await harness.tell("this", answers=question)
         await held.begun.wait()
 
-        assert not await told(house)
+        assert not await told(harness)
         held.free.set()
-        await house.ended()
+        await harness.ended()
 
 
 async def test_a_call_that_begins_beside_a_question_is_told_before_it_acts(tmp_path: Path):
     seen: list[bool] = []
 
     async def look(*_) -> str:
-        seen.append(await told(house))
+        seen.append(await told(harness))
         return "Seen."
 
     first = Held()
     calls = [Call("ask"), Call("first"), *(Call("ask", id=f"more {number}") for number in range(6)), Call("look")]
     tools = (ASK, first.piece("first"), Piece("look", look))
-    async with House(tmp_path, calling(*calls), tools).open() as house:
-        await house.tell("Go")
-        await house.until(Asked)
+    async with Harness(tmp_path, calling(*calls), tools).open() as harness:
+        await harness.tell("Go")
+        await harness.until(Asked)
         first.free.set()
-        await waits(house)
-        question = (await house.until(Asked)).event.question
-        await house.tell("this", answers=question)
-        await house.until(Answered)
+        await waits(harness)
+        question = (await harness.until(Asked)).event.question
+        await harness.tell("this", answers=question)
+        await harness.until(Answered)
         async with asyncio.timeout(10):
             while not seen:
                 await asyncio.sleep(0.01)
@@ -144,28 +144,28 @@ async def test_a_call_that_begins_beside_a_question_is_told_before_it_acts(tmp_p
 
 
 async def test_a_run_that_is_taken_up_again_waits_until_it_does_something(tmp_path: Path):
-    house = House(tmp_path, calling(Call("ask")), (ASK,))
-    async with house.open():
-        await house.tell("Go")
-        await waits(house)
-    house.doors.clear()  # The run that goes on is not built yet.
-    async with house.open():
-        await house.hermes.resume(house.session)
+    harness = Harness(tmp_path, calling(Call("ask")), (ASK,))
+    async with harness.open():
+        await harness.tell("Go")
+        await waits(harness)
+    harness.access.clear()  # The run that goes on is not built yet.
+    async with harness.open():
+        await harness.hermes.resume(harness.session)
         async with asyncio.timeout(10):
-            while not house.hermes.runs(house.session):
+            while not harness.hermes.runs(harness.session):
                 await asyncio.sleep(0.01)
 
-        assert await deaths(house) == 0
+        assert await deaths(harness) == 0
 
 
 async def test_a_run_that_was_stopped_while_it_asked_leaves_nothing_of_it(tmp_path: Path):
-    async with House(tmp_path, calling(Call("ask")), (ASK,)).open() as house:
-        await house.tell("Go")
-        await waits(house)
+    async with Harness(tmp_path, calling(Call("ask")), (ASK,)).open() as harness:
+        await harness.tell("Go")
+        await waits(harness)
 
-        await house.hermes.stop(house.session)
+        await harness.hermes.stop(harness.session)
 
-        assert not await told(house)
+        assert not await told(harness)
 
 
 class Thinking(Through):
@@ -182,21 +182,21 @@ class Thinking(Through):
 
 
 async def test_a_model_that_is_asked_after_a_question_was_taken_back_is_to_blame(tmp_path: Path):
-    house = House(tmp_path, calling(Call("ask")), (ASK,))
-    house.doors.clear()
-    async with house.open():
-        await house.tell("Go")
-        await house.tell("And look")
-        house.doors.set()
-        await waits(house)
-    house.model = thinking = Thinking()
-    async with house.open():
-        async with house.hermes.holding(house.session) as journal:
-            await journal.commit(Undone(to=(await house.until(MessageTaken)).number))
-        await house.hermes.resume(house.session)
+    harness = Harness(tmp_path, calling(Call("ask")), (ASK,))
+    harness.access.clear()
+    async with harness.open():
+        await harness.tell("Go")
+        await harness.tell("And look")
+        harness.access.set()
+        await waits(harness)
+    harness.model = thinking = Thinking()
+    async with harness.open():
+        async with harness.hermes.holding(harness.session) as journal:
+            await journal.commit(Undone(to=(await harness.until(MessageTaken)).number))
+        await harness.hermes.resume(harness.session)
         await thinking.asked.wait()
 
-        assert await deaths(house) == 1
+        assert await deaths(harness) == 1
 
 
 async def test_two_calls_of_one_reply_may_have_one_id(tmp_path: Path):
@@ -205,8 +205,8 @@ async def test_two_calls_of_one_reply_may_have_one_id(tmp_path: Path):
         return "Seen."
 
     model = calling(Call("look", id="a"), Call("look", id="a"))
-    async with House(tmp_path, model, (Piece("look", look),)).open() as house:
-        assert (await house.say("Go")).outcome is Outcome.ANSWERED
+    async with Harness(tmp_path, model, (Piece("look", look),)).open() as harness:
+        assert (await harness.say("Go")).outcome is Outcome.ANSWERED
 
 
 @pytest.mark.parametrize(

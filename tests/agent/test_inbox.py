@@ -39,7 +39,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import OWNER, PLACE, House
+from tests.agent.harness import OWNER, PLACE, Harness
 
 
 def letter(number: int, text: str = "", *, resumes: bool = False, answers: str = "") -> Mail:
@@ -115,24 +115,24 @@ def test_where_one_person_speaks_nobody_is_named():
 async def test_a_queued_message_after_a_failure_is_read_by_the_next_run(tmp_path):
     """Nobody waits for the end of a run that has failed: it is taken, not left to start run after run."""
     model = ScriptedModel(lambda heard: Say("Here.") if len(model.requests) > 1 else Status(401, "no"))
-    async with House(tmp_path, model).open() as house:
-        assert (await house.say("One")).outcome is Outcome.FAILED
-        ended = await house.say("Two", busy=Busy.QUEUE)
+    async with Harness(tmp_path, model).open() as harness:
+        assert (await harness.say("One")).outcome is Outcome.FAILED
+        ended = await harness.say("Two", busy=Busy.QUEUE)
 
         assert (ended.outcome, ended.text) == (Outcome.ANSWERED, "Here.")
-        assert await house.transcript() == ["user: One", "user: Two", "assistant: Here."]
+        assert await harness.transcript() == ["user: One", "user: Two", "assistant: Here."]
 
 
 async def test_a_queued_message_of_a_model_that_keeps_failing_ends_with_the_reason(tmp_path):
     model = ScriptedModel(lambda heard: Status(401, "no"))
-    async with House(tmp_path, model).open() as house:
+    async with Harness(tmp_path, model).open() as harness:
         for text in ("One", "Two"):
-            assert (await house.say(text, busy=Busy.QUEUE)).outcome is Outcome.FAILED
-        while house.hermes.runs(house.session):
-            await house.clock.sleep(0.005)
+            assert (await harness.say(text, busy=Busy.QUEUE)).outcome is Outcome.FAILED
+        while harness.hermes.runs(harness.session):
+            await harness.clock.sleep(0.005)
 
         assert len(model.requests) == 2
-        assert (await house.kinds()).count("run_started") == 2
+        assert (await harness.kinds()).count("run_started") == 2
 
 
 def busy_letter(number: int, busy: Busy, *, replaces: str = "") -> Mail:
@@ -175,30 +175,30 @@ def test_what_interrupts_is_read_before_what_is_to_be_alone():
 
 async def test_a_run_that_was_killed_before_it_took_its_mail_takes_it_when_it_goes_on(tmp_path):
     """Not only where the one before was stopped, so that a message without a reply stands in the log."""
-    async with House(tmp_path, ScriptedModel([Say("Here.")])).open() as house:
-        async with house.hermes.holding(house.session) as journal:
+    async with Harness(tmp_path, ScriptedModel([Say("Here.")])).open() as harness:
+        async with harness.hermes.holding(harness.session) as journal:
             journal.session.run = "earlier"
             stopped = RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=0)
             await journal.commit(RunStarted(), MessageTaken(message=said("One"), inbox=1), stopped, RunStarted())
-        await house.tell("Two", busy=Busy.ALONE)
-        await house.ended((await house.numbers("run_ended"))[0])
+        await harness.tell("Two", busy=Busy.ALONE)
+        await harness.ended((await harness.numbers("run_ended"))[0])
 
-        assert await house.transcript() == ["user: One", "user: Two", "assistant: Here."]
+        assert await harness.transcript() == ["user: One", "user: Two", "assistant: Here."]
 
 
 async def test_messages_that_are_to_be_alone_are_answered_one_by_one_also_where_answers_fail(tmp_path):
     model = ScriptedModel(
         lambda heard: Status(401, "no") if "two" in heard.messages[-1].text else Say(heard.messages[-1].text)
     )
-    async with House(tmp_path, model).open() as house:
-        house.doors.clear()
+    async with Harness(tmp_path, model).open() as harness:
+        harness.access.clear()
         for text in ("one", "two", "three"):
-            await house.tell(text, busy=Busy.ALONE)
-        house.doors.set()
+            await harness.tell(text, busy=Busy.ALONE)
+        harness.access.set()
         after, ends = 0, []
         for _ in range(3):
-            ends.append(await house.ended(after))
-            after = (await house.numbers("run_ended"))[-1]
+            ends.append(await harness.ended(after))
+            after = (await harness.numbers("run_ended"))[-1]
 
         assert [each.outcome for each in ends] == [Outcome.ANSWERED, Outcome.FAILED, Outcome.ANSWERED]
         assert [ends[0].text, ends[2].text] == ["one", "three"]
@@ -229,37 +229,37 @@ def test_of_what_programs_said_to_go_by_the_newest_hold():
 
 async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
     model = ScriptedModel([])
-    async with House(tmp_path, model).open() as house:
-        await house.store.inbox.accept(house.inbound("yes", answers="a question of old"), house.session, "cli")
-        house.hermes.floor.want(house.session)
-        ended = await house.ended()
+    async with Harness(tmp_path, model).open() as harness:
+        await harness.store.inbox.accept(harness.inbound("yes", answers="a question of old"), harness.session, "cli")
+        harness.hermes.scheduler.enqueue(harness.session)
+        ended = await harness.ended()
 
         assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, TOO_LATE, [])
 
 
 async def test_an_answer_that_comes_too_late_does_not_repeat_the_reply(tmp_path):
     model = ScriptedModel([Say("Here.")])
-    async with House(tmp_path, model).open() as house:
-        assert (await house.say("One")).text == "Here."
-        number = (await house.log())[-1].number
-        await house.store.inbox.accept(house.inbound("yes", answers="a question of old"), house.session, "cli")
-        house.hermes.floor.want(house.session)
+    async with Harness(tmp_path, model).open() as harness:
+        assert (await harness.say("One")).text == "Here."
+        number = (await harness.log())[-1].number
+        await harness.store.inbox.accept(harness.inbound("yes", answers="a question of old"), harness.session, "cli")
+        harness.hermes.scheduler.enqueue(harness.session)
 
-        assert (await house.ended(number)).text == TOO_LATE
+        assert (await harness.ended(number)).text == TOO_LATE
 
 
 async def test_words_that_are_no_answer_wait_for_the_next_turn(tmp_path):
-    async with House(tmp_path, ScriptedModel([])).open() as house:
-        lease = await house.store.lanes.hold(house.session, "cli")
-        session = Session(id=house.session)
-        journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
-        await house.store.inbox.accept(letter(1, "unrelated").inbound, house.session, "cli")
+    async with Harness(tmp_path, ScriptedModel([])).open() as harness:
+        lease = await harness.store.lanes.hold(harness.session, "cli")
+        session = Session(id=harness.session)
+        journal = Journal(harness.store, lease, session, clock=harness.clock, show=lambda seen: None, spawn=spawn)
+        await harness.store.inbox.accept(letter(1, "unrelated").inbound, harness.session, "cli")
         await take_answers(session, journal)
 
         assert (session.messages, journal.mailbox.has_mail) == ([], True)
         await take_inbox(session, journal)
         assert [message.text for message in session.messages] == ["unrelated"]
-        await house.store.lanes.release(lease)
+        await harness.store.lanes.release(lease)
 
 
 def new_text(number: int, of_: int, text: str) -> Mail:
@@ -295,14 +295,14 @@ def test_the_model_is_told_of_a_deleted_message_also_where_it_had_no_words():
 
 
 async def test_the_model_is_told_of_a_deletion_that_is_read_together_with_what_is_left_to_answer(tmp_path):
-    async with House(tmp_path, ScriptedModel([])).open() as house:
-        lease = await house.store.lanes.hold(house.session, "cli")
-        session = Session(id=house.session)
-        journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
-        await house.store.inbox.accept(letter(1, "Delete it all").inbound, house.session, "cli")
+    async with Harness(tmp_path, ScriptedModel([])).open() as harness:
+        lease = await harness.store.lanes.hold(harness.session, "cli")
+        session = Session(id=harness.session)
+        journal = Journal(harness.store, lease, session, clock=harness.clock, show=lambda seen: None, spawn=spawn)
+        await harness.store.inbox.accept(letter(1, "Delete it all").inbound, harness.session, "cli")
         await take_inbox(session, journal, first=True)
-        await house.store.inbox.withdraw(replace(letter(2).inbound, withdraws="1"), "cli")
-        await house.store.inbox.accept(letter(3, "And how are you?").inbound, house.session, "cli")
+        await harness.store.inbox.withdraw(replace(letter(2).inbound, withdraws="1"), "cli")
+        await harness.store.inbox.accept(letter(3, "And how are you?").inbound, harness.session, "cli")
         journal.mailbox.ring()
         await take_inbox(session, journal)
 
@@ -313,26 +313,26 @@ async def test_the_model_is_told_of_a_deletion_that_is_read_together_with_what_i
         ]
         assert not journal.mailbox.back.lapsed
         await journal.settled()
-        await house.store.lanes.release(lease)
+        await harness.store.lanes.release(lease)
 
 
 async def test_a_deletion_that_was_read_before_a_crash_counts_after_it(tmp_path):
-    async with House(tmp_path, ScriptedModel([])).open() as house:
+    async with Harness(tmp_path, ScriptedModel([])).open() as harness:
         for number in (1, 2):
-            await house.store.inbox.accept(letter(number, f"m{number}").inbound, house.session, "cli")
-        session = Session(id=house.session)
+            await harness.store.inbox.accept(letter(number, f"m{number}").inbound, harness.session, "cli")
+        session = Session(id=harness.session)
         lapsed = []
         for number in (1, 2):
-            lease = await house.store.lanes.hold(house.session, "cli")
-            journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
+            lease = await harness.store.lanes.hold(harness.session, "cli")
+            journal = Journal(harness.store, lease, session, clock=harness.clock, show=lambda seen: None, spawn=spawn)
             await journal.mailbox.recall()
             await take_inbox(session, journal, first=number == 1)
             back = replace(letter(10 + number).inbound, withdraws=str(number))
-            assert [*await house.store.inbox.withdraw(back, "cli")] == [house.session]
+            assert [*await harness.store.inbox.withdraw(back, "cli")] == [harness.session]
             journal.mailbox.ring(str(number))
             await take_inbox(session, journal)
             await journal.settled()
             lapsed.append(journal.mailbox.back.lapsed)
-            await house.store.lanes.release(lease)  # And nothing of this process is left.
+            await harness.store.lanes.release(lease)  # And nothing of this process is left.
 
         assert lapsed == [False, True]

@@ -13,18 +13,22 @@ from hermes_agent.core.events import Notice, ToolProgress
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, Piece
+from tests.agent.harness import Harness, Piece
 
 
 @pytest.fixture
 async def desk(tmp_path):
     """A journal under a lease, and what it showed."""
-    async with House(tmp_path, ScriptedModel([])).open() as house:
-        lease = await house.store.lanes.hold(house.session, "cli")
+    async with Harness(tmp_path, ScriptedModel([])).open() as harness:
+        lease = await harness.store.lanes.hold(harness.session, "cli")
         shown = []
-        session = Session(id=house.session)
-        yield Journal(house.store, lease, session, clock=SystemClock(), show=shown.append, spawn=spawn), shown, house
-        await house.store.lanes.release(lease)
+        session = Session(id=harness.session)
+        yield (
+            Journal(harness.store, lease, session, clock=SystemClock(), show=shown.append, spawn=spawn),
+            shown,
+            harness,
+        )
+        await harness.store.lanes.release(lease)
 
 
 def progress(text: str) -> ToolProgress:
@@ -36,14 +40,14 @@ def texts(shown) -> list[str]:
 
 
 async def test_what_is_posted_is_in_the_view_at_once_and_shown_when_it_is_durable(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
     journal.post(Notice(text="one"))
     journal.post(Notice(text="two"))
 
     assert (journal.session.number, shown) == (2, [])
     await journal.settled()
     assert texts(shown) == ["one", "two"]
-    assert [entry.number for entry in await house.log()] == [1, 2]
+    assert [entry.number for entry in await harness.log()] == [1, 2]
 
 
 async def test_live_events_keep_their_place_between_durable_ones(desk):
@@ -60,16 +64,16 @@ async def test_live_events_keep_their_place_between_durable_ones(desk):
 
 
 async def test_a_live_event_alone_needs_no_commit(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
     journal.live(progress("x"))
     await journal.settled()
 
     assert texts(shown) == ["x"]
-    assert await house.log() == []
+    assert await harness.log() == []
 
 
 async def test_a_live_event_that_comes_while_a_commit_is_under_way_is_shown_after_it(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
     journal.post(Notice(text="one"))
     async with asyncio.TaskGroup() as group:
         group.create_task(journal.settled())
@@ -78,11 +82,11 @@ async def test_a_live_event_that_comes_while_a_commit_is_under_way_is_shown_afte
         journal.live(progress("after"))
 
     assert texts(shown) == ["one", "after"]
-    assert len(await house.log()) == 1
+    assert len(await harness.log()) == 1
 
 
 async def test_what_belongs_together_is_committed_together_or_not_at_all(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
 
     async def fail(tx):
         raise DiskFull("There is no room left.")
@@ -90,7 +94,7 @@ async def test_what_belongs_together_is_committed_together_or_not_at_all(desk):
     with pytest.raises(DiskFull):
         await journal.commit(Notice(text="one"), changes=[fail])
 
-    assert (shown, await house.log()) == ([], [])
+    assert (shown, await harness.log()) == ([], [])
 
 
 async def test_after_a_failure_every_call_says_so(desk):
@@ -109,7 +113,7 @@ async def test_after_a_failure_every_call_says_so(desk):
 
 
 async def test_a_defect_in_a_change_ends_the_writing_too(desk, caplog):
-    journal, _, house = desk
+    journal, _, harness = desk
 
     async def fail(tx):
         raise ZeroDivisionError
@@ -118,7 +122,7 @@ async def test_a_defect_in_a_change_ends_the_writing_too(desk, caplog):
         await journal.commit(Notice(text="one"), changes=[fail])
     with pytest.raises(StoreError, match="could not be written"):
         journal.post(Notice(text="two"))
-    assert await house.log() == []
+    assert await harness.log() == []
 
 
 async def test_the_view_is_not_ahead_of_the_log_when_a_reply_is_acted_upon(tmp_path):
@@ -126,18 +130,18 @@ async def test_the_view_is_not_ahead_of_the_log_when_a_reply_is_acted_upon(tmp_p
     found = []
 
     async def look(arguments, context):
-        found.extend(await house.kinds())
+        found.extend(await harness.kinds())
         return "ok"
 
     change = Piece("change", look, Effect.KEYED)
-    async with House(tmp_path, ScriptedModel([Call("change"), Say("Done.")]), (change,)).open() as house:
-        await house.say("Go")
+    async with Harness(tmp_path, ScriptedModel([Call("change"), Say("Done.")]), (change,)).open() as harness:
+        await harness.say("Go")
 
         assert found[-2:] == ["replied", "tool_started"]
 
 
 async def test_what_is_shown_during_a_commit_comes_after_it_and_needs_none_of_its_own(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
 
     async def change(tx):
         journal.live(progress("meanwhile"))
@@ -146,20 +150,20 @@ async def test_what_is_shown_during_a_commit_comes_after_it_and_needs_none_of_it
     await journal.settled()
 
     assert texts(shown) == ["one", "meanwhile"]
-    assert len(await house.log()) == 1
+    assert len(await harness.log()) == 1
 
 
 async def test_what_the_database_lost_of_a_run_is_put_back_with_all_that_belongs_to_it(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
     done = []
     await journal.commit(Notice(text="one"))
     for text in ("two", "three"):
         await journal.commit(Notice(text=text), changes=[noting(done, text)])
-    await house.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+    await harness.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
 
     await journal.commit(Notice(text="four"), changes=[noting(done, "four")])
 
-    texts_kept = [(entry.number, entry.event.text) for entry in await house.log()]
+    texts_kept = [(entry.number, entry.event.text) for entry in await harness.log()]
     assert texts_kept[:4] == [(1, "one"), (2, "two"), (3, "three"), (4, "four")]
     assert texts_kept[4][1].startswith("The database had lost the log from entry 2 on")
     assert done == ["two", "three", "two", "three", "four"]
@@ -167,15 +171,15 @@ async def test_what_the_database_lost_of_a_run_is_put_back_with_all_that_belongs
 
 
 async def test_what_an_earlier_run_wrote_and_the_database_lost_is_named_and_nothing_is_written(desk):
-    journal, shown, house = desk
+    journal, shown, harness = desk
     await journal.commit(*(Notice(text=str(number)) for number in range(3)))
-    later = Journal(house.store, journal._lease, journal.session, clock=SystemClock(), show=shown.append, spawn=spawn)
-    await house.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+    later = Journal(harness.store, journal._lease, journal.session, clock=SystemClock(), show=shown.append, spawn=spawn)
+    await harness.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
 
     with pytest.raises(LogBehind, match="entry 4 was next and its log ends at 1"):
         await later.commit(Notice(text="four"))
 
-    assert [entry.number for entry in await house.log()] == [1]
+    assert [entry.number for entry in await harness.log()] == [1]
 
 
 def noting(done, text):

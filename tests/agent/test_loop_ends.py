@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.agent.loop import CUT_OFF, GO_ON, MAX_CONTINUATIONS, STILL_CUT, SUM_UP, spoken
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.prompt import Environment, SessionPrompt
 from hermes_agent.agent.session import Session
-from hermes_agent.app.service.running import told_of
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, NoModel
@@ -16,9 +15,10 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, To
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import StopReason
 from hermes_agent.providers.demo.script import Answer, Call, Say
+from hermes_agent.runs.one_run import told_of
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, interrupted, replied, tool
+from tests.agent.harness import Harness, interrupted, replied, tool
 
 
 def cut(text: str) -> Answer:
@@ -26,11 +26,11 @@ def cut(text: str) -> Answer:
 
 
 async def test_a_reply_that_was_cut_goes_on_and_is_whole(tmp_path):
-    async with House(tmp_path, ScriptedModel([cut("One, "), cut("two, "), Say("three.")])).open() as house:
-        ended = await house.say("Count")
+    async with Harness(tmp_path, ScriptedModel([cut("One, "), cut("two, "), Say("three.")])).open() as harness:
+        ended = await harness.say("Count")
 
         assert ended.text == "One, two, three."
-        assert (await house.transcript()).count(f"user: {GO_ON}") == 2
+        assert (await harness.transcript()).count(f"user: {GO_ON}") == 2
 
 
 def test_a_warning_between_the_pieces_of_a_reply_does_not_part_them():
@@ -43,8 +43,8 @@ def test_a_warning_between_the_pieces_of_a_reply_does_not_part_them():
 
 async def test_a_reply_that_is_cut_for_ever_ends(tmp_path):
     model = ScriptedModel(lambda heard: cut("la "))
-    async with House(tmp_path, model).open() as house:
-        ended = await house.say("Sing")
+    async with Harness(tmp_path, model).open() as harness:
+        ended = await harness.say("Sing")
 
         assert ended.text == "la " * (MAX_CONTINUATIONS + 1) + "\n\n" + STILL_CUT
         assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "length limit")
@@ -56,36 +56,36 @@ async def test_a_ring_without_mail_does_not_shorten_a_reply_that_was_cut(tmp_pat
 
     class Rung(ScriptedModel):
         async def ask(self, request):
-            house.hermes._floor._running[house.session].journal.mailbox.ring()
+            harness.hermes._scheduler._running[harness.session].journal.mailbox.ring()
             async for piece in super().ask(request):
                 yield piece
 
-    house = House(tmp_path, Rung([cut("One, "), Say("two.")]))
-    async with house.open():
-        assert (await house.say("Count")).text == "One, two."
+    harness = Harness(tmp_path, Rung([cut("One, "), Say("two.")]))
+    async with harness.open():
+        assert (await harness.say("Count")).text == "One, two."
 
 
 async def test_a_reply_that_was_cut_is_whole_also_after_a_crash_in_its_middle(tmp_path):
-    async with House(tmp_path, ScriptedModel(lambda heard: Say("two."))).open() as house:
-        await interrupted(house)
-        async with house.hermes.holding(house.session) as journal:
+    async with Harness(tmp_path, ScriptedModel(lambda heard: Say("two."))).open() as harness:
+        await interrupted(harness)
+        async with harness.hermes.holding(harness.session) as journal:
             words = Message(role=Role.ASSISTANT, parts=(Text(text="One, "),))
             go_on = Message(role=Role.USER, parts=(Text(text=GO_ON, origin="runtime"),))
             await journal.commit(replied(words), MessageTaken(message=go_on))
-        ended = await house.say("", resumes=True)
+        ended = await harness.say("", resumes=True)
 
         assert ended.text == "One, two."
 
 
 async def test_a_run_that_died_between_its_reply_and_its_end_ends_with_the_reply(tmp_path):
     model = ScriptedModel([])
-    async with House(tmp_path, model).open() as house:
-        await interrupted(house)
-        async with house.hermes.holding(house.session) as journal:
+    async with Harness(tmp_path, model).open() as harness:
+        await interrupted(harness)
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(replied(Message(role=Role.ASSISTANT, parts=(Text(text="Here."),))))
-        await house.store.inbox.accept(house.inbound("", answers="nothing that was asked"), house.session, "cli")
-        house.hermes.floor.want(house.session)
-        ended = await house.ended()
+        await harness.store.inbox.accept(harness.inbound("", answers="nothing that was asked"), harness.session, "cli")
+        harness.hermes.scheduler.enqueue(harness.session)
+        ended = await harness.ended()
 
         assert (ended.text, model.requests) == ("Here.", [])
 
@@ -97,14 +97,14 @@ async def test_a_summary_that_fails_is_not_what_the_model_is_asked_when_the_run_
         return Call("look") if len(model.requests) < 3 else Say("All done.")
 
     model = ScriptedModel(script)
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as house:
-        ended = await house.say("Go")
+    async with Harness(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as harness:
+        ended = await harness.say("Go")
         assert ended.outcome is Outcome.LIMIT
         assert "(No summary: broken)" in ended.text
 
-        again = await house.say("", resumes=True)
+        again = await harness.say("", resumes=True)
         assert again.text == "All done."
-        assert f"user: {SUM_UP}" not in await house.transcript()
+        assert f"user: {SUM_UP}" not in await harness.transcript()
 
 
 async def test_a_summary_without_words_leaves_the_reason(tmp_path):
@@ -112,8 +112,8 @@ async def test_a_summary_without_words_leaves_the_reason(tmp_path):
         return Call("look") if model.requests[-1].use_tools else Answer(pieces=(Call("look"),))
 
     model = ScriptedModel(script)
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as house:
-        ended = await house.say("Go")
+    async with Harness(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as harness:
+        ended = await harness.say("Go")
 
         assert ended.text == "Stopped: the turn limit (1, `agent.max_turns`) was reached."
 
@@ -121,12 +121,12 @@ async def test_a_summary_without_words_leaves_the_reason(tmp_path):
 async def test_a_stop_says_of_each_call_whether_it_had_begun(tmp_path):
     calls = [Call("change", {"n": 1}), Call("change", {"n": 2})]
     change = tool("change", effect=Effect.WRITES, seconds=60)
-    async with House(tmp_path, ScriptedModel([calls]), (change,)).open() as house:
-        await house.tell("Go")
-        await house.until(ToolStarted)
-        await house.hermes.stop(house.session)
+    async with Harness(tmp_path, ScriptedModel([calls]), (change,)).open() as harness:
+        await harness.tell("Go")
+        await harness.until(ToolStarted)
+        await harness.hermes.stop(harness.session)
 
-        view = await house.hermes.view(house.session)
+        view = await harness.hermes.view(harness.session)
         said = [part.text for message in view.messages for part in message.parts if isinstance(part, ToolResult)]
         assert said == [
             "Interrupted: the run ended before this call had a result; what it did is unknown.",
@@ -135,41 +135,41 @@ async def test_a_stop_says_of_each_call_whether_it_had_begun(tmp_path):
 
 
 async def test_a_run_that_cannot_begin_tells_why_and_keeps_the_words(tmp_path):
-    class Houseless(House):
+    class Houseless(Harness):
         async def agent(self, record, journal):
             raise NoModel("There is no model to ask.")
 
-    async with Houseless(tmp_path, ScriptedModel([])).open() as house:
-        ended = await house.say("One", message_id="1")
-        again = await house.say("Two")
+    async with Houseless(tmp_path, ScriptedModel([])).open() as harness:
+        ended = await harness.say("One", message_id="1")
+        again = await harness.say("Two")
 
         assert (ended.outcome, ended.text, ended.error) == (Outcome.FAILED, "There is no model to ask.", "NoModel")
         assert again.text == "There is no model to ask."
-        assert await house.transcript() == ["user: One", "user: Two"]
-        mail = await house.store.inbox.find("test", "1")
+        assert await harness.transcript() == ["user: One", "user: Two"]
+        mail = await harness.store.inbox.find("test", "1")
         assert (mail.state, mail.reason) == ("refused", "There is no model to ask.")
 
 
 async def test_a_run_that_a_crash_left_open_and_that_cannot_begin_is_ended(tmp_path):
-    class Houseless(House):
+    class Houseless(Harness):
         async def agent(self, record, journal):
             raise NoModel("There is no model to ask.")
 
-    async with Houseless(tmp_path, ScriptedModel([]), (tool("look"),)).open() as house:
-        await interrupted(house, Call("look"))
-        await house.say("", resumes=True)
+    async with Houseless(tmp_path, ScriptedModel([]), (tool("look"),)).open() as harness:
+        await interrupted(harness, Call("look"))
+        await harness.say("", resumes=True)
 
-        assert (await house.kinds()).count("run_started") == 1
-        assert "Not run" in (await house.transcript())[-1]
+        assert (await harness.kinds()).count("run_started") == 1
+        assert "Not run" in (await harness.transcript())[-1]
 
 
 async def test_a_defect_becomes_an_apology_and_a_line_in_the_log(tmp_path, caplog):
-    class Broken(House):
+    class Broken(Harness):
         async def agent(self, record, journal):
             raise ZeroDivisionError("by zero")
 
-    async with Broken(tmp_path, ScriptedModel([])).open() as house:
-        ended = await house.say("Go")
+    async with Broken(tmp_path, ScriptedModel([])).open() as harness:
+        ended = await harness.say("Go")
 
         assert ended.outcome is Outcome.FAILED
         assert "logs/hermes.log" in ended.text
@@ -177,47 +177,47 @@ async def test_a_defect_becomes_an_apology_and_a_line_in_the_log(tmp_path, caplo
 
 
 async def test_mail_that_came_before_a_crash_took_the_end_of_a_run_does_not_take_its_reply(tmp_path):
-    async with House(tmp_path, ScriptedModel(lambda _: Say("And there."))).open() as house:
-        await interrupted(house)
-        async with house.hermes.holding(house.session) as journal:
+    async with Harness(tmp_path, ScriptedModel(lambda _: Say("And there."))).open() as harness:
+        await interrupted(harness)
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(replied(Message(role=Role.ASSISTANT, parts=(Text(text="Here."),))))
-        await house.tell("And?")
-        first = await house.ended()
-        second = await house.ended((await house.numbers("run_ended"))[0])
+        await harness.tell("And?")
+        first = await harness.ended()
+        second = await harness.ended((await harness.numbers("run_ended"))[0])
 
         assert (first.text, second.text) == ("Here.", "And there.")
 
 
 async def test_the_turns_before_a_crash_count(tmp_path):
     model = ScriptedModel(lambda heard: Call("look") if model.requests[-1].use_tools else Say("So far."))
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=2)).open() as house:
-        await interrupted(house, Call("look"))
-        await house.say("", resumes=True)
+    async with Harness(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=2)).open() as harness:
+        await interrupted(harness, Call("look"))
+        await harness.say("", resumes=True)
 
         assert [request.use_tools for request in model.requests] == [True, False]
 
 
 async def test_a_run_that_was_interrupted_says_so_and_goes_on_after_another_start(tmp_path):
-    house = House(tmp_path, ScriptedModel([Hang(), Hang()]))
-    async with house.open():
-        await house.tell("Go")
-        await house.until(MessageTaken)
-    house.model = ScriptedModel([Say("Here.")])
-    async with house.open():
-        after = (await house.log())[-1].number
-        assert await house.hermes.resume(house.session)
-        ended = await house.ended(after)
+    harness = Harness(tmp_path, ScriptedModel([Hang(), Hang()]))
+    async with harness.open():
+        await harness.tell("Go")
+        await harness.until(MessageTaken)
+    harness.model = ScriptedModel([Say("Here.")])
+    async with harness.open():
+        after = (await harness.log())[-1].number
+        assert await harness.hermes.resume(harness.session)
+        ended = await harness.ended(after)
 
         assert ended.text == "Here."
-        assert [entry.event.level for entry in await house.log() if isinstance(entry.event, Notice)] == ["info"]
-        assert sum(isinstance(entry.event, RunEnded) for entry in await house.log()) == 1
+        assert [entry.event.level for entry in await harness.log() if isinstance(entry.event, Notice)] == ["info"]
+        assert sum(isinstance(entry.event, RunEnded) for entry in await harness.log()) == 1
 
 
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_no_call_is_made_that_the_turn_limit_does_not_allow(tmp_path, turns):
     model = ScriptedModel(lambda heard: Call("look") if model.requests[-1].use_tools else Say("So far."))
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=turns)).open() as house:
-        ended = await house.say("Go")
+    async with Harness(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=turns)).open() as harness:
+        ended = await harness.say("Go")
 
         assert ended.reason == "turn limit"
         assert sum(request.use_tools for request in model.requests) == turns
@@ -231,12 +231,12 @@ async def test_a_store_that_fails_during_the_summary_ends_the_run_without_it(tmp
             async for piece in super().ask(request):
                 yield piece
 
-    house = House(tmp_path, Failing(lambda heard: Call("look")), (tool("look"),), limits=lambda: Limits(turns=1))
-    async with house.open():
+    harness = Harness(tmp_path, Failing(lambda heard: Call("look")), (tool("look"),), limits=lambda: Limits(turns=1))
+    async with harness.open():
         with pytest.raises(DiskFull):
-            await house.say("Go")
+            await harness.say("Go")
 
-        assert "run_ended" not in await house.kinds()
+        assert "run_ended" not in await harness.kinds()
 
 
 class Counting:
@@ -257,9 +257,9 @@ class Counting:
 async def test_what_is_kept_of_a_run_is_committed_with_its_end(tmp_path):
     closing = Counting()
     steps = [Call("look"), Call("look"), Say("Done."), Say("Again.")]
-    async with House(tmp_path, ScriptedModel(steps), (tool("look"),), closing=closing).open() as house:
-        await house.say("Look twice")
-        await house.say("And again?")
+    async with Harness(tmp_path, ScriptedModel(steps), (tool("look"),), closing=closing).open() as harness:
+        await harness.say("Look twice")
+        await harness.say("And again?")
 
     assert closing.ends == [("answered", 1, 2), ("answered", 1, 0)]
 
@@ -274,16 +274,16 @@ async def test_a_machine_that_does_not_answer_is_not_the_runs_time_limit(tmp_pat
             async for piece in super().ask(request):
                 yield piece
 
-    class Somewhere(House):
+    class Somewhere(Harness):
         async def agent(self, record, journal):
             made = await super().agent(record, journal)
             return replace(made, prompt=SessionPrompt(self.store, (), stale)) if place == "prompt" else made
 
-    async def stale() -> Surroundings:
+    async def stale() -> Environment:
         raise error
 
-    async with Somewhere(tmp_path, Stale([Say("Hello.")])).open() as house:
-        ended = await house.say("Hi")
+    async with Somewhere(tmp_path, Stale([Say("Hello.")])).open() as harness:
+        ended = await harness.say("Hi")
 
         assert (ended.outcome, ended.text) == (Outcome.FAILED, str(told_of(error)))
         assert "TimeoutError" in caplog.text

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.surroundings import surroundings
+from hermes_agent.agent.prompt import Environment, SessionPrompt
+from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.inbound import Busy
 from hermes_agent.host.http import Http
@@ -23,10 +22,11 @@ from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say, Think
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.replay.ledger import Book, RunLedger
 from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent import house as houses
-from tests.agent.house import House
+from tests.agent import harness as harnesses
+from tests.agent.harness import Harness
 
 WIRES = {"openai/gpt-5.2": openai_model, "anthropic/claude-opus-5-5": anthropic_model}
 MARK = re.compile(rb',?"cache_control":\{[^}]*\}')
@@ -57,7 +57,7 @@ TURNS = st.builds(
 
 
 @dataclass
-class Wired(House):
+class Wired(Harness):
     """A house whose model is asked over a socket, and whose surroundings change."""
 
     server: ModelServer | None = None
@@ -72,8 +72,8 @@ class Wired(House):
             choose(configured, lambda _: KEY), ledger=ledger, http=self.http, clock=self.clock, settings=configured
         )
 
-        async def look() -> Surroundings:
-            return surroundings(home=self.path, workspace=self.path, now=self.day)
+        async def look() -> Environment:
+            return environment_of(home=self.path, workspace=self.path, now=self.day)
 
         schemas = tuple(tool.schema for tool in self.tools)
         made = await super().agent(record, journal)
@@ -84,7 +84,7 @@ class Wired(House):
         self.day += 86_400
         (self.path / "SOUL.md").write_text(f"I was rewritten at {self.day}.")
         (self.path / "AGENTS.md").write_text(f"Rules of {self.day}.")
-        self.tools = (*self.tools, houses.tool(f"more_{len(self.tools)}"))
+        self.tools = (*self.tools, harnesses.tool(f"more_{len(self.tools)}"))
 
 
 class Play:
@@ -92,7 +92,7 @@ class Play:
 
     def __init__(self, turns: list[Turn]) -> None:
         self.turns = turns
-        self.house: Wired | None = None
+        self.harness: Wired | None = None
         self.crashed: set[int] = set()
         self.told: set[int] = set()
 
@@ -110,9 +110,9 @@ class Play:
         if number not in self.told:
             self.told.add(number)
             if turn.steered:
-                await self.house.tell(turn.steered)
+                await self.harness.tell(turn.steered)
             if turn.queued:
-                await self.house.tell(turn.queued, busy=Busy.QUEUE)
+                await self.harness.tell(turn.queued, busy=Busy.QUEUE)
         if turn.crash and number not in self.crashed:
             self.crashed.add(number)
             await asyncio.Event().wait()
@@ -123,27 +123,27 @@ async def play(folder: Path, route: str, serve: Callable[..., ModelServer], turn
     """Let it happen; three messages are said in three starts, and each crash is one more."""
     script = Play(turns)
     async with serving(serve(ScriptedModel(script.answer))) as server:
-        house = Wired(folder, ScriptedModel([]), (houses.Piece("look", script.look),), server=server, route=route)
-        script.house = house
+        harness = Wired(folder, ScriptedModel([]), (harnesses.Piece("look", script.look),), server=server, route=route)
+        script.harness = harness
         for said in ("One", "Two", "Three"):
-            await start(house, said)
-            house.change_everything()
-        await house.http.close()
+            await start(harness, said)
+            harness.change_everything()
+        await harness.http.close()
     return server
 
 
-async def start(house: Wired, said: str) -> None:
+async def start(harness: Wired, said: str) -> None:
     """Say it, and start again after each crash until it is answered."""
     crashes = -1
     while True:
-        async with house.open():
+        async with harness.open():
             if crashes < 0:
-                after = await house.store.history.last_number(house.session)
-                await house.tell(said)
+                after = await harness.store.history.last_number(harness.session)
+                await harness.tell(said)
             else:
-                assert await house.hermes.resume(house.session)
-            ending = asyncio.ensure_future(house.ended(after))
-            crash = asyncio.ensure_future(crashed(house))
+                assert await harness.hermes.resume(harness.session)
+            ending = asyncio.ensure_future(harness.ended(after))
+            crash = asyncio.ensure_future(crashed(harness))
             await asyncio.wait((ending, crash), return_when=asyncio.FIRST_COMPLETED)
             over = ending.done()
             for task in (ending, crash):
@@ -152,12 +152,12 @@ async def start(house: Wired, said: str) -> None:
                 assert ending.result().outcome is Outcome.ANSWERED
                 return
         crashes += 1
-        house.change_everything()
+        harness.change_everything()
 
 
-async def crashed(house: Wired) -> None:
+async def crashed(harness: Wired) -> None:
     """Return when a call hangs that is to die with its process."""
-    script = house.tools[0].body.__self__
+    script = harness.tools[0].body.__self__
     known = len(script.crashed)
     while len(script.crashed) == known:
         await asyncio.sleep(0.001)

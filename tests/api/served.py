@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx2
 
-from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import open_keys
+from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.server import api_server
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.events import Entry
@@ -84,7 +84,7 @@ async def served(
         chosen = options or Options(queue=SERVED, own_only=False)
         async with (
             open_runtime(home, chosen) as runtime,
-            api_server(runtime, keys, Figures()) as place,
+            api_server(runtime, keys, Metrics()) as place,
             httpx2.AsyncClient(base_url=place.url, trust_env=False, timeout=20) as client,
         ):
             yield Server(url=place.url, runtime=runtime, model=model, client=client)

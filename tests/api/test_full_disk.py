@@ -63,7 +63,7 @@ async def test_what_was_taken_in_before_the_store_failed_is_not_to_be_sent_again
         while len(server.model.exchanges) < 2:
             await asyncio.sleep(0.01)
         while not asked.done():
-            server.runtime.hermes.floor.bus.fail(session, DiskFull("No room left."))
+            server.runtime.hermes.scheduler.bus.fail(session, DiskFull("No room left."))
             await asyncio.sleep(0.01)
         answer = await asked
 

@@ -5,8 +5,8 @@ from contextlib import aclosing
 
 import pytest
 
-from hermes_agent.api.asked import Said
-from hermes_agent.api.talk import Talk, Wish, _place
+from hermes_agent.api.requests import Said
+from hermes_agent.api.service import AgentService, Wish, _place
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.messages import Text
@@ -176,7 +176,7 @@ async def test_two_processes_that_begin_a_named_session_at_once_tell_its_past_on
     past = (Said(role="user", content="Hi"), Said(role="assistant", content="Hello."))
     async with served(tmp_path, counting) as server:
         wish = Wish(who=who, parts=(Text(text="On"),), words="On", name="ours", history=past)
-        talk = Talk(server.runtime)
+        talk = AgentService(server.runtime)
         first = await talk.say(wish)
         await until(server, first.ref.id(), "answered")
         late = await talk._opened(wish, _place(wish))  # As whoever looked for it before it was there.

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from hermes_agent.api.story import ref_of
+from hermes_agent.api.run_view import ref_of
 from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
@@ -194,7 +194,7 @@ async def test_an_order_to_stop_what_waits_holds_also_where_the_store_fails_for_
         await until(server, first["id"], "running")
         second = (await server.ask("POST", "/v1/runs", {"input": "Two", **wish})).json()
         assert (await server.ask("POST", f"/v1/runs/{second['id']}/stop")).json() == {"done": True}
-        server.runtime.hermes.floor.bus.fail(first["session"], DiskFull("No room left."))
+        server.runtime.hermes.scheduler.bus.fail(first["session"], DiskFull("No room left."))
         await server.ask("POST", f"/v1/runs/{first['id']}/stop")
 
         assert (await until(server, second["id"], "stopped"))["reason"] == "stopped"

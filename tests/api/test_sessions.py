@@ -192,7 +192,7 @@ async def told_in(server: Server, kind: str, chat: str, user: str, workspace: st
         parts=(Text(text=f"The plum of {user} is {kind}", origin=Origin.MEMBER),),
         received=server.runtime.clock.now(),
     )
-    begun = await server.runtime.hermes.begin(said, workspace=workspace)
+    begun = await server.runtime.hermes.start_session(said, workspace=workspace)
     run = f"run_{begun.session}_{begun.inbox}"
     await until(server, run, "waiting")
     return begun.session, run

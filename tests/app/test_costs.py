@@ -46,7 +46,7 @@ async def filled(folder):
     ]
     for row in rows:
         await store.write(lambda tx, row=row: store.usage.open(tx, row))
-    await store.write(lambda tx: store.usage.settle(tx, "c0", Usage(input=1), 1.0, "ok", 1.0))
+    await store.write(lambda tx: store.usage.complete(tx, "c0", Usage(input=1), 1.0, "ok", 1.0))
     return store
 
 

@@ -9,8 +9,8 @@ from hermes_agent.app.household import id_of, open_store_of
 from hermes_agent.app.options import Options
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.wiring import open_runtime
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
 from hermes_agent.host.paths import Home

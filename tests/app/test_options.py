@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.options import Options
-from hermes_agent.app.service.people import People
-from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.store.database import open_store
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.generations import Generation
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.reloading import Reloading, leaves, told
+from hermes_agent.app.reloading import Reloading, leaves, report
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings_snapshots import SettingsSnapshot
 from hermes_agent.app.toolkit import Toolkit
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
@@ -20,32 +20,32 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import Channel, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
+from hermes_agent.replay.cassette.recording import Recorder
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 
-def lines_of(here: House) -> list[str]:
+def lines_of(here: Harness) -> list[str]:
     log = here.gateway.runtime.home.log_file
     text = log.read_text() if log.exists() else ""
     return [line for line in text.splitlines() if "app.reloading" in line]
 
 
-def rewrite(here: House, old: str, new: str) -> None:
+def rewrite(here: Harness, old: str, new: str) -> None:
     file = here.gateway.runtime.home.config_file
     file.write_text(file.read_text().replace(old, new))
 
 
-async def said(here: House, count: int) -> list[str]:
+async def said(here: Harness, count: int) -> list[str]:
     await eventually(lambda: len(lines_of(here)) == count)
     return lines_of(here)
 
 
 async def test_rules_that_change_hold_for_what_is_heard_next_and_one_line_says_which(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         assert "hermes pairing approve" in await here.ask("Hi", user="8", chat="8")
 
         rewrite(
@@ -60,7 +60,7 @@ async def test_rules_that_change_hold_for_what_is_heard_next_and_one_line_says_w
 
 
 async def test_a_file_that_is_broken_changes_nothing_and_that_is_said_once(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         rewrite(here, "owners: ['7']", "ownrs: ['7']")
         (line,) = await said(here, 1)
         assert await here.ask("Hi") == "Hello."
@@ -93,7 +93,7 @@ async def test_a_channel_that_there_is_not_or_no_file_at_all_changes_nothing(
         home.config_file.write_text("gateway:\n  channels: {fak: {enabled: true}}\n")
         if not old:
             home.config_file.unlink()
-        gateway.reloading.look()
+        gateway.reloading.wake()
         await eventually(lambda: notice in gateway.reloading.notice)
 
         assert gateway.settings.channels == {}
@@ -101,7 +101,7 @@ async def test_a_channel_that_there_is_not_or_no_file_at_all_changes_nothing(
 
 async def test_a_channel_begins_and_ends_with_its_settings(tmp_path: Path):
     platform = FakePlatform()
-    async with house(tmp_path, [Say("Hello."), Say("Again.")], platform=platform) as here:
+    async with harness(tmp_path, [Say("Hello."), Say("Again.")], platform=platform) as here:
         await here.ask("Hi")
         first = here.gateway.known["fake"]
 
@@ -114,17 +114,17 @@ async def test_a_channel_begins_and_ends_with_its_settings(tmp_path: Path):
 
 
 async def test_what_holds_after_a_restart_alone_is_named(tmp_path: Path):
-    async with house(tmp_path, [], more="agent:\n  max_turns: 5\nstore:\n  url: ''\n") as here:
+    async with harness(tmp_path, [], more="agent:\n  max_turns: 5\nstore:\n  url: ''\n") as here:
         rewrite(here, "url: ''", "url: postgresql://somewhere")
         (line,) = await said(here, 1)
 
         assert "after a restart (`hermes gateway restart`): store.url" in line
         assert "from now on" not in line
-        assert "store.url" in here.gateway.reloading.told
+        assert "store.url" in here.gateway.reloading.problems
         assert not here.gateway.reloading.notice
 
         rewrite(here, "url: postgresql://somewhere", "url: ''")
-        await eventually(lambda: not here.gateway.reloading.told)
+        await eventually(lambda: not here.gateway.reloading.problems)
 
 
 async def test_a_channel_that_cannot_be_made_harms_no_other_and_is_made_when_its_settings_are_mended(tmp_path: Path):
@@ -155,7 +155,7 @@ async def test_a_channel_that_cannot_be_made_harms_no_other_and_is_made_when_its
 
 def test_values_are_never_said():
     assert leaves({"a": {"b": 1, "c": [2]}, "d": 3}) == {"a.b": 1, "a.c": [2], "d": 3}
-    assert told(["a"], ["b"]).endswith("from now on: a; after a restart (`hermes gateway restart`): b")
+    assert report(["a"], ["b"]).endswith("from now on: a; after a restart (`hermes gateway restart`): b")
 
 
 class Part:
@@ -272,7 +272,7 @@ async def test_a_recorded_process_keeps_the_settings_that_its_recording_begins_w
 async def test_another_model_answers_what_is_said_next_and_what_runs_goes_on(tmp_path: Path):
     slow = Answer(pieces=(Say("From the first."),), pace=Pace(first=1.0))
     async with serving(openai_model([Say("From the second.")], keys=("second-key-0123",))) as second:
-        async with house(tmp_path, [slow], more="agent:\n  max_turns: 5\n") as here:
+        async with harness(tmp_path, [slow], more="agent:\n  max_turns: 5\n") as here:
             await here.platform.say("Hi", chat="1")
             await eventually(lambda: len(here.model.asked) == 1)
 
@@ -283,10 +283,10 @@ async def test_another_model_answers_what_is_said_next_and_what_runs_goes_on(tmp
                 here, f"default: custom/m\n  base_url: {here.model.url}", f"default: custom/n\n  base_url: {second.url}"
             )
             await eventually(lambda: here.gateway.runtime.settings.model.default == "custom/n")
-            held = here.gateway.runtime.generations.count
+            held = here.gateway.runtime.snapshots.count
             answer = await here.ask("Hi", chat="2")
             shown = await here.shown(1, "1")
-            await eventually(lambda: here.gateway.runtime.generations.count == 1)
+            await eventually(lambda: here.gateway.runtime.snapshots.count == 1)
 
         assert answer == "From the second."
         assert shown[-1].text == "From the first."
@@ -304,7 +304,7 @@ async def test_another_token_makes_the_channel_anew(tmp_path: Path):
             return super().made(needs)
 
     tokens: list[str] = []
-    async with house(tmp_path, [Say("Hello.")], platform=Telling()) as here:
+    async with harness(tmp_path, [Say("Hello.")], platform=Telling()) as here:
         first = here.gateway.known["fake"]
         env = here.gateway.runtime.home.env_file
         env.write_text("FAKE_BOT_TOKEN=another-one\n")
@@ -316,11 +316,11 @@ async def test_another_token_makes_the_channel_anew(tmp_path: Path):
 
 
 async def test_owners_that_are_added_are_hidden_where_ids_are(tmp_path: Path):
-    async with house(tmp_path, [], more="privacy:\n  hash_ids: true\n") as here:
+    async with harness(tmp_path, [], more="privacy:\n  hash_ids: true\n") as here:
         rewrite(here, "owners: ['7']", "owners: ['7', '+4915112345678']")
         await said(here, 1)
 
-        assert "4915112345678" not in here.gateway.doors.veil.hide("heard of +4915112345678")
+        assert "4915112345678" not in here.gateway.access.pseudonyms.hide("heard of +4915112345678")
 
 
 def open_files() -> int:
@@ -329,16 +329,16 @@ def open_files() -> int:
 
 @pytest.mark.timeout(90)
 async def test_many_reloads_leave_nothing_behind(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello."), more="agent:\n  max_turns: 5\n") as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), more="agent:\n  max_turns: 5\n") as here:
         runtime, sizes, files = here.gateway.runtime, list[int](), list[int]()
         for count in range(50):
             rewrite(here, f"max_turns: {5 + count}\n", f"max_turns: {6 + count}\n")
             await here.gateway.reloading.read()
             assert await here.ask("Hi", chat=str(count)) == "Hello."
-            await eventually(lambda: runtime.generations.count == 1)
+            await eventually(lambda: runtime.snapshots.count == 1)
             if count % 10 == 9:
                 gc.collect()
-                sizes.append(sum(isinstance(each, Generation | Toolkit | Learner) for each in gc.get_objects()))
+                sizes.append(sum(isinstance(each, SettingsSnapshot | Toolkit | Learner) for each in gc.get_objects()))
                 files.append(open_files())
 
         assert runtime.settings.agent.max_turns == 55
@@ -348,24 +348,24 @@ async def test_many_reloads_leave_nothing_behind(tmp_path: Path):
 
 async def test_tools_that_are_taken_away_in_a_conversation_are_not_there_for_what_is_said_next(tmp_path: Path):
     script = [Call("todo", {}), Say("Looked."), Call("todo", {}), Say("Tried.")]
-    async with house(tmp_path, script, more="tools:\n  fake:\n    disabled: [web]\n") as here:
+    async with harness(tmp_path, script, more="tools:\n  fake:\n    disabled: [web]\n") as here:
         assert await here.ask("Hi") == "Looked."
         rewrite(here, "disabled: [web]", "disabled: [web, todo]")
         await said(here, 1)
 
         assert await here.ask("Again") == "Tried."
-        assert "todo" not in here.gateway.runtime.generations.now.toolkit.toolsets("fake")
+        assert "todo" not in here.gateway.runtime.snapshots.now.toolkit.toolsets("fake")
         assert "There is no tool" in str(here.model.asked[-1].messages[-1])
 
 
 async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_path: Path):
-    async with house(tmp_path, [Say("There.")], gateway="max_runs: 7") as here:
+    async with harness(tmp_path, [Say("There.")], gateway="max_runs: 7") as here:
         rewrite(here, "max_runs: 7", f"max_runs: 3\n  workspace: {tmp_path / 'elsewhere'}")
         await said(here, 1)
 
-        assert here.gateway.runtime.hermes.floor.service.most == 3
+        assert here.gateway.runtime.hermes.scheduler.service.most == 3
         assert await here.ask("Hi") == "There."
-        assert here.gateway.reception.workspace == tmp_path / "elsewhere"
+        assert here.gateway.ingress.workspace == tmp_path / "elsewhere"
         assert (tmp_path / "elsewhere").is_dir()
 
 
@@ -390,7 +390,7 @@ async def test_what_breaks_is_logged_and_the_next_saving_is_read_all_the_same(tm
         with (tmp_path / "config.yaml").open("a") as file:
             file.write("gateway:\n  drain_seconds: 7\n")
         await eventually(lambda: part.tried == [7])
-        reloading.look()
+        reloading.wake()
         await eventually(lambda: part.tried == [7, 7])
 
     assert "No more files" in (tmp_path / "logs/hermes.log").read_text()

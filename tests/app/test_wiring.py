@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError, DatabaseDamaged, HomeError
 from hermes_agent.core.inbound import Standing
@@ -68,7 +68,7 @@ async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home
     keys = "anna: {secret: A}, gast: {secret: G, standing: guest}, boss: {secret: B, standing: owner}"
     home = settle_home(tmp_path, "http://127.0.0.1:9", f"api: {{keys: {{{keys}}}}}\n")
     async with open_runtime(home, Options(queue=SERVED, own_only=False)) as runtime:  # As `hermes worker` does.
-        standing = runtime.generations.now.builder.standing
+        standing = runtime.snapshots.now.builder.standing
         found = {name: standing(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
 
         assert found == {

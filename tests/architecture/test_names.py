@@ -13,6 +13,14 @@ pytestmark = pytest.mark.timeout(120)  # The first of a process parses everythin
 EMPTY_MODULE = re.compile(
     r"^_?(utils?|helpers?|common|manager|misc|stuff|tools?_utils?)$|_(utils?|helpers?|impl|inner|v\d+)$"
 )
+PRIVATE_WORD = re.compile(
+    r"^_*(floor|decks?|veil|trials|keeping|handing|cards?|nearby|surroundings|remembering|returning|house|doors?"
+    r"|reception|telling|spare|told|reached|wards?|workbench|hands|relays|taped|moments|picking|keeper|beside"
+    r"|heed|look_again|take_up|want|see_to|settle|let_go|is_order|order_of)$",
+    re.IGNORECASE,
+)
+"""Words of our own that had a standard one: scheduler, seam, locks, lazy tool, notify, wake, resume, complete;
+as names of modules, classes and public functions they do not come back."""
 EMPTY_NAME = re.compile(r"_(impl|inner|v\d+|utils?|helpers?)$|(Manager|Utils?|Helpers?|Impl|V\d+)$")
 
 
@@ -28,6 +36,18 @@ def empty_names(modules: Iterable[Source]) -> list[str]:
     return found
 
 
+def private_words(modules: Iterable[Source]) -> list[str]:
+    found = []
+    for module in modules:
+        parts = [*module.path.parent.parts, module.path.stem]
+        found += [f"{module.path}: {part} is no standard term" for part in parts if PRIVATE_WORD.search(part)]
+        for node in module.nodes:
+            named = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if named and not node.name.startswith("_") and PRIVATE_WORD.search(node.name):
+                found.append(f"{module.path}:{node.lineno}: {node.name} is no standard term")
+    return found
+
+
 def untitled(modules: Iterable[Source]) -> list[str]:
     found = []
     for module in modules:
@@ -39,6 +59,16 @@ def untitled(modules: Iterable[Source]) -> list[str]:
 
 def test_no_name_is_empty():
     assert empty_names(sources("src", "tests", "bench", ".ci")) == []
+
+
+def test_names_are_the_fields_terms():
+    assert private_words(sources("src", ".ci")) == []
+
+
+@pytest.mark.parametrize("text", ["class Floor: ...", "def heed(): ...", "async def let_go(): ..."])
+def test_a_word_of_our_own_is_found(text: str):
+    assert len(private_words([source("a.py", text)])) == 1
+    assert len(private_words([source("app/decks/deck.py", "")])) == 2
 
 
 def test_every_module_opens_with_a_sentence():

@@ -16,17 +16,17 @@ pytestmark = pytest.mark.timeout(120)  # The first of a process parses everythin
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {
     "one tool call": {"src/hermes_agent/agent/act.py", "src/hermes_agent/learning/dispatch.py"},
-    "one conversation": {"src/hermes_agent/app/floor.py", "src/hermes_agent/app/service/running.py"},
+    "one conversation": {"src/hermes_agent/runs/scheduler.py", "src/hermes_agent/runs/one_run.py"},
     "one job": {
-        "src/hermes_agent/app/orders/orders.py",
+        "src/hermes_agent/app/command_queue.py",
         "src/hermes_agent/gateway/delivery.py",
-        "src/hermes_agent/app/floor.py",
+        "src/hermes_agent/runs/scheduler.py",
         "src/hermes_agent/app/reloading.py",
         "src/hermes_agent/gateway/server.py",
         "src/hermes_agent/learning/jobs.py",
     },
-    "one HTTP request": {"src/hermes_agent/host/serve.py", "src/hermes_agent/api/gate.py"},
-    "one event listener": {"src/hermes_agent/app/bus.py", "src/hermes_agent/cli/chat/chat.py"},
+    "one HTTP request": {"src/hermes_agent/host/serve.py", "src/hermes_agent/api/middleware.py"},
+    "one event listener": {"src/hermes_agent/runs/event_bus.py", "src/hermes_agent/cli/chat/chat.py"},
 }
 
 # Where a failure of any kind is not ended but handed, as it is, to the one who waits for it in another thread or task.

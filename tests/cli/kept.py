@@ -100,9 +100,9 @@ async def _fill(store: Store) -> None:
         row = usage_row(number, model)
         await store.write(lambda tx, row=row: store.usage.open(tx, row))
     usage = Usage(input=1000, output=200, cached=500)
-    await store.write(lambda tx: store.usage.settle(tx, "u0", usage, 0.25, "ok", 1.0))
-    await store.write(lambda tx: store.usage.settle(tx, "u1", usage, 0.5, "ok", 1.0))
-    await store.write(lambda tx: store.usage.settle(tx, "u2", usage, None, "ok", 1.0))
+    await store.write(lambda tx: store.usage.complete(tx, "u0", usage, 0.25, "ok", 1.0))
+    await store.write(lambda tx: store.usage.complete(tx, "u1", usage, 0.5, "ok", 1.0))
+    await store.write(lambda tx: store.usage.complete(tx, "u2", usage, None, "ok", 1.0))
 
 
 def filled(home: Path) -> Path:

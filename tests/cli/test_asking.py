@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes_agent.cli.asking import ask_once
-from hermes_agent.cli.opened import opened
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.routes import route_to
+from hermes_agent.cli.session_lookup import lookup_session
 from hermes_agent.cli.surface import Surface
 from hermes_agent.store.usage import GroupBy
 
@@ -15,7 +15,7 @@ from hermes_agent.store.usage import GroupBy
 async def test_a_model_that_lives_in_this_process_is_started_to_be_asked(tmp_path: Path) -> None:
     surface = Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)})
 
-    async with opened(surface) as store:
+    async with lookup_session(surface) as store:
         answered = await ask_once(surface, store, route_to(surface, "demo/scripted"), principal="cli:me")
         (total,) = await store.usage.totals(GroupBy.PRINCIPAL)
 
@@ -28,7 +28,7 @@ async def test_of_a_mixture_every_model_is_asked(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("moa:\n  council:\n    members: [demo/scripted, demo/scripted]\n")
     surface = Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)})
 
-    async with opened(surface) as store:
+    async with lookup_session(surface) as store:
         answered = await ask_once(surface, store, route_to(surface, "moa/council"))
         totals = await store.usage.totals(GroupBy.PURPOSE)
 

@@ -9,7 +9,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.local import Place
-from hermes_agent.providers.signin.kept import AuthFile, SignedIn
+from hermes_agent.providers.signin.auth_file import AuthFile, SignedIn
 from hermes_agent.testing.model_servers import openai_model, serving
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.log_lines import Reader, Wanted, line_as_json, lines, shown, since_of
+from hermes_agent.cli.log_lines import LineFilter, Reader, line_as_json, lines, shown, since_of
 from hermes_agent.core.errors import ConfigError
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -19,7 +19,7 @@ def line(text: str, *, part: str = "gateway.server", process: int = 1, level: st
     return json.dumps(facts) + "\n"
 
 
-def read(log: Path, wanted: Wanted) -> list[str]:
+def read(log: Path, wanted: LineFilter) -> list[str]:
     found: list[str] = []
     for each in lines(log, Reader(wanted)):
         if each is None:
@@ -34,16 +34,16 @@ def test_the_lines_of_gateways_are_shown_oldest_first(tmp_path: Path):
     (tmp_path / "hermes.log.1").write_text(line("second") + line("a chat", part="app.floor", process=2))
     log.write_text(line("third") + line("a run", part="app.floor") + "no line\n" + '{"level": "info"}\n')
 
-    assert read(log, Wanted()) == ["first", "second", "third", "a run"]
-    assert "a chat" in read(log, Wanted(everybody=True))
+    assert read(log, LineFilter()) == ["first", "second", "third", "a run"]
+    assert "a chat" in read(log, LineFilter(everybody=True))
 
 
 def test_what_is_not_bad_or_new_enough_is_left_out(tmp_path: Path):
     log = tmp_path / "hermes.log"
     log.write_text(line("old", level="error") + line("fine", minute=5) + line("bad", level="error", minute=5))
 
-    assert read(log, Wanted(level="warning")) == ["old", "bad"]
-    assert read(log, Wanted(since=since_of("2026-05-01T12:01:00+00:00", NOW))) == ["fine", "bad"]
+    assert read(log, LineFilter(level="warning")) == ["old", "bad"]
+    assert read(log, LineFilter(since=since_of("2026-05-01T12:01:00+00:00", NOW))) == ["fine", "bad"]
 
 
 def test_lines_of_one_session_and_run_are_found_by_the_beginning_of_their_ids(tmp_path: Path):
@@ -51,13 +51,13 @@ def test_lines_of_one_session_and_run_are_found_by_the_beginning_of_their_ids(tm
     facts = json.loads(line("mine")) | {"session": "20260501_1", "run": "r1"}
     log.write_text(json.dumps(facts) + "\n" + json.dumps(facts | {"text": "next", "run": "r2"}) + "\n" + line("other"))
 
-    assert read(log, Wanted(session="20260501")) == ["mine", "next"]
-    assert read(log, Wanted(session="20260501_1", run="r2")) == ["next"]
-    assert read(log, Wanted(run="r3")) == []
+    assert read(log, LineFilter(session="20260501")) == ["mine", "next"]
+    assert read(log, LineFilter(session="20260501_1", run="r2")) == ["next"]
+    assert read(log, LineFilter(run="r3")) == []
 
 
 def test_without_a_log_there_is_nothing_yet(tmp_path: Path):
-    assert read(tmp_path / "hermes.log", Wanted()) == []
+    assert read(tmp_path / "hermes.log", LineFilter()) == []
 
 
 def test_what_comes_is_shown_whole_also_when_the_log_is_turned_over(tmp_path: Path):
@@ -78,7 +78,7 @@ def test_what_comes_is_shown_whole_also_when_the_log_is_turned_over(tmp_path: Pa
         over[0] = True
 
     steps: list[Callable[[], None]] = [written, turned, ended]
-    for each in lines(log, Reader(Wanted()), lambda: over[0]):
+    for each in lines(log, Reader(LineFilter()), lambda: over[0]):
         found += [each["text"]] if each else []
         steps.pop(0)()
 

@@ -16,7 +16,7 @@ from hermes_agent.gateway.channels.matrix import CHANNEL as MATRIX
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
-from hermes_agent.gateway.heard import Heard
+from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.doubles.discord import discord_platform

@@ -16,9 +16,9 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button, Content, Piece, Slot, SlotState
 from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
+from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.heard import Pressed, Said
-from hermes_agent.gateway.line import made
+from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
 from hermes_agent.testing.doubles.platform import TITLE, Trouble
@@ -142,7 +142,7 @@ async def test_a_message_that_is_told_twice_has_the_same_identity(stage: Stage, 
 async def test_the_platform_is_told_after_it_was_taken_in(stage: Stage, ear: Ear) -> None:
     await stage.double.say("hello", chat=stage.chat, user=stage.person)
 
-    await eventually(lambda: stage.double.told() == 1)
+    await eventually(lambda: stage.double.received() == 1)
 
     assert len(ear.heard) == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.heard import Said
+from hermes_agent.gateway.inbound_events import Said
 from tests.contracts.channels import MAKERS, Ear
 
 

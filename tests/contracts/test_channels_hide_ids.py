@@ -14,7 +14,7 @@ import pytest
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.providers.demo.script import Say
 from tests.contracts.channels import MAKERS, Stage
-from tests.gateway.house import eventually, opened
+from tests.gateway.harness import eventually, opened
 
 HIDDEN = "\nprivacy:\n  hash_ids: true\n"
 FORMS = ("{}", "<{}>", "**{}**", "_{}_", "({}):", "[she](mailto:{})", "for:{}/x", "I am {}.", "'{}',")

@@ -19,7 +19,7 @@ from hermes_agent.host.serve import LOOPBACK, Request, Response, serve
 from hermes_agent.sandbox.backends.ssh import Machine
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.serving import served
-from tests.api.test_wire import HEALTH, echo
+from tests.api.test_protocol import HEALTH, echo
 from tests.sandbox.sshd import NoServer, server
 from tests.sockets import connections
 

@@ -20,7 +20,7 @@ from hermes_agent.memory.settings import Provider
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.clock import FakeClock
 from tests.memory.backends.brv import installed
-from tests.memory.house import TOLD
+from tests.memory.harness import TOLD
 
 LOCAL = {"holographic", "byterover"}
 REMOTE = sorted(set(BACKENDS) - LOCAL)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.host.files import read_small
+from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import PLAN, RUN
 from hermes_agent.learning.curator.prompt import OPENING
-from hermes_agent.learning.curator.wards import hash_of
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import read
@@ -20,7 +20,7 @@ from hermes_agent.skills.writing import ARCHIVE
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.versions import Author, Kind, VersionState
 from tests.faults.test_reviews import killed
-from tests.learning.curator.house import Kept, Upkeep, join, kept_home
+from tests.learning.curator.harness import Kept, Upkeep, join, kept_home
 
 BY = By(author=Author.BACKGROUND)
 LONGEST = 1.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.store.database import open_store
-from hermes_agent.store.known.finding import wanted
+from hermes_agent.store.facts.finding import search_words
 
 WRITER = Path(__file__).parent / "programs" / "facts_writer.py"
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ async def checked(url: str) -> set[int]:
             reached[change.fact] = change.after
         assert reached == {number: fact.trust for number, fact in facts.items()}
         for fact in facts.values():
-            name, number = wanted(fact.text)
+            name, number = search_words(fact.text)
             holding = (await store.fact_finding.ask("hermes", (name, number))).holding
             assert fact.id in holding[name] & holding[number]
     finally:

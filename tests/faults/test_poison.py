@@ -15,7 +15,7 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.jobs import JobState
 from hermes_agent.tools.schema import collect
 from tests.app.place import Place
-from tests.learning.house import SOON, Script, asked, learning_place, looks, note, reviewed, skill
+from tests.learning.harness import SOON, Script, asked, learning_place, looks, note, reviewed, skill
 
 TEXTS = "INJECTION_TEXTS"
 """The variable that names a file of more payloads: a JSON object with `text` and `label` in each line."""

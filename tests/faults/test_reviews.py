@@ -16,7 +16,7 @@ from hermes_agent.skills.format import read
 from hermes_agent.store.learning.jobs import Job, JobKind, JobState
 from hermes_agent.store.versions import Kind, VersionState
 from tests.app.place import Place
-from tests.learning.house import Script, learning_place, looks, note, skill
+from tests.learning.harness import Script, learning_place, looks, note, skill
 
 REVIEWER = Path(__file__).parent / "programs" / "reviewer.py"
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.serving.settings import DRAIN_SECONDS
+from hermes_agent.app.api_settings import DRAIN_SECONDS
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
@@ -66,7 +66,7 @@ def hung(heard: Heard, beat: str, what: str) -> Step:
 
 
 @contextmanager
-def house(folder: Path, what: str, drain: float = 0.0) -> Iterator[tuple[Path, Path, ModelServer]]:
+def harness(folder: Path, what: str, drain: float = 0.0) -> Iterator[tuple[Path, Path, ModelServer]]:
     """A home, a workspace, and a model with which everything hangs."""
     home, work = folder / "home", folder / "work"
     home.mkdir()
@@ -200,7 +200,7 @@ def test_whoever_is_asked_to_end_ends_in_two_seconds_and_leaves_no_process(
     tmp_path: Path, way: str, what: str, number: signal.Signals
 ):
     with ExitStack() as closing:
-        home, work, model = closing.enter_context(house(tmp_path, what))
+        home, work, model = closing.enter_context(harness(tmp_path, what))
         child = WAYS[way](home, work, closing)
         try:
             until(lambda: begun(what, child, home, work, model), 30, "it never began")
@@ -220,7 +220,7 @@ def test_whoever_is_asked_to_end_ends_in_two_seconds_and_leaves_no_process(
 @pytest.mark.parametrize("what", ["stubborn", "lock"])
 def test_the_api_gives_its_answers_their_time_and_leaves_no_process(tmp_path: Path, what: str):
     with ExitStack() as closing:
-        home, work, model = closing.enter_context(house(tmp_path, what))
+        home, work, model = closing.enter_context(harness(tmp_path, what))
         child = api(home, work, closing)
         until(lambda: begun(what, child, home, work, model), 30, "it never began")
 
@@ -232,7 +232,7 @@ def test_the_api_gives_its_answers_their_time_and_leaves_no_process(tmp_path: Pa
 
 
 def test_ctrl_c_in_a_chat_ends_a_wait_for_a_lock(tmp_path: Path):
-    with house(tmp_path, "lock") as (home, work, _), ExitStack() as closing:
+    with harness(tmp_path, "lock") as (home, work, _), ExitStack() as closing:
         terminal = chatting(home, work, closing)
         until(lambda: waits(terminal.process, home), 30, "it never began")
         began = time.monotonic()
@@ -246,7 +246,7 @@ def test_ctrl_c_in_a_chat_ends_a_wait_for_a_lock(tmp_path: Path):
 
 
 def test_a_program_that_is_to_outlive_its_terminal_does(tmp_path: Path):
-    with house(tmp_path, "command") as (home, work, _):
+    with harness(tmp_path, "command") as (home, work, _):
         child = started("-z", ASKED, home=home, folder=work, before=["nohup"], CUSTOM_API_KEY="k")
         until(lambda: held(work), 30, "it never began")
 
@@ -260,7 +260,7 @@ def test_a_program_that_is_to_outlive_its_terminal_does(tmp_path: Path):
 
 
 def test_a_gateway_whose_runs_may_finish_ends_at_once_when_it_is_asked_again(tmp_path: Path):
-    with house(tmp_path, "command", drain=60.0) as (home, work, _), ExitStack() as closing:
+    with harness(tmp_path, "command", drain=60.0) as (home, work, _), ExitStack() as closing:
         child = WAYS["gateway"](home, work, closing)
         until(lambda: held(work), 30, "it never began")
         child.send_signal(signal.SIGTERM)

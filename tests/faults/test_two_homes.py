@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.household import open_store_of
-from hermes_agent.app.remembering import notes_of
+from hermes_agent.app.local_notes import notes_of
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import SystemClock
@@ -43,11 +43,11 @@ ORDERS = ("note", "make", "patch", "delete")
 def obedient(heard: Heard) -> Call | Say:
     """Do what each message says, once, in their order."""
     told = "\n".join(message.text for message in heard.messages if message.role is Role.USER)
-    orders = [line for line in told.splitlines() if line.partition(" ")[0] in ORDERS]
+    command_queue = [line for line in told.splitlines() if line.partition(" ")[0] in ORDERS]
     done = sum(isinstance(part, ToolCall) for message in heard.messages for part in message.parts)
-    if done >= len(orders):
+    if done >= len(command_queue):
         return Say(f"It said: {heard.last.text[:200]}")
-    what, name, *more = orders[done].split()
+    what, name, *more = command_queue[done].split()
     match what:
         case "note":
             return Call("memory", {"target": "memory", "action": "add", "content": name})

@@ -20,7 +20,7 @@ from hermes_agent.providers.demo.script import Answer, Pace, Say
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.cli.shell import ROOT, program
-from tests.gateway.house import eventually
+from tests.gateway.harness import eventually
 
 WATCHDOG = 15.0
 """Seconds without a sign of life after which the service is ended; a status is asked for within them."""

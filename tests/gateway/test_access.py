@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 
-from hermes_agent.app.service.settings import ChannelSettings, ChatSettings
+from hermes_agent.app.chats.settings import ChannelSettings, ChatSettings
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.access import Access, Refusal, harmless
-from hermes_agent.gateway.heard import Sender
+from hermes_agent.gateway.inbound_events import Sender
 
 RULES = ChannelSettings(
     owners=("1",), members=("2", "role:crew"), guests=("3",), groups=("g",), chats={"loud": ChatSettings(mention=False)}

@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Content, Piece, Slot, SlotState
 from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.line import REPEAT, Line, made
+from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime, made
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
@@ -25,7 +25,7 @@ class Stage:
 
     def __init__(self, **abilities: object) -> None:
         self.platform = FakePlatform(Abilities(longest_message=ROOM, **abilities))
-        self.line: Line = made(self.platform.kind(), self.platform.made(None), FakeClock())
+        self.line: ChannelRuntime = made(self.platform.kind(), self.platform.made(None), FakeClock())
         self.begun: list[tuple[int, int]] = []
 
     async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:

@@ -13,21 +13,21 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import StopReason
 from hermes_agent.core.outbound import Content, Letter, Slot, SlotState
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channel_runtime import REPEAT, made
 from hermes_agent.gateway.delivery import DAY, DEFECT, FEWEST, KEPT, LONGEST_PAUSE, MOST, Delivery
-from hermes_agent.gateway.line import REPEAT, made
 from hermes_agent.providers.demo.script import Answer, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 TO = Conversation(platform="fake", chat="1")
 
 
-async def put(here: House, key: str = "k", text: str = "Hello.", to: Conversation = TO) -> None:
+async def put(here: Harness, key: str = "k", text: str = "Hello.", to: Conversation = TO) -> None:
     letter = Letter(key=key, to=to, content=Content(text=text))
     await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
-    here.gateway.delivery.look()
+    here.gateway.delivery.wake()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ async def put(here: House, key: str = "k", text: str = "Hello.", to: Conversatio
     ],
 )
 async def test_what_becomes_of_a_slot_after_a_failure(tmp_path: Path, failed: ChannelError, state: str, delay: float):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         await put(here)
         await here.shown()
         slot = await here.store.outbox.find("k")
@@ -55,7 +55,7 @@ async def test_what_becomes_of_a_slot_after_a_failure(tmp_path: Path, failed: Ch
 
 
 async def test_what_may_be_there_already_stays_marked_though_the_next_attempt_is_refused(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         here.platform.chats.retry_after = 0
         here.platform.chats.order(Trouble.DEAF, "send")
         here.platform.chats.order(Trouble.BUSY, "send")
@@ -68,7 +68,7 @@ async def test_what_may_be_there_already_stays_marked_though_the_next_attempt_is
 
 @pytest.mark.parametrize("failed", [NotNow("busy"), OutcomeUnknown("busy"), TokenRefused("busy")])
 async def test_what_could_not_be_shown_for_a_day_is_given_up(tmp_path: Path, failed: ChannelError):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         slot = await of_yesterday(here, FEWEST)
 
         state, error, _ = here.gateway.delivery._judged(slot, here.gateway.known["fake"], failed)
@@ -77,7 +77,7 @@ async def test_what_could_not_be_shown_for_a_day_is_given_up(tmp_path: Path, fai
         assert error == "Given up after a day: busy"
 
 
-async def of_yesterday(here: House, attempts: int) -> Slot:
+async def of_yesterday(here: Harness, attempts: int) -> Slot:
     letter = Letter(key="old", to=TO, content=Content(text="Hello."))
     long_ago = here.gateway.runtime.clock.now() - DAY - 1
     await here.store.write(lambda tx: here.store.outbox.put(tx, letter, at=long_ago))
@@ -87,7 +87,7 @@ async def of_yesterday(here: House, attempts: int) -> Slot:
 
 
 async def test_after_a_day_on_which_nobody_tried_one_failure_gives_nothing_up(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         slot = await of_yesterday(here, 0)
 
         state, _, _ = here.gateway.delivery._judged(slot, here.gateway.known["fake"], NotNow("no network yet"))
@@ -96,7 +96,7 @@ async def test_after_a_day_on_which_nobody_tried_one_failure_gives_nothing_up(tm
 
 
 async def test_however_often_a_platform_said_no_there_is_a_next_attempt(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         await put(here)
         await here.shown()
         slot = await here.store.outbox.find("k")
@@ -109,7 +109,7 @@ async def test_however_often_a_platform_said_no_there_is_a_next_attempt(tmp_path
 
 
 async def test_a_defect_that_lasts_for_a_day_is_given_up(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         slot = await of_yesterday(here, FEWEST)
 
         state, _, _ = here.gateway.delivery._still(slot, SlotState.UNSURE, "a defect", 60.0)
@@ -132,8 +132,8 @@ class Failing:
 
 
 async def test_what_was_sent_is_noted_when_the_store_can_write_again_and_never_sent_twice(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        settle = here.store.outbox.settle = Failing(here.store.outbox.settle, 2)
+    async with harness(tmp_path, []) as here:
+        settle = here.store.outbox.complete = Failing(here.store.outbox.complete, 2)
         await put(here)
         await put(here, "k2", "What comes after it.")
 
@@ -142,15 +142,15 @@ async def test_what_was_sent_is_noted_when_the_store_can_write_again_and_never_s
 
 
 async def test_what_could_not_be_noted_before_it_was_sent_is_sent_later_without_a_mark(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        here.store.outbox.begin = Failing(here.store.outbox.begin, 1)
+    async with harness(tmp_path, []) as here:
+        here.store.outbox.start = Failing(here.store.outbox.start, 1)
         await put(here)
 
         assert [message.text for message in await here.shown()] == ["Hello."]
 
 
 async def test_what_a_claim_took_without_an_answer_is_given_back_when_the_store_can_write(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         real, failures = here.store.outbox.claim, [DatabaseUnreachable("away")]
 
         async def claim(*given: object) -> object:
@@ -167,8 +167,8 @@ async def test_what_a_claim_took_without_an_answer_is_given_back_when_the_store_
 
 
 async def test_that_nobody_can_be_told_of_what_was_given_up_harms_nothing_else(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        here.gateway.telling.undelivered = Failing(here.gateway.telling.undelivered, 1)
+    async with harness(tmp_path, []) as here:
+        here.gateway.notices.undelivered = Failing(here.gateway.notices.undelivered, 1)
         here.platform.chats.order(Trouble.GONE, "send")
         await put(here)
         await put(here, "k2", "What comes after it.")
@@ -177,7 +177,7 @@ async def test_that_nobody_can_be_told_of_what_was_given_up_harms_nothing_else(t
 
 
 async def test_a_platform_that_hangs_holds_up_no_other(tmp_path: Path):
-    async with house(tmp_path, [], gateway="drain_seconds: 0") as here:
+    async with harness(tmp_path, [], gateway="drain_seconds: 0") as here:
         other = FakePlatform(name="other")
         here.gateway.lines["other"] = made(other.kind(), other.made(None), here.gateway.runtime.clock)
 
@@ -196,7 +196,7 @@ async def test_a_platform_that_hangs_holds_up_no_other(tmp_path: Path):
     assert all(task.cancelled() for task in at_work)
 
 
-def breaking(here: House, on: str) -> None:
+def breaking(here: Harness, on: str) -> None:
     """The channel has a defect in what it does with such texts."""
     channel = here.gateway.known["fake"].channel
     real = channel.send
@@ -210,7 +210,7 @@ def breaking(here: House, on: str) -> None:
 
 
 async def test_what_cannot_be_shown_as_it_is_is_shown_in_plain_words(tmp_path: Path):
-    async with house(tmp_path, [Say("It *is* [here](http://x.test)."), Say("Next.")]) as here:
+    async with harness(tmp_path, [Say("It *is* [here](http://x.test)."), Say("Next.")]) as here:
         breaking(here, "*")
         await here.platform.say("Where?", user="7", chat="1")
 
@@ -224,7 +224,7 @@ async def test_what_cannot_be_shown_as_it_is_is_shown_in_plain_words(tmp_path: P
 async def test_what_cannot_be_shown_at_all_is_given_up_soon_and_its_chat_is_told_and_goes_on(
     tmp_path: Path, at_home: bool
 ):
-    async with house(tmp_path, [Say("I have a zebra."), Say("Next.")]) as here:
+    async with harness(tmp_path, [Say("I have a zebra."), Say("Next.")]) as here:
         breaking(here, "zebra")
         if at_home:
             await here.ask("/sethome")
@@ -241,7 +241,7 @@ async def test_what_cannot_be_shown_at_all_is_given_up_soon_and_its_chat_is_told
 
 
 async def test_a_defect_before_anything_is_sent_is_no_repeat(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         line, broken = here.gateway.known["fake"], [1]
         real = line.words
 
@@ -258,7 +258,7 @@ async def test_a_defect_before_anything_is_sent_is_no_repeat(tmp_path: Path):
 
 @pytest.mark.parametrize("failure", [DatabaseUnreachable("away"), KeyError("a defect")])
 async def test_delivery_goes_on_after_a_failure(tmp_path: Path, failure: Exception):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         real, failures = here.store.outbox.claim, [failure]
 
         async def claim(*given: object) -> object:
@@ -273,7 +273,7 @@ async def test_delivery_goes_on_after_a_failure(tmp_path: Path, failure: Excepti
 
 
 async def test_who_lost_a_slot_says_nothing_about_it(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         await put(here)
         await here.shown()
         slot = await here.store.outbox.find("k")
@@ -289,13 +289,13 @@ async def test_who_lost_a_slot_says_nothing_about_it(tmp_path: Path):
 
 
 async def test_a_gateway_that_runs_for_months_forgets_what_it_delivered_long_ago(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         await put(here)
         await here.shown()
         delivery: Delivery = here.gateway.delivery
         clock = FakeClock(now=here.gateway.runtime.clock.now() + KEPT + 1)
         delivery._clock, delivery._pruned = clock, -DAY
-        delivery.look()
+        delivery.wake()
 
         async def forgotten() -> bool:
             return await here.store.outbox.find("k") is None
@@ -305,7 +305,7 @@ async def test_a_gateway_that_runs_for_months_forgets_what_it_delivered_long_ago
 
 async def test_a_reply_that_stays_cut_says_so_in_the_chat(tmp_path: Path):
     script = [Answer(pieces=(Say(f"part {number}, "),), stop=StopReason.LENGTH) for number in range(4)]
-    async with house(tmp_path, script) as here:
+    async with harness(tmp_path, script) as here:
         await here.ask("Sing")
 
         said = " ".join(" ".join(message.text for message in await here.shown()).split())

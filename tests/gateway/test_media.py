@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
-from hermes_agent.gateway.heard import Media, Quoted, Said, Sender
+from hermes_agent.gateway.inbound_events import Media, Quoted, Said, Sender
 from hermes_agent.gateway.media import LONGEST_QUOTE, brought, picture_in, safe_name, taken_in
 
 

@@ -19,7 +19,7 @@ from hermes_agent.testing.doubles.slack import SlackPlatform
 from hermes_agent.testing.doubles.telegram import TelegramDouble
 from hermes_agent.testing.model_servers import ModelServer
 from tests.contracts.channels import MAKERS, Stage
-from tests.gateway.house import eventually, opened
+from tests.gateway.harness import eventually, opened
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"sea" * 900
 LARGEST = 20_000_000

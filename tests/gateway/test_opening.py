@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.service.settings import ChannelSettings, GatewaySettings
+from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, SlotState
@@ -12,7 +12,7 @@ from hermes_agent.gateway.opening import kinds_of, open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.clock import FakeClock
-from tests.gateway.house import eventually
+from tests.gateway.harness import eventually
 
 
 def test_a_channel_that_there_is_not_is_an_error():
@@ -32,7 +32,7 @@ async def test_what_was_delivered_long_ago_is_forgotten_and_conversations_are_re
         letter = Letter(key=key, to=to, content=Content(text="Hi"))
         await store.write(lambda tx, letter=letter: store.outbox.put(tx, letter))
     (slot,) = await store.outbox.claim(("fake",))
-    await store.outbox.settle(slot, SlotState.SENT, ())
+    await store.outbox.complete(slot, SlotState.SENT, ())
     await store.close()
 
     async with open_gateway(home, {}) as gateway:

@@ -54,9 +54,9 @@ async def test_chats_whose_turn_has_come_are_forgotten():
 async def test_a_sign_takes_a_turn_that_nobody_waits_for_and_none_of_the_chats():
     clock = FakeClock()
     pacer = Pacer(Pace(every=0.5, chat=2.0), clock)
-    assert [pacer.spare(chat()), pacer.spare(chat("2"))] == [True, False]
+    assert [pacer.has_room(chat()), pacer.has_room(chat("2"))] == [True, False]
     await clock.advance(0.5)
     assert pacer.reserve(chat()) == 0.5
     await clock.advance(1.0)
 
-    assert [pacer.spare(chat()), pacer.spare(chat("2"))] == [False, True]
+    assert [pacer.has_room(chat()), pacer.has_room(chat("2"))] == [False, True]

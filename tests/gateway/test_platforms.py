@@ -16,7 +16,7 @@ from hermes_agent.testing.doubles.slack import SlackPlatform
 from hermes_agent.testing.doubles.telegram import TelegramDouble
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.contracts.channels import MAKERS, Stage
-from tests.gateway.house import eventually, opened
+from tests.gateway.harness import eventually, opened
 
 ANN, BOB = "ann@people.test", "bob@people.test"
 CODE = "```python\n" + "\n".join(f"line_{number} = {number}" for number in range(300)) + "\n```"

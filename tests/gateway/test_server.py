@@ -12,7 +12,7 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.messages import Role
 from hermes_agent.gateway.channel import Abilities, Channel, Needs, NotNow, TokenRefused
-from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import TAKEN_PAUSE
 from hermes_agent.host.paths import Home
@@ -24,16 +24,16 @@ from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang, KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.house import eventually, house
+from tests.gateway.harness import eventually, harness
 
 
 async def test_what_a_person_says_is_answered(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello, Ann.")]) as here:
+    async with harness(tmp_path, [Say("Hello, Ann.")]) as here:
         assert await here.ask("Hi") == "Hello, Ann."
 
 
 async def test_a_message_that_is_told_twice_is_answered_once(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello."), Say("Again?")]) as here:
+    async with harness(tmp_path, [Say("Hello."), Say("Again?")]) as here:
         await here.ask("Hi")
         await here.platform.again()
         await here.rest()
@@ -42,7 +42,7 @@ async def test_a_message_that_is_told_twice_is_answered_once(tmp_path: Path):
 
 
 async def test_the_order_of_a_chat_is_kept(tmp_path: Path):
-    async with house(tmp_path, [Say("One."), Say("Two."), Say("Three.")], "owners: ['7']\nbusy: queue\n") as here:
+    async with harness(tmp_path, [Say("One."), Say("Two."), Say("Three.")], "owners: ['7']\nbusy: queue\n") as here:
         for number in range(3):
             await here.ask(f"message {number}")
 
@@ -54,7 +54,7 @@ async def test_messages_that_are_to_be_alone_get_a_reply_each(tmp_path: Path):
         words = next(message.text for message in reversed(heard.messages) if message.role is Role.USER)
         return Answer(pieces=(Say(f"About {words}."),), pace=Pace(first=0.05))
 
-    async with house(tmp_path, slow, "owners: ['7']\nbusy: alone\n") as here:
+    async with harness(tmp_path, slow, "owners: ['7']\nbusy: alone\n") as here:
         for number in range(3):
             await here.platform.say(f"message {number}")
         shown = await here.shown(3)
@@ -64,7 +64,7 @@ async def test_messages_that_are_to_be_alone_get_a_reply_each(tmp_path: Path):
 
 @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN])
 async def test_a_platform_that_refuses_is_asked_again(tmp_path: Path, trouble: Trouble):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         here.platform.chats.order(trouble, "send")
 
         assert await here.ask("Hi") == "Hello."
@@ -72,7 +72,7 @@ async def test_a_platform_that_refuses_is_asked_again(tmp_path: Path, trouble: T
 
 
 async def test_what_may_have_been_sent_is_sent_again_with_a_mark_and_counted(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         here.platform.chats.order(Trouble.DEAF, "send")
 
         await here.platform.say("Hi")
@@ -87,7 +87,7 @@ async def test_what_may_have_been_sent_is_sent_again_with_a_mark_and_counted(tmp
 @pytest.mark.parametrize("ability", ["keyed", "read_back"])
 async def test_where_it_can_be_known_nothing_is_sent_twice(tmp_path: Path, ability: str):
     platform = FakePlatform(Abilities(longest_message=300, edit=True, **{ability: True}))
-    async with house(tmp_path, [Say("Hello.")], platform=platform) as here:
+    async with harness(tmp_path, [Say("Hello.")], platform=platform) as here:
         platform.chats.order(Trouble.DEAF, "send")
 
         await here.platform.say("Hi")
@@ -99,7 +99,7 @@ async def test_where_it_can_be_known_nothing_is_sent_twice(tmp_path: Path, abili
 
 
 async def test_a_chat_that_is_gone_is_told_in_the_outbox(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         here.platform.chats.order(Trouble.GONE, "send")
 
         await here.platform.say("Hi")
@@ -111,7 +111,7 @@ async def test_a_chat_that_is_gone_is_told_in_the_outbox(tmp_path: Path):
 
 
 async def test_a_connection_that_breaks_is_made_again(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello."), Say("Again.")]) as here:
+    async with harness(tmp_path, [Say("Hello."), Say("Again.")]) as here:
         here.platform.chats.order(Trouble.CUT, "listen")
 
         assert await here.ask("Hi") == "Hello."
@@ -130,7 +130,7 @@ async def test_a_channel_whose_token_is_wrong_stops_and_says_so(tmp_path: Path):
     channel = kind.make(None)
     channel.listen = refused
     platform.made = lambda _: channel
-    async with house(tmp_path, [], platform=platform) as here:
+    async with harness(tmp_path, [], platform=platform) as here:
         line = here.gateway.known["fake"]
         await eventually(lambda: line.state == "stopped")
 
@@ -140,7 +140,7 @@ async def test_a_channel_whose_token_is_wrong_stops_and_says_so(tmp_path: Path):
 async def test_a_channel_that_cannot_be_reached_is_never_said_to_listen(tmp_path: Path):
     platform = FakePlatform()
     platform.ailment = "The platform cannot be reached."
-    async with house(tmp_path, [Say("Hello.")], platform=platform) as here:
+    async with harness(tmp_path, [Say("Hello.")], platform=platform) as here:
         line = here.gateway.known["fake"]
         await eventually(lambda: bool(line.ailment))
         assert (line.state, line.ailment) == ("starting", "The platform cannot be reached.")
@@ -174,17 +174,17 @@ async def test_a_channel_that_breaks_again_and_again_harms_no_other(tmp_path: Pa
 
 
 async def test_two_gateways_do_not_listen_with_one_token(tmp_path: Path):
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         await eventually(lambda: here.gateway.known["fake"].state == "listening")
         other = await open_store(str(here.gateway.runtime.home.database))
-        name = next(iter(here.gateway.runtime.hermes.floor.keeping.names))
+        name = next(iter(here.gateway.runtime.hermes.scheduler.locks.names))
 
         assert await other.lanes.hold(name, "kept") is None
         await other.close()
 
 
 async def test_a_draft_is_shown_and_becomes_the_reply(tmp_path: Path):
-    async with house(tmp_path, [[Say("Let me see."), Call("todo", {"items": []})], Hang()]) as here:
+    async with harness(tmp_path, [[Say("Let me see."), Call("todo", {"items": []})], Hang()]) as here:
         await here.platform.say("Look")
         (shown,) = await here.shown()
         assert shown.text.startswith("Let me see.")
@@ -198,7 +198,7 @@ async def test_a_draft_is_shown_and_becomes_the_reply(tmp_path: Path):
 
 async def test_a_reply_that_is_too_long_for_one_message_comes_in_several(tmp_path: Path):
     text = "\n\n".join(f"Paragraph {number} of a long reply." for number in range(12))
-    async with house(tmp_path, [Say(text)]) as here:
+    async with harness(tmp_path, [Say(text)]) as here:
         await here.platform.say("Tell me")
         shown = await here.shown(3)
 
@@ -209,7 +209,7 @@ async def test_a_reply_that_is_too_long_for_one_message_comes_in_several(tmp_pat
 async def test_what_runs_at_the_end_finishes_and_is_delivered_before_it(tmp_path: Path):
     platform = FakePlatform()
     slow = KeepAlives(reply=Answer(pieces=(Say("Done at last."),)), every=0.05, count=10)
-    async with house(tmp_path, [slow], platform=platform) as here:
+    async with harness(tmp_path, [slow], platform=platform) as here:
         await platform.say("Take your time")
         await eventually(lambda: bool(here.model.exchanges))
 
@@ -218,7 +218,7 @@ async def test_what_runs_at_the_end_finishes_and_is_delivered_before_it(tmp_path
 
 async def test_an_end_that_is_hurried_waits_for_no_run(tmp_path: Path):
     platform = FakePlatform()
-    async with house(tmp_path, [Hang()], platform=platform) as here:
+    async with harness(tmp_path, [Hang()], platform=platform) as here:
         await platform.say("Take your time")
         await eventually(lambda: bool(here.model.exchanges))
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
@@ -231,7 +231,7 @@ async def test_an_end_that_is_hurried_waits_for_no_run(tmp_path: Path):
 
 async def test_an_end_that_is_hurried_before_it_came_to_the_runs_waits_for_none(tmp_path: Path):
     platform = FakePlatform()
-    async with house(tmp_path, [Hang()], platform=platform) as here:
+    async with harness(tmp_path, [Hang()], platform=platform) as here:
         await platform.say("Take your time")
         await eventually(lambda: bool(here.model.exchanges))
         here.gateway.hurry()
@@ -277,7 +277,7 @@ async def test_a_run_during_which_the_program_died_again_and_again_waits_with_a_
 
             await eventually(buried)
             await store.write(lambda tx: tx.run(PAUSE_IS_OVER))
-            gateway.runtime.hermes.floor.look()
+            gateway.runtime.hermes.scheduler.wake()
             await eventually(lambda: bool(platform.chats.of("1")))
 
         assert not model.exchanges
@@ -319,7 +319,7 @@ asyncio.run(main(Path(sys.argv[1]), sys.argv[2] == "0"))
 
 
 async def test_the_log_says_that_it_began_before_anything_was_heard(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         assert "the gateway begins, with fake" in here.gateway.runtime.home.log_file.read_text()
 
 
@@ -333,7 +333,7 @@ class Noting(FakePlatform):
 
 async def test_what_a_channel_notes_stands_beside_its_state(tmp_path: Path):
     platform = Noting()
-    async with house(tmp_path, [], platform=platform) as here:
+    async with harness(tmp_path, [], platform=platform) as here:
         platform.note("device D")
         platform.note("device D")
 
@@ -341,7 +341,7 @@ async def test_what_a_channel_notes_stands_beside_its_state(tmp_path: Path):
 
 
 async def test_a_folder_that_cannot_be_made_is_said_and_changes_nothing_by_half(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         settings, before = here.gateway.runtime.settings, here.gateway.settings
         (tmp_path / "file").write_text("")
         wanted = replace(settings.gateway, workspace=str(tmp_path / "file" / "folder"), max_runs=1)
@@ -353,11 +353,11 @@ async def test_a_folder_that_cannot_be_made_is_said_and_changes_nothing_by_half(
 
 
 async def test_who_waited_long_for_the_token_tries_again_at_once_when_it_breaks(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         await eventually(lambda: here.gateway.known["fake"].state == "listening")
         line, clock, broke = here.gateway.known["fake"], FakeClock(auto=True), list[float]()
 
-        async def listen(_: Line) -> float | None:
+        async def listen(_: ChannelRuntime) -> float | None:
             if clock.monotonic() < 60:
                 return TAKEN_PAUSE
             broke.append(clock.monotonic())

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hermes_agent.gateway.line import made
+from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.state import Phase, forget_state, read_state, read_states, state_file, state_of, write_state
 from hermes_agent.host.paths import Home
 from hermes_agent.testing.channel import FakePlatform

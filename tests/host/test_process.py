@@ -233,7 +233,7 @@ SLEEPS = b"__import__('time').sleep(0.2) or b'done'"
 async def piped() -> None:
     running = await open_piped(["sh", "-c", "cat >/dev/null; echo done; sleep 0.2"], env=ENV, data=b"x" * 500_000)
     try:
-        await running.told(100)
+        await running.collect(100)
     finally:
         await running.close()
 

@@ -15,7 +15,7 @@ from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House
+from tests.agent.harness import Harness
 from tests.children import Said, said_by, started, unprivileged
 
 MB = 1 << 20
@@ -247,18 +247,18 @@ def test_two_processes_on_one_home_both_answer_in_sessions_of_their_own(desk: De
 
 async def test_a_clock_that_goes_backwards_disturbs_nothing(tmp_path: Path):
     clock = FakeClock(now=1_800_000_000.0)
-    house = House(tmp_path, ScriptedModel(lambda heard: Say(f"Reply to {heard.last.text}.")), clock=clock)
-    async with house.open():
-        await house.say("One")
+    harness = Harness(tmp_path, ScriptedModel(lambda heard: Say(f"Reply to {heard.last.text}.")), clock=clock)
+    async with harness.open():
+        await harness.say("One")
         clock.set_now(1_700_000_000.0)
-        assert (await house.say("Two")).text == "Reply to Two."
+        assert (await harness.say("Two")).text == "Reply to Two."
     clock.set_now(0.0)
-    async with house.open():
-        assert (await house.say("Three")).text == "Reply to Three."
-        log = await house.log()
+    async with harness.open():
+        assert (await harness.say("Three")).text == "Reply to Three."
+        log = await harness.log()
 
         assert [entry.number for entry in log] == list(range(1, len(log) + 1))
-        assert [line for line in await house.transcript() if line.startswith("user")] == [
+        assert [line for line in await harness.transcript() if line.startswith("user")] == [
             "user: One",
             "user: Two",
             "user: Three",

@@ -19,7 +19,7 @@ from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.api.served import lines, served, until
 from tests.app.place import place, settle_home
 from tests.cli.shell import program
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 LAST = "the very last line"
 LARGE = "".join(f"line {number} of a long report\n" for number in range(17_000)) + LAST
@@ -112,7 +112,7 @@ async def test_over_the_api_as_a_response_a_run_and_a_file(tmp_path: Path) -> No
 
 
 async def test_told_in_a_chat_where_only_the_owner_learns_where_the_file_lies(tmp_path: Path) -> None:
-    async with house(tmp_path, reads_on, "owners: ['7']\nguests: ['8']\n") as there:
+    async with harness(tmp_path, reads_on, "owners: ['7']\nguests: ['8']\n") as there:
         said = {}
         for user in ("7", "8"):
             await there.platform.say(LARGE, user=user, chat=user)
@@ -124,7 +124,7 @@ async def test_told_in_a_chat_where_only_the_owner_learns_where_the_file_lies(tm
     assert ("/cache/input/" in said["7"], "/cache/input/" in said["8"]) == (True, False)
 
 
-def words_in(there: House, chat: str) -> str:
+def words_in(there: Harness, chat: str) -> str:
     return " ".join(shown.text for shown in there.platform.chats.of(chat))
 
 

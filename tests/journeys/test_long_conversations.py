@@ -12,9 +12,9 @@ from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
 from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from tests.agent.compaction.house import Small, Window, small
-from tests.agent.house import tool
-from tests.memory.house import Call as Asked
+from tests.agent.compaction.harness import Small, Window, small
+from tests.agent.harness import tool
+from tests.memory.harness import Call as Asked
 
 TURNS, TURNS_FULL = 110, 300
 FACTS = {
@@ -82,35 +82,35 @@ def turns(full: bool) -> int:
     return TURNS_FULL if full else TURNS
 
 
-async def held(house: Small, turns: int) -> None:
+async def held(harness: Small, turns: int) -> None:
     """A whole conversation, and what must hold of it."""
-    async with house.open():
-        async with house.hermes.holding(house.session) as journal:
+    async with harness.open():
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(Pinned(pin="1", text="read only", denies=(Capability.FS_WRITE,)))
         for number in range(1, turns + 1):
-            ended = await house.say(words(number))
+            ended = await harness.say(words(number))
             assert ended.outcome is Outcome.ANSWERED
-        last = [request for request in house.model.requests if request.purpose == "chat"][-1]
+        last = [request for request in harness.model.requests if request.purpose == "chat"][-1]
         shown = "\n".join(message.text for message in last.messages)
         assert len(FACTS) == 20
 
         assert words(turns) in shown
         assert "- read only" in shown
         for fact, question in FACTS.values():
-            assert fact in shown or fact in await found(house, question)
-        for request in house.model.requests:
+            assert fact in shown or fact in await found(harness, question)
+        for request in harness.model.requests:
             calls = [call.id for message in request.messages for call in message.tool_calls]
             results = [
                 part.call_id for message in request.messages for part in message.parts if isinstance(part, ToolResult)
             ]
             assert calls == results
-        assert (await house.kinds()).count("message_taken") == turns
+        assert (await harness.kinds()).count("message_taken") == turns
 
 
-async def found(house: Small, question: str) -> str:
+async def found(harness: Small, question: str) -> str:
     """What one call of the tool brings."""
-    answer = await ConversationTools(lambda: house.store).session_search(
-        Asked(speaker="", session=house.session), question
+    answer = await ConversationTools(lambda: harness.store).session_search(
+        Asked(speaker="", session=harness.session), question
     )
     return answer.parts[0].text.replace("**", "")
 
@@ -119,13 +119,13 @@ async def found(house: Small, question: str) -> str:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("window", [8_000, 16_000, 200_000])
 async def test_what_was_said_is_shown_or_one_search_away(tmp_path, window, turns):
-    house = small(tmp_path, chatter, window=window)
-    await held(house, turns)
+    harness = small(tmp_path, chatter, window=window)
+    await held(harness, turns)
 
-    async with house.open():
-        made = [entry.event for entry in await house.log() if isinstance(entry.event, Compacted)]
+    async with harness.open():
+        made = [entry.event for entry in await harness.log() if isinstance(entry.event, Compacted)]
     assert bool(made) == (window < 200_000)
-    for request in house.model.requests:
+    for request in harness.model.requests:
         assert sum(map(len, (message.text for message in request.messages))) / 4 < window
 
 
@@ -139,9 +139,9 @@ async def test_so_it_is_with_a_writer_of_summaries_that_fails_or_lies(tmp_path, 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_so_it_is_with_a_writer_of_summaries_that_hangs(tmp_path, turns):
-    house = small(tmp_path, chatter, window=8_000)
-    house.model, house.seconds = Hanging(chatter, window=8_000), 0.05
-    await held(house, turns)
+    harness = small(tmp_path, chatter, window=8_000)
+    harness.model, harness.seconds = Hanging(chatter, window=8_000), 0.05
+    await held(harness, turns)
 
 
 class Slow(Window):
@@ -161,24 +161,24 @@ class Slow(Window):
 
 async def test_a_run_that_ends_in_the_middle_of_a_compaction_goes_on_from_the_log(tmp_path):
     """The process leaves while the summary is being written: nothing of it is in the log, and the next one makes it."""
-    house = small(tmp_path, chatter, window=8_000)
-    house.model = slow = Slow()
-    house.seconds = 60.0
-    async with house.open():
+    harness = small(tmp_path, chatter, window=8_000)
+    harness.model = slow = Slow()
+    harness.seconds = 60.0
+    async with harness.open():
         while not slow.writing.is_set():
-            after = await house.store.history.last_number(house.session)
-            await house.tell(words(1))
-            async with aclosing(house.hermes.watch(house.session, after)) as events:
+            after = await harness.store.history.last_number(harness.session)
+            await harness.tell(words(1))
+            async with aclosing(harness.hermes.watch(harness.session, after)) as events:
                 await until_over(events, slow.writing)
-        assert "compacted" not in await house.kinds()
-        after = await house.store.history.last_number(house.session)
-    house.model = Window(chatter, window=8_000)
-    async with house.open():
-        assert await house.hermes.resume(house.session)
-        ended = await house.ended(after)
+        assert "compacted" not in await harness.kinds()
+        after = await harness.store.history.last_number(harness.session)
+    harness.model = Window(chatter, window=8_000)
+    async with harness.open():
+        assert await harness.hermes.resume(harness.session)
+        ended = await harness.ended(after)
 
         assert ended.outcome is Outcome.ANSWERED
-        assert "compacted" in await house.kinds()
+        assert "compacted" in await harness.kinds()
 
 
 async def until_over(events: AsyncGenerator[Seen, None], writing: asyncio.Event) -> None:
@@ -206,14 +206,14 @@ async def test_what_is_pinned_read_only_stays_so_after_a_compaction(tmp_path):
             return Call("write", {})
         return chatter(heard)
 
-    house = small(tmp_path, script, window=4_000)
-    house.tools = (*house.tools, written)
-    async with house.open():
-        async with house.hermes.holding(house.session) as journal:
+    harness = small(tmp_path, script, window=4_000)
+    harness.tools = (*harness.tools, written)
+    async with harness.open():
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(Pinned(pin="1", text="read only", denies=(Capability.FS_WRITE,)))
         for number in range(1, 30):
-            await house.say(words(number))
-        assert "compacted" in await house.kinds()
-        await house.say("Now write it.")
+            await harness.say(words(number))
+        assert "compacted" in await harness.kinds()
+        await harness.say("Now write it.")
 
     assert written.calls == []

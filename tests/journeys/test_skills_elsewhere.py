@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.visits.visit import Visit
-from hermes_agent.cli.chat.talk import Talk
+from hermes_agent.app.session_access import SessionAccess
+from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.learning.hands import Beside
+from hermes_agent.learning.writers import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.store.versions import Backing
@@ -131,12 +131,12 @@ async def test_completion_and_the_api_offer_what_is_for_them(tmp_path: Path):
     home(tmp_path)
     put(tmp_path / "home/skills", "tidy-desk", more="metadata: {hermes: {chat_kinds: private, channels: cli}}\n")
     async with place(tmp_path, [Say("Done.")]) as here:
-        talk = Talk(here.runtime, Invocation())
+        talk = ChatSession(here.runtime, Invocation())
         await talk.see_skills()
         completed = {name for name, _ in talk.skills}
         member = Principal(platform="api", user="ann", standing=Standing.MEMBER)
-        shown = {card.name for card in await Visit(runtime=here.runtime, who=member).skills(100)}
-        owners = {card.name for card in await Visit(runtime=here.runtime, who=here.runtime.owner).skills(100)}
+        shown = {card.name for card in await SessionAccess(runtime=here.runtime, who=member).skills(100)}
+        owners = {card.name for card in await SessionAccess(runtime=here.runtime, who=here.runtime.owner).skills(100)}
 
     assert {"pour-tea", "tidy-desk"} <= completed
     assert "brew-tea" not in completed
@@ -155,12 +155,12 @@ async def test_a_session_that_this_process_has_not_met_is_where_it_was(tmp_path:
     home(tmp_path)
     async with place(tmp_path, [Say("Done.")]) as here:
         group = await here.runtime.hermes.open_session(GROUP, here.runtime.owner, workspace=str(tmp_path))
-        tools = here.runtime.learner.hands(group).tools(Backing())
+        tools = here.runtime.learner.writers(group).tools(Backing())
         view = {"name": "brew-tea"}
         assert SECRET in (await tools["skill_view"].run(view, beside(group.id))).parts[0].text
         with pytest.raises(HermesError, match="this is the terminal"):
             await tools["skill_view"].run(view, beside(here.record.id))
 
 
-def beside(session: str) -> Beside:
-    return Beside(key="", session=session, workspace="", speaker="")
+def beside(session: str) -> OtherWriters:
+    return OtherWriters(key="", session=session, workspace="", speaker="")

@@ -10,7 +10,7 @@ from hermes_agent.core.events import RunEnded
 from hermes_agent.core.model import TextDelta
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from tests.app.place import Place
-from tests.learning.house import Script, learning_place, looks
+from tests.learning.harness import Script, learning_place, looks
 
 ROUNDS = 12
 NOISE = 0.05

@@ -14,7 +14,7 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.proposals import ProposalState
 from tests.app.place import Place
 from tests.cli.shell import typed
-from tests.learning.house import SOON, Script, learning_place, looks, note, reviewed, skill
+from tests.learning.harness import SOON, Script, learning_place, looks, note, reviewed, skill
 
 
 async def taught(here: Place) -> Learned:

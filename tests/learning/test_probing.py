@@ -20,7 +20,7 @@ from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
 from hermes_agent.testing.clock import FakeClock
 from tests.app.place import PLACE, Place
-from tests.learning.house import SOON, Script, learning_place, looks, note, reviewed, skill
+from tests.learning.harness import SOON, Script, learning_place, looks, note, reviewed, skill
 
 ALWAYS = SOON.replace("nudge_interval: 2", "nudge_interval: 1") + "learning:\n  probe_hours: 0\n"
 
@@ -207,7 +207,7 @@ async def probed(here: Place, later: float, principal: str = "") -> Account:
         store=store,
         clock=FakeClock(here.runtime.clock.now() + later),
         settings=here.runtime.loaded.value.learning,
-        hands_of=learner.hands,
+        hands_of=learner.writers,
         proposing=learner.proposing,
         passes=Probes(place=here.runtime.skills.place, tools=tuple, ids=RandomIds()),
     )

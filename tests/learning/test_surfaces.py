@@ -16,8 +16,8 @@ from hermes_agent.store.versions import Author
 from hermes_agent.testing.faults import Hang
 from hermes_agent.tools.schema import collect
 from tests.api.served import served
-from tests.gateway.house import eventually, house
-from tests.learning.house import SOON, Script, learning_place, looks, note, reviewed, skill
+from tests.gateway.harness import eventually, harness
+from tests.learning.harness import SOON, Script, learning_place, looks, note, reviewed, skill
 
 
 class Foreign:
@@ -130,7 +130,7 @@ async def test_a_conversation_over_the_api_is_reviewed(tmp_path):
 
 async def test_a_conversation_in_a_chat_is_reviewed_beside_it_and_told_of_there(tmp_path):
     script = Script(looks(3), clean=[skill("tea", "Boil the water."), Say("Kept.")])
-    async with house(tmp_path, script, more=SOON) as gateway:
+    async with harness(tmp_path, script, more=SOON) as gateway:
         await gateway.platform.say("Make tea", user="7", chat="1")
         await eventually(lambda: len(gateway.platform.chats.of("1")) == 2)
         reply, told = (shown.text for shown in gateway.platform.chats.of("1"))

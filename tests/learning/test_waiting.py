@@ -14,7 +14,7 @@ from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.versions import Author, Kind
 from tests.app.place import Place
-from tests.learning.house import SOON, Script, learning_place, looks, note, reviewed, rounds, skill
+from tests.learning.harness import SOON, Script, learning_place, looks, note, reviewed, rounds, skill
 from tests.skills.shelf import put
 
 WISH = "Prefers short plain answers always"

@@ -14,7 +14,7 @@ from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.versions import Author, Change, Kind, VersionState
 from hermes_agent.store.working_copy import AGAIN, Edit, Standing, WorkingCopy
-from tests.memory.house import MEMORY, OWNER, notes_in, save
+from tests.memory.harness import MEMORY, OWNER, notes_in, save
 
 ROOMY = MemorySettings(memory_char_limit=100_000)
 NAMES = ("a", "b", "c")
@@ -134,7 +134,7 @@ async def test_a_change_that_another_home_has_under_way_is_left_to_it(homes: dic
         after="a 1\n§\na 2\n".encode(),
         principal="a",
     )
-    number = await a._files.keep(change, VersionState.INTENDED, head.id)
+    number = await a._files.record(change, VersionState.INTENDED, head.id)
     if written:
         save(a, "a 1\n§\na 2\n")
 
@@ -168,7 +168,7 @@ async def test_a_change_that_never_reached_its_file_is_written_and_counts_for_wh
         principal="a",
         key="call",
     )
-    number = await a._files.keep(change, VersionState.INTENDED, head.id)  # Here it was killed.
+    number = await a._files.record(change, VersionState.INTENDED, head.id)  # Here it was killed.
     if hand:
         save(a, "a 1\n§\nmine\n")
 
@@ -250,8 +250,8 @@ class Busy(WorkingCopy):
         await self._looked()
         return standing
 
-    async def keep(self, change: Change, state: VersionState, follows: int) -> int:
-        number = await super().keep(change, state, follows)
+    async def record(self, change: Change, state: VersionState, follows: int) -> int:
+        number = await super().record(change, state, follows)
         await self._kept()
         return number
 

@@ -10,7 +10,7 @@ from hermes_agent.memory.log import log, undo
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, VersionState
-from tests.memory.house import AGENT, ME, MEMORY, OWNER, notes_in, save
+from tests.memory.harness import AGENT, ME, MEMORY, OWNER, notes_in, save
 
 
 def add(content: str) -> list[Operation]:
@@ -62,7 +62,7 @@ async def test_only_notes_of_the_files_named_can_be_taken_back(tmp_path: Path, s
     notes, guest = notes_in(tmp_path, store), Person(key="tg:1")
     saved = await notes.change(OWNER, MEMORY, add("one"), AGENT)
     skill = Change(kind=Kind.SKILL, item="x", at=1.0, author=Author.HUB, action="add", before=None, after=b"")
-    number = await store.write(lambda tx: store.versions.keep(tx, skill, VersionState.DONE))
+    number = await store.write(lambda tx: store.versions.record(tx, skill, VersionState.DONE))
 
     with pytest.raises(HermesError, match="no version"):
         await undo(notes, saved.version, ME, [guest.item(target) for target in Target])

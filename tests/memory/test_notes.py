@@ -14,7 +14,7 @@ from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
-from tests.memory.house import AGENT, ME, MEMORY, OWNER, notes_in, save
+from tests.memory.harness import AGENT, ME, MEMORY, OWNER, notes_in, save
 
 
 def add(content: str) -> list[Operation]:
@@ -167,7 +167,7 @@ async def test_what_a_crash_left_intended_is_settled_by_the_file(
         before=b"old\n",
         after=b"new\n",
     )
-    number = await store.write(lambda tx: store.versions.keep(tx, change))
+    number = await store.write(lambda tx: store.versions.record(tx, change))
     save(notes, found)
 
     await notes.notice(["MEMORY.md"])
@@ -269,7 +269,7 @@ async def died(store: Store, notes: Notes, taken: bytes) -> None:
         before=b"one\n",
         after="one\n§\ntwo\n".encode(),
     )
-    await store.write(lambda tx: store.versions.keep(tx, change, VersionState.INTENDED))
+    await store.write(lambda tx: store.versions.record(tx, change, VersionState.INTENDED))
     save(notes, "one\n§\ntwo\n")
     notes.path(".MEMORY.md.swap").write_bytes(taken)
 

@@ -8,9 +8,9 @@ import pytest
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.memory.backend import Exchange
 from hermes_agent.memory.recall import FAILURES, LONGEST_LEAVING, PAUSE, Recall, RecallTools, fenced, unfenced
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 from hermes_agent.testing.clock import FakeClock
-from tests.memory.house import TOLD, Call, told
+from tests.memory.harness import TOLD, Call, told
 
 
 class Scripted:

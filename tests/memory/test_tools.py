@@ -12,7 +12,7 @@ from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Kind
-from tests.memory.house import Call, notes_in
+from tests.memory.harness import Call, notes_in
 
 
 def tools(folder: Path, store: Store, settings: MemorySettings | None = None) -> MemoryTools:

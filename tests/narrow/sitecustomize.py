@@ -29,7 +29,7 @@ def make_pools_small(most: int) -> None:
 
 def make_holders_slow(seconds: float) -> None:
     """Have everybody who gets the lock of a file wait before they go on. To be called before it is imported by name."""
-    held, lock_file = (importlib.import_module(f"hermes_agent.host.{name}") for name in ("held", "lock_file"))
+    held, lock_file = (importlib.import_module(f"hermes_agent.host.{name}") for name in ("locks", "lock_file"))
     taken, locked = held._taken, lock_file.locked
 
     async def slowly_taken(path: Path) -> object:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 JOURNEYS = (
     "tests/journeys/test_many_at_once.py",
     "tests/journeys/test_budgets.py",
-    "tests/app/test_front.py",
+    "tests/runs/test_front.py",
     "tests/api/test_runs.py",
     "tests/tools/files/test_tools.py",
 )
@@ -31,7 +31,7 @@ SOME = (
 """Of these the plain check runs some: those in which most threads and locks are taken."""
 ASK = """
 import asyncio, pathlib, sys, time
-from hermes_agent.host.held import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.lock_file import locked
 async def ask():
     began = time.monotonic()

@@ -103,7 +103,7 @@ class Book:
         self.granted.append(granted)
         return granted
 
-    async def settle(self, call: CallSettled) -> None:
+    async def complete(self, call: CallSettled) -> None:
         self.settled.append(call)
 
 

@@ -14,7 +14,7 @@ from hermes_agent.core.spending import nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Say
-from hermes_agent.providers.routing.line import KEPT_CONVERSATIONS
+from hermes_agent.providers.routing.endpoint import KEPT_CONVERSATIONS
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import Reset, Status
 from tests.providers.asking import DIALECTS, Book, Talk, in_turn, route_to, talking

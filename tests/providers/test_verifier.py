@@ -77,7 +77,7 @@ def test_following_step_by_step_ends_like_following_at_once(messages: list[Messa
         transcript.follow(messages[:upto])
         for place in range(transcript.fresh):
             assert frozen[place] == transcript.turns[place], "changed without being fresh"
-        transcript.settle()
+        transcript.mark_written()
         frozen = {place: copy.deepcopy(turn) for place, turn in enumerate(transcript.turns)}
     keep, ending = transcript.ending()
     assert [*transcript.turns[:keep], *ending] == verified(messages)
@@ -122,7 +122,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
     transcript = Transcript(maker=MAKER)
     transcript.follow(messages)
     assert transcript.ending()[1][0].results[0].text == NO_RESULT
-    transcript.settle()
+    transcript.mark_written()
     messages.append(of(Role.TOOL, real))
     transcript.follow(messages)
     assert transcript.ending() == (3, [])
@@ -132,7 +132,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
 def test_a_conversation_that_was_taken_back_is_read_anew():
     transcript = Transcript(maker=MAKER)
     transcript.follow([said("one"), said("two")])
-    transcript.settle()
+    transcript.mark_written()
     transcript.follow([said("other")])
     assert (transcript.fresh, transcript.turns) == (0, [Turn(role=Role.USER, parts=[*said("other").parts])])
 

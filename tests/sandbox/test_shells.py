@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.hooks.running import IN_HOME
+from hermes_agent.app.hooks.hook_process import IN_HOME
 from hermes_agent.sandbox.backends.ssh import GREETING
 from hermes_agent.sandbox.bubblewrap import JOINED, limited
 from hermes_agent.sandbox.containers import FITS, WAITS
-from hermes_agent.sandbox.keeper import keeper
+from hermes_agent.sandbox.supervisor import supervisor
 from hermes_agent.sandbox.sync.there import FETCH, MARK, REMOVE, SCAN, SEND
 from hermes_agent.sandbox.wrapper import CLAIM, begin, reached_script, script
 from tests.architecture.source import ROOT
@@ -26,7 +26,7 @@ from tests.architecture.source import ROOT
 SHELLS = {
     "Debian": ["dash"],
     "Alpine": ["busybox", "sh"],
-    "macOS": ["bash", "--posix"],  # its own is bash 3.2 in this mode; keeper.sh and jails need Linux anyway
+    "macOS": ["bash", "--posix"],  # its own is bash 3.2 in this mode; supervisor.sh and jails need Linux anyway
 }
 BYTES = bytes(range(1, 256)) * 3
 
@@ -46,8 +46,8 @@ class Shell:
         return done.stdout
 
     def keep(self, what: str, *arguments: str, given: bytes = b"") -> bytes:
-        """What the keeper says: its words alone count."""
-        return self(keeper(), "keeper", what, str(self.folder / "exec"), *arguments, given=given, code=None)
+        """What the supervisor says: its words alone count."""
+        return self(supervisor(), "supervisor", what, str(self.folder / "exec"), *arguments, given=given, code=None)
 
 
 def local_commands(sh: Shell) -> None:
@@ -112,14 +112,14 @@ def kept_commands(sh: Shell) -> None:
 
 
 def ends_at_the_look(sh: Shell) -> bytes:
-    """What the keeper says of a command that ends between its looks at the record and at the process."""
+    """What the supervisor says of a command that ends between its looks at the record and at the process."""
     record = sh.folder / "exec/g/d"
     record.mkdir()
     (record / "leader").write_text("1\n")
     os.mkfifo(record / "pid")
-    asked = [*sh.argv, "-c", keeper(), "keeper", "poll", str(sh.folder / "exec"), "g/d", "g"]
+    asked = [*sh.argv, "-c", supervisor(), "supervisor", "poll", str(sh.folder / "exec"), "g/d", "g"]
     with subprocess.Popen(asked, stdout=subprocess.PIPE) as poll:
-        with (record / "pid").open("w"):  # as soon as the keeper reads it
+        with (record / "pid").open("w"):  # as soon as the supervisor reads it
             (record / "exit").write_text("3 1.00 2.00 0\n")
         return poll.communicate(timeout=20)[0]
 
@@ -172,11 +172,11 @@ def hooks(sh: Shell) -> None:
 
 TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "sandbox/backends/local.py": (local_commands,),
-    "sandbox/keeper.py": (kept_commands, reached_commands),
+    "sandbox/supervisor.py": (kept_commands, reached_commands),
     "sandbox/bubblewrap.py": (jails,),
     "sandbox/containers.py": (containers,),
     "sandbox/backends/ssh.py": (machines, synced_files),
-    "app/hooks/running.py": (hooks,),
+    "app/hooks/hook_process.py": (hooks,),
 }
 PLAIN = {"tools/checkpoints/shadow.py": "a redirection and nothing else"}
 HANDS_OVER = re.compile(r"""(["'](/bin/)?sh["']|_shell), *["']-c["']|entrypoint["'], *["']sh["']""")

@@ -148,7 +148,7 @@ async def test_an_installed_skill_is_its_homes_alone(homes: dict[str, Writer]):
     a, b, _ = homes.values()
     plan = Planned(item="tea/SKILL.md", before=None, after=skill_text("tea").encode())
     installed = await a.versions.intend([plan], By(author=Author.HUB), "install", "act")
-    await a.versions.settle(installed)
+    await a.versions.complete(installed)
 
     await catch_up(b)
     await b.create("tea", skill_text("tea", body="My own."), AGENT)

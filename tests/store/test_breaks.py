@@ -37,7 +37,7 @@ async def entered(store: Store, *calls: tuple[UsageRow, int, int]) -> list[tuple
         await store.write(lambda tx, row=named: store.usage.open(tx, row))
         usage = Usage(input=tokens, cached=cached)
         await store.write(
-            lambda tx, row=named, usage=usage: store.usage.settle(tx, row.call_id, usage, None, "ok", 1.0)
+            lambda tx, row=named, usage=usage: store.usage.complete(tx, row.call_id, usage, None, "ok", 1.0)
         )
     return [(each.expected, each.cached, each.changed) for each in await store.breaks.since(0.0)]
 

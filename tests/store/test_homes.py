@@ -72,7 +72,7 @@ async def test_what_was_written_before_homes_had_names_is_the_first_ones(store: 
     change = Change(
         kind=Kind.MEMORY, item="MEMORY.md", at=1.0, author=Author.OWNER, action="edit", before=None, after=b"x"
     )
-    await store.write(lambda tx: store.versions.keep(tx, change))
+    await store.write(lambda tx: store.versions.record(tx, change))
 
     await store.homes.enter(ANN, shared=True)
     await store.homes.enter(BOB, shared=True)

@@ -70,7 +70,7 @@ async def test_a_place_gets_its_letters_in_order(store: Store):
     first = await store.outbox.claim(CHANNELS)
     assert [slot.key for slot in first] == ["a", "c"]
 
-    await store.outbox.settle(first[0], SlotState.SENT, SHOWN)
+    await store.outbox.complete(first[0], SlotState.SENT, SHOWN)
     assert [slot.key for slot in await store.outbox.claim(CHANNELS)] == ["b"]
 
 
@@ -92,8 +92,8 @@ async def test_a_sent_slot_is_over(store: Store):
     await put(store, letter())
     slot = await claimed(store)
 
-    await store.outbox.begin(slot, ())
-    await store.outbox.settle(slot, SlotState.SENT, SHOWN)
+    await store.outbox.start(slot, ())
+    await store.outbox.complete(slot, SlotState.SENT, SHOWN)
 
     found = await store.outbox.find("k1")
     assert found is not None
@@ -104,7 +104,7 @@ async def test_a_sent_slot_is_over(store: Store):
 
 async def test_new_content_is_shown_in_the_same_slot(store: Store):
     await put(store, letter())
-    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+    await store.outbox.complete(await claimed(store), SlotState.SENT, SHOWN)
 
     await put(store, letter(text="other words"))
 
@@ -117,7 +117,7 @@ async def test_new_content_that_comes_while_a_slot_is_held_is_still_to_be_shown(
     slot = await claimed(store)
     await put(store, letter(text="other words"))
 
-    await store.outbox.settle(slot, SlotState.SENT, SHOWN)
+    await store.outbox.complete(slot, SlotState.SENT, SHOWN)
 
     again = await claimed(store)
     assert (again.version, again.pieces, again.attempts) == (2, SHOWN, 0)
@@ -129,7 +129,7 @@ async def test_a_failure_is_tried_again_later_and_holds_up_its_place(open_anothe
     await put(store, letter("a"), letter("b"))
     slot = await claimed(store)
 
-    await store.outbox.settle(slot, SlotState.PENDING, (), error="429", delay=30.0)
+    await store.outbox.complete(slot, SlotState.PENDING, (), error="429", delay=30.0)
 
     assert await store.outbox.claim(CHANNELS) == []
     assert await store.outbox.next_ready(CHANNELS) == 30.0
@@ -142,7 +142,7 @@ async def test_a_clock_that_was_set_back_holds_nothing_up(open_another: OpenAnot
     clock = FakeClock(now=100_000.0)
     store = await open_another(clock=clock)
     await put(store, letter())
-    await store.outbox.settle(await claimed(store), SlotState.PENDING, (), error="429", delay=30.0)
+    await store.outbox.complete(await claimed(store), SlotState.PENDING, (), error="429", delay=30.0)
 
     clock.set_now(10.0)
 
@@ -153,7 +153,7 @@ async def test_a_clock_that_was_set_back_holds_nothing_up(open_another: OpenAnot
 async def test_what_was_refused_for_good_is_told(store: Store):
     await put(store, letter("a"), letter("b"))
 
-    await store.outbox.settle(await claimed(store), SlotState.FAILED, (), error="The chat is gone.")
+    await store.outbox.complete(await claimed(store), SlotState.FAILED, (), error="The chat is gone.")
 
     assert [(slot.key, slot.error) for slot in await store.outbox.failed()] == [("a", "The chat is gone.")]
     assert (await claimed(store)).key == "b"
@@ -167,9 +167,9 @@ async def test_who_lost_a_slot_writes_nothing_more(store: Store, open_another: O
     await other.outbox.claim(CHANNELS)
 
     with pytest.raises(LostLease):
-        await store.outbox.begin(slot, ())
+        await store.outbox.start(slot, ())
     with pytest.raises(LostLease):
-        await store.outbox.settle(slot, SlotState.SENT, SHOWN)
+        await store.outbox.complete(slot, SlotState.SENT, SHOWN)
 
 
 @pytest.mark.parametrize(("begun", "state"), [(False, SlotState.PENDING), (True, SlotState.UNSURE)])
@@ -178,7 +178,7 @@ async def test_what_a_dead_holder_had_begun_is_unsure(store: Store, open_another
     await put(store, letter())
     slot = await claimed(dying)
     if begun:
-        await dying.outbox.begin(slot, ())
+        await dying.outbox.start(slot, ())
     await dying.workers.leave()
 
     assert (await claimed(store)).state is state
@@ -189,7 +189,7 @@ async def test_a_silent_holder_is_given_up(open_another: OpenAnother):
     silent, store = await open_another(timings=timings), await open_another(timings=timings)
     await put(silent, letter())
     slot = await claimed(silent)
-    await silent.outbox.begin(slot, ())
+    await silent.outbox.start(slot, ())
 
     await store.workers.reap()
 
@@ -200,9 +200,9 @@ async def test_what_may_have_been_sent_twice_is_counted(store: Store):
     await put(store, letter("a"), letter("b", chat="2"))
     one, two = await store.outbox.claim(CHANNELS)
 
-    await store.outbox.begin(one, (), repeats=1)
-    await store.outbox.settle(one, SlotState.SENT, SHOWN, repeats=1)
-    await store.outbox.settle(two, SlotState.SENT, SHOWN)
+    await store.outbox.start(one, (), repeats=1)
+    await store.outbox.complete(one, SlotState.SENT, SHOWN, repeats=1)
+    await store.outbox.complete(two, SlotState.SENT, SHOWN)
 
     tally = await store.outbox.tally()
     assert (dict(tally.states), tally.repeated) == ({"sent": 2}, 1)
@@ -211,7 +211,7 @@ async def test_what_may_have_been_sent_twice_is_counted(store: Store):
 async def test_a_draft_becomes_the_reply(store: Store):
     draft = await store.outbox.open(letter(text="he"))
     assert draft is not None
-    await store.outbox.settle(draft, SlotState.SENT, SHOWN)
+    await store.outbox.complete(draft, SlotState.SENT, SHOWN)
     assert await store.outbox.claim(CHANNELS) == []
 
     await put(store, letter(text="hello"))
@@ -236,7 +236,7 @@ async def test_it_is_known_whether_something_is_still_to_be_shown_in_a_place(sto
     assert await store.outbox.waits(letter().to)
     assert not await store.outbox.waits(letter(chat="2").to)
 
-    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+    await store.outbox.complete(await claimed(store), SlotState.SENT, SHOWN)
     assert not await store.outbox.waits(letter().to)
 
 
@@ -246,7 +246,7 @@ async def test_a_reply_that_comes_while_its_draft_is_sent_waits_for_the_receipt(
     await put(store, letter(text="hello"))
     assert await store.outbox.claim(CHANNELS) == []
 
-    await store.outbox.settle(draft, SlotState.SENT, SHOWN)
+    await store.outbox.complete(draft, SlotState.SENT, SHOWN)
 
     assert (await claimed(store)).pieces == SHOWN
 
@@ -254,20 +254,20 @@ async def test_a_reply_that_comes_while_its_draft_is_sent_waits_for_the_receipt(
 async def test_a_draft_of_an_interrupted_run_is_taken_up(store: Store):
     draft = await store.outbox.open(letter())
     assert draft is not None
-    await store.outbox.settle(draft, SlotState.SENT, SHOWN)
+    await store.outbox.complete(draft, SlotState.SENT, SHOWN)
 
     again = await store.outbox.open(letter())
 
     assert again is not None
     assert again.pieces == SHOWN
     assert await store.outbox.open(letter()) is None
-    await store.outbox.settle(again, SlotState.SENT, SHOWN)
+    await store.outbox.complete(again, SlotState.SENT, SHOWN)
 
 
 async def test_a_draft_whose_outcome_is_open_is_not_begun_again(store: Store):
     draft = await store.outbox.open(letter())
     assert draft is not None
-    await store.outbox.settle(draft, SlotState.UNSURE, (), error="cut")
+    await store.outbox.complete(draft, SlotState.UNSURE, (), error="cut")
 
     assert await store.outbox.open(letter()) is None
     await put(store, letter("k2", chat="2"))
@@ -287,7 +287,7 @@ async def test_an_answered_question_shows_the_answer_and_no_buttons(store: Store
     to = Conversation(platform="telegram", chat="1")
     content = Content(text="May I?", buttons=(Button(label="Yes", value="once"),), question="q1")
     await put(store, Letter(key="q", to=to, content=content))
-    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+    await store.outbox.complete(await claimed(store), SlotState.SENT, SHOWN)
 
     assert await store.write(lambda tx: store.outbox.answered(tx, "q", "-> once"))
     assert not await store.write(lambda tx: store.outbox.answered(tx, "none", "", wake=False))
@@ -316,7 +316,7 @@ async def test_what_ended_long_ago_is_forgotten(open_another: OpenAnother):
     store = await open_another(clock=clock)
     await put(store, letter("a"), letter("b", chat="2"))
     one, _ = await store.outbox.claim(CHANNELS)
-    await store.outbox.settle(one, SlotState.SENT, SHOWN)
+    await store.outbox.complete(one, SlotState.SENT, SHOWN)
 
     assert await store.outbox.prune(1000.0) == 0
     assert await store.outbox.prune(1001.0) == 1
@@ -346,7 +346,7 @@ async def test_a_slot_that_cannot_be_read_is_given_up_at_once_and_its_place_is_t
 
     (other,) = await store.outbox.claim(CHANNELS)
     (after,) = await store.outbox.claim(CHANNELS)
-    await store.outbox.settle(after, SlotState.SENT, SHOWN)
+    await store.outbox.complete(after, SlotState.SENT, SHOWN)
     (told,) = await store.outbox.claim(CHANNELS)
 
     assert (other.key, after.key, told.to) == ("sound", "next", after.to)

@@ -33,7 +33,7 @@ async def opened(store: Store, row: UsageRow) -> None:
 
 
 async def settled(store: Store, call: str, usage: Usage, cost: float | None, outcome: str, seconds: float) -> None:
-    await store.write(lambda tx: store.usage.settle(tx, call, usage, cost, outcome, seconds))
+    await store.write(lambda tx: store.usage.complete(tx, call, usage, cost, outcome, seconds))
 
 
 async def test_a_row_is_there_before_the_call_is_answered(store: Store):

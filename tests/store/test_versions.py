@@ -23,7 +23,7 @@ CHANGE = Change(
 
 
 async def kept(store: Store, change: Change, state: VersionState = VersionState.DONE) -> int:
-    return await store.write(lambda tx: store.versions.keep(tx, change, state))
+    return await store.write(lambda tx: store.versions.record(tx, change, state))
 
 
 async def test_a_version_comes_back_byte_for_byte(store: Store):
@@ -40,8 +40,8 @@ async def test_a_version_comes_back_byte_for_byte(store: Store):
 async def test_an_intended_change_is_settled_once(store: Store):
     number = await kept(store, CHANGE, VersionState.INTENDED)
 
-    await store.write(lambda tx: store.versions.settle(tx, number, VersionState.DONE))
-    await store.write(lambda tx: store.versions.settle(tx, number, VersionState.DROPPED))
+    await store.write(lambda tx: store.versions.complete(tx, number, VersionState.DONE))
+    await store.write(lambda tx: store.versions.complete(tx, number, VersionState.DROPPED))
 
     found = await store.versions.get(number)
     assert found is not None
@@ -77,7 +77,7 @@ async def test_a_call_is_known_again_once_it_is_done(store: Store):
     number = await kept(store, CHANGE, VersionState.INTENDED)
     assert await store.versions.by_key(CHANGE.key) is None
 
-    await store.write(lambda tx: store.versions.settle(tx, number, VersionState.DONE))
+    await store.write(lambda tx: store.versions.complete(tx, number, VersionState.DONE))
 
     found = await store.versions.by_key(CHANGE.key)
     assert found is not None

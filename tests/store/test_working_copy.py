@@ -91,7 +91,7 @@ class Copy:
             if after == before:
                 return
             try:
-                number = await self.copy.keep(changed(before, after), VersionState.INTENDED, head)
+                number = await self.copy.record(changed(before, after), VersionState.INTENDED, head)
             except Overtaken:
                 continue
             self.step()
@@ -180,7 +180,7 @@ async def test_a_home_of_its_own_database_keeps_no_record_and_takes_back_what_it
     store = await open_store(database_url)
     home = Copy(store, tmp_path / "a")
     await home.add("one")
-    number = await home.copy.keep(changed(b"one\n", b"never\n"), VersionState.INTENDED, await home.look())
+    number = await home.copy.record(changed(b"one\n", b"never\n"), VersionState.INTENDED, await home.look())
 
     await home.look()
 
@@ -244,18 +244,18 @@ async def test_a_home_without_a_record_goes_by_what_it_changed_last(database_url
 
 async def test_two_changes_of_the_same_version_are_told_apart(store: Store):
     copy = WorkingCopy(store, Kind.MEMORY, Path("/nowhere"), merged)
-    first = await copy.keep(changed(None, b"a"), VersionState.DONE, 0)
+    first = await copy.record(changed(None, b"a"), VersionState.DONE, 0)
 
     with pytest.raises(Overtaken, match="lines was changed meanwhile: nothing was written"):
-        await copy.keep(changed(None, b"b"), VersionState.DONE, 0)
-    second = await copy.keep(changed(b"a", b"c"), VersionState.INTENDED, first)
+        await copy.record(changed(None, b"b"), VersionState.DONE, 0)
+    second = await copy.record(changed(b"a", b"c"), VersionState.INTENDED, first)
     version = await store.versions.get(second)
     assert version is not None
     assert await copy.drop(version)
     with pytest.raises(Overtaken):
-        await copy.keep(changed(b"c", b"d"), VersionState.DONE, second)
-    third = await copy.keep(changed(b"a", b"e"), VersionState.INTENDED, first)
-    await copy.keep(changed(b"e", b"f"), VersionState.DONE, third)
+        await copy.record(changed(b"c", b"d"), VersionState.DONE, second)
+    third = await copy.record(changed(b"a", b"e"), VersionState.INTENDED, first)
+    await copy.record(changed(b"e", b"f"), VersionState.DONE, third)
     version = await store.versions.get(third)
     assert version is not None
     assert not await copy.drop(version)
@@ -267,7 +267,7 @@ async def test_what_is_private_is_neither_shown_elsewhere_nor_in_the_way_of_anyb
     mine = Change(
         kind=Kind.MEMORY, item=ITEM, at=1.0, author=Author.HUB, action="x", before=None, after=b"x", private=True
     )
-    await a.copy.keep(mine, VersionState.DONE, 0)
+    await a.copy.record(mine, VersionState.DONE, 0)
 
     standing = await a.copy.compare(ITEM, b"x", partial(changed), private=True)
     await a.copy.show({ITEM: standing})

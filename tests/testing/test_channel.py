@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import MessageGone, NotNow, Part, TokenRefused
-from hermes_agent.gateway.heard import Heard
+from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.testing.channel import FakeChannel, FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
 
@@ -44,5 +44,5 @@ async def test_an_ailment_is_told() -> None:
 
     with pytest.raises(TokenRefused, match="The token is wrong"):
         await FakeChannel(platform).check()
-    assert platform.told() == 0
+    assert platform.received() == 0
     await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import tool
-from hermes_agent.tools.handles import Opened, in_files, opened
+from hermes_agent.tools.handles import OpenHandles, in_files, opened
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse
 from tests.tools.bench import Context, words
@@ -63,7 +63,7 @@ def left_in(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
-def tools(folder: Path) -> tuple[Tools, dict[str, Opened]]:
+def tools(folder: Path) -> tuple[Tools, dict[str, OpenHandles]]:
     real = Tools()
     values = {"KEY": VALUE, "OTHER": "x" * 20}
     return real, {

@@ -43,7 +43,7 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
         heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
         if tail is not None and any(isinstance(event, MessageTaken) for event in events):
             title = next((letter.inbound.title for letter in reversed(read) if letter.inbound.title), "")
-            events += filter(None, [await tail.beside(session, heard, senders_of(read), title)])
+            events += filter(None, [await tail.context_for(session, heard, senders_of(read), title)])
         # They share the commit of what is done next: the row of the model call that answers them.
         journal.post(*events, changes=[journal.mailbox.take(now)])
     unreadable, changes = journal.mailbox.set_aside()

@@ -52,7 +52,7 @@ class Batch:
 REMEMBERED = 64
 """Commits of a run that are put back where a promoted standby has lost them."""
 
-Beside = Callable[[Sequence[Entry]], Sequence[Change]]
+JoinedChanges = Callable[[Sequence[Entry]], Sequence[Change]]
 """What else belongs into the commit of these entries."""
 
 
@@ -90,7 +90,7 @@ class Journal:
         self._failure: StoreError | None = None
         self._shown = 0
         self._written: deque[Batch] = deque(maxlen=REMEMBERED)
-        self.beside: Beside | None = None
+        self.joined: JoinedChanges | None = None
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
         """Write the events, and what belongs to them; when this returns they are committed, like everything that was
@@ -221,8 +221,8 @@ class Journal:
     async def _write(self, batches: list[Batch]) -> None:
         entries = [entry for batch in batches for entry in batch.entries]
         changes = [change for batch in batches for change in batch.changes]
-        if self.beside is not None:
-            changes += self.beside(entries)
+        if self.joined is not None:
+            changes += self.joined(entries)
 
         if not (entries or changes):
             return

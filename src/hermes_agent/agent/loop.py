@@ -55,7 +55,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     """
     # One that was killed before it took its mail still has its first look to come.
     goes_on, ended = session.running and bool(session.turn or journal.mailbox.last_taken), None
-    await begin(agent, session, journal)
+    await start_run(agent, session, journal)
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
             ended = await outcome(agent, session, journal, switch, first=not goes_on)
@@ -83,7 +83,7 @@ async def outcome(agent: Agent, session: Session, journal: Journal, switch: Stop
         return failed(error, session.turn)
 
 
-async def begin(agent: Agent, session: Session, journal: Journal) -> None:
+async def start_run(agent: Agent, session: Session, journal: Journal) -> None:
     """Open the run in the log, or take up the one that a crash left open."""
     await journal.tell_waiting()  # What it waited for when it was left may have been taken back.
     if session.running:
@@ -204,7 +204,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: C
     if lapsed := ended.reason == WITHDRAWN:
         closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
     more = closing_by.changes(session, ended) if closing_by else ()
-    settled = journal.mailbox.settle(ending, reason, lapsed=lapsed)
+    settled = journal.mailbox.complete(ending, reason, lapsed=lapsed)
     await journal.commit(*closing, ended, changes=[*effects, settled, *more])
     return ended
 

@@ -60,7 +60,7 @@ class Gate(Protocol):
 
     async def ready(self) -> None: ...
 
-    async def wanted(self) -> frozenset[str] | None: ...
+    async def accepted(self) -> frozenset[str] | None: ...
 
     def found(self, source_ids: Sequence[str]) -> None: ...
 
@@ -75,7 +75,7 @@ class OpenGate:
     async def ready(self) -> None:
         """At once."""
 
-    async def wanted(self) -> frozenset[str] | None:
+    async def accepted(self) -> frozenset[str] | None:
         """All that is there."""
         return None
 
@@ -152,7 +152,7 @@ class Mailbox:
         """The mail that waits, in the order of arrival."""
         if not self.has_mail:
             return ()
-        wanted = await self._gate.wanted()
+        wanted = await self._gate.accepted()
         self._rung.clear()
         self._left = True  # Until it is read: whoever is stopped in the middle of this look has to look again.
         waiting = await self._store.inbox.waiting(self._lease)
@@ -201,7 +201,7 @@ class Mailbox:
 
         return [str(each) for each in found], [change(each) for each in found]
 
-    def settle(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
+    def complete(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether
         the lane was given back or more mail waits. With `lapsed` also of the mail that took them back."""
         at, back = self._clock.now(), tuple(self.back.words) if lapsed else ()

@@ -38,7 +38,7 @@ GUIDANCE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Environment:
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
     index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
     `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why."""
@@ -52,7 +52,7 @@ class Surroundings:
     warnings: tuple[str, ...] = ()
 
 
-def sections_of(surroundings: Surroundings, tools: Sequence[ToolSchema]) -> tuple[Section, ...]:
+def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple[Section, ...]:
     """The sections of a new prefix, in their order; an empty one is kept, so that what is missing can be seen."""
     offered = {tool.name for tool in tools}
     guidance = "".join(f"\n- {words}" for name, words in GUIDANCE if name in offered)
@@ -72,7 +72,7 @@ class SessionPrompt:
     """The prefix of one session: read from the store where there is one, made and committed where there is none."""
 
     def __init__(
-        self, store: Store, tools: tuple[ToolSchema, ...], surroundings: Callable[[], Awaitable[Surroundings]]
+        self, store: Store, tools: tuple[ToolSchema, ...], surroundings: Callable[[], Awaitable[Environment]]
     ) -> None:
         self._store = store
         self._tools = tools

@@ -46,7 +46,9 @@ class Tail:
         self._sources = sources
         self._ids = ids
 
-    async def beside(self, session: Session, heard: str, senders: str = "", title: str = "") -> ContextAdded | None:
+    async def context_for(
+        self, session: Session, heard: str, senders: str = "", title: str = ""
+    ) -> ContextAdded | None:
         """What is new since the last time, as the event that puts it into the conversation; None where nothing is.
         `senders` are the lines on who said what was heard, where several people share the session; `title` is the name
         of the chat, where it is known."""

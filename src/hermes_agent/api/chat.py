@@ -10,15 +10,23 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hermes_agent.api.answered import ChatAnswer, ChatChunk, ChatCompletion, ChatUsage, Choice, ChunkChoice, Delta
-from hermes_agent.api.asked import SYSTEM, NoItems, Said, described, parts_of, says, text_of
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
+from hermes_agent.api.app_state import AppState
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
 from hermes_agent.api.events import DONE, event, with_pauses
-from hermes_agent.api.house import House
-from hermes_agent.api.live import shown, words_of
+from hermes_agent.api.live_text import shown, words_of
 from hermes_agent.api.problems import FINAL, Problem, bad, failed, problem_of
-from hermes_agent.api.story import CHAT, Story
-from hermes_agent.api.talk import SELF, Begun, Wish
+from hermes_agent.api.requests import SYSTEM, NoItems, Said, described, parts_of, says, text_of
+from hermes_agent.api.response_schemas import (
+    ChatAnswer,
+    ChatChunk,
+    ChatCompletion,
+    ChatUsage,
+    Choice,
+    ChunkChoice,
+    Delta,
+)
+from hermes_agent.api.run_view import CHAT, RunView
+from hermes_agent.api.service import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.tasks import spawn
 
@@ -91,26 +99,26 @@ def placed(wish: Wish, call: Call[Any, Any]) -> Wish:
     return replace(wish, session=found[SESSION], name=found[NAME], once=found[ONCE])
 
 
-async def chat(house: House, call: Call[ChatRequest, Nothing]) -> Answer:
+async def chat(state: AppState, call: Call[ChatRequest, Nothing]) -> Answer:
     """Say the last message, and answer with the reply."""
     request = call.body
-    begun = await house.talk.say(wish_of(request, call))
-    headers = told(begun)
-    story = Story(ref=begun.ref)
+    begun = await state.service.say(wish_of(request, call))
+    headers = run_headers(begun)
+    story = RunView(ref=begun.ref)
     if request.stream:
         usage = request.stream_options is not None and request.stream_options.include_usage
-        chunks = Chunks(story, house.talk.name_of(begun.model), int(house.runtime.clock.now()), usage=usage)
-        return Streamed(events=with_pauses(chunks.of(house, begun)), headers=headers)
-    await finish(house, begun, story, call)
+        chunks = Chunks(story, state.service.name_of(begun.model), int(state.runtime.clock.now()), usage=usage)
+        return Streamed(events=with_pauses(chunks.of(state, begun)), headers=headers)
+    await finish(state, begun, story, call)
     if story.status == "failed":
         raise failed(story.error, story.text)
-    model = story.model or house.talk.name_of(begun.model)
-    return Told(body=whole(story, model, int(house.runtime.clock.now())), headers=headers)
+    model = story.model or state.service.name_of(begun.model)
+    return JsonAnswer(body=whole(story, model, int(state.runtime.clock.now())), headers=headers)
 
 
-async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any]) -> None:
+async def finish(state: AppState, begun: Begun, story: RunView, call: Call[Any, Any]) -> None:
     """Wait until the run rests. Raises `Problem` where the client does not wait that long; the run goes on."""
-    resting = spawn(_rest(house, begun, story), name=f"rest of {begun.ref.id()}")
+    resting = spawn(_rest(state, begun, story), name=f"rest of {begun.ref.id()}")
     leaving = spawn(call.left(), name=f"client of {begun.ref.id()}")
     try:
         await asyncio.wait((resting, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -123,13 +131,13 @@ async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any])
     finally:
         resting.cancel()
         leaving.cancel()
-    house.figures.runs[story.status] += 1
+    state.metrics.runs[story.status] += 1
 
 
-async def _rest(house: House, begun: Begun, story: Story) -> HermesError | None:
+async def _rest(state: AppState, begun: Begun, story: RunView) -> HermesError | None:
     """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
     try:
-        async with aclosing(house.talk.listen(begun, story, live=False)) as events:
+        async with aclosing(state.service.listen(begun, story, live=False)) as events:
             async for _ in events:
                 pass
     except HermesError as error:
@@ -137,12 +145,12 @@ async def _rest(house: House, begun: Begun, story: Story) -> HermesError | None:
     return None
 
 
-def told(begun: Begun) -> dict[str, str]:
+def run_headers(begun: Begun) -> dict[str, str]:
     """The headers that say which session and run it was."""
     return {SESSION: begun.ref.session, "x-hermes-run-id": begun.ref.id()}
 
 
-def whole(story: Story, model: str, created: int) -> ChatCompletion:
+def whole(story: RunView, model: str, created: int) -> ChatCompletion:
     """The completion of a run that rests."""
     return ChatCompletion(
         id=story.ref.id(CHAT),
@@ -154,7 +162,7 @@ def whole(story: Story, model: str, created: int) -> ChatCompletion:
     )
 
 
-def reason_of(story: Story) -> Literal["stop", "length"]:
+def reason_of(story: RunView) -> Literal["stop", "length"]:
     """OpenAI's word for how it ended."""
     return "length" if story.status == "limit" else "stop"
 
@@ -162,21 +170,21 @@ def reason_of(story: Story) -> Literal["stop", "length"]:
 class Chunks:
     """The events of one streamed completion."""
 
-    def __init__(self, story: Story, model: str, created: int, *, usage: bool) -> None:
+    def __init__(self, story: RunView, model: str, created: int, *, usage: bool) -> None:
         self._story, self._model, self._created, self._usage = story, model, created, usage
 
-    async def of(self, house: House, begun: Begun) -> AsyncGenerator[bytes, None]:
+    async def of(self, state: AppState, begun: Begun) -> AsyncGenerator[bytes, None]:
         """The chunks, and the line that ends them."""
         story = self._story
         yield self._chunk(Delta(role="assistant", content=""))
         try:
-            async with aclosing(words_of(house.talk, begun, story)) as texts:
+            async with aclosing(words_of(state.service, begun, story)) as texts:
                 async for text in texts:
                     yield self._chunk(Delta(content=text))
         except HermesError as error:
             yield event(problem_of(error).body)
             return
-        house.figures.runs[story.status] += 1
+        state.metrics.runs[story.status] += 1
         if story.status == "failed":
             yield event(failed(story.error, story.text).body)
             return

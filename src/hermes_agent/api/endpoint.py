@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal
 
 if TYPE_CHECKING:
-    from hermes_agent.api.house import House
+    from hermes_agent.api.app_state import AppState
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -54,7 +54,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class JsonAnswer:
     """A JSON answer with headers of its own, or a `status` of its own (0: that of the endpoint)."""
 
     body: msgspec.Struct
@@ -62,8 +62,8 @@ class Told:
     status: int = 0
 
 
-Answer = msgspec.Struct | Told | Streamed | Plain
-Act = Callable[["House", Call[Any, Any]], Awaitable[Answer]]
+Answer = msgspec.Struct | JsonAnswer | Streamed | Plain
+Act = Callable[["AppState", Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

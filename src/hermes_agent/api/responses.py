@@ -8,7 +8,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes_agent.api.answered import (
+from hermes_agent.api.app_state import AppState
+from hermes_agent.api.chat import LAST, TOOLS, Format, finish, placed, run_headers
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
+from hermes_agent.api.events import event, with_pauses
+from hermes_agent.api.live_text import shown, words_of
+from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
+from hermes_agent.api.requests import SYSTEM, InputItem, NoItems, Said, content_of, described, parts_of, says, text_of
+from hermes_agent.api.response_schemas import (
     Incomplete,
     InputList,
     InputMessage,
@@ -18,16 +25,9 @@ from hermes_agent.api.answered import (
     ResponseError,
     ResponseRemoved,
 )
-from hermes_agent.api.asked import SYSTEM, InputItem, NoItems, Said, content_of, described, parts_of, says, text_of
-from hermes_agent.api.chat import LAST, TOOLS, Format, finish, placed, told
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
-from hermes_agent.api.events import event, with_pauses
-from hermes_agent.api.house import House
-from hermes_agent.api.live import shown, words_of
-from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
+from hermes_agent.api.run_view import RESPONSE, RunView
 from hermes_agent.api.runs import Number
-from hermes_agent.api.story import RESPONSE, Story
-from hermes_agent.api.talk import SELF, Begun, Wish
+from hermes_agent.api.service import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken
 
@@ -113,72 +113,72 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     return placed(wish, call)
 
 
-async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
+async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answer:
     """Say something, and answer with the reply."""
     request = call.body
-    begun = await house.talk.say(wish_of(request, call))
-    headers, story = told(begun), Story(ref=begun.ref)
-    page = Page(story, request, house.talk.name_of(begun.model), int(house.runtime.clock.now()))
+    begun = await state.service.say(wish_of(request, call))
+    headers, story = run_headers(begun), RunView(ref=begun.ref)
+    page = Page(story, request, state.service.name_of(begun.model), int(state.runtime.clock.now()))
     if request.stream:
-        return Streamed(events=with_pauses(page.of(house, begun)), headers=headers)
+        return Streamed(events=with_pauses(page.of(state, begun)), headers=headers)
     if not request.background:
-        await finish(house, begun, story, call)
-    return Told(body=page.whole(), headers=headers)
+        await finish(state, begun, story, call)
+    return JsonAnswer(body=page.whole(), headers=headers)
 
 
-async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
+async def response(state: AppState, call: Call[Nothing, KeptQuery]) -> Answer:
     """An answer as the log has it."""
-    story = await _found(house, call)
+    story = await _found(state, call)
     if not call.query.stream:
-        return _kept(house, story).whole()
-    begun, story = Begun(ref=story.ref, after=0), Story(ref=story.ref)
+        return _kept(state, story).whole()
+    begun, story = Begun(ref=story.ref, after=0), RunView(ref=story.ref)
     after = -1 if call.query.starting_after is None else call.query.starting_after
-    return Streamed(events=with_pauses(_kept(house, story, after).of(house, begun)))
+    return Streamed(events=with_pauses(_kept(state, story, after).of(state, begun)))
 
 
-async def _found(house: House, call: Call[Nothing, Any]) -> Story:
-    return await house.talk.look(call.who, call.path["id"], "response")
+async def _found(state: AppState, call: Call[Nothing, Any]) -> RunView:
+    return await state.service.run_view(call.who, call.path["id"], "response")
 
 
-def _kept(house: House, story: Story, after: int = -1) -> Page:
+def _kept(state: AppState, story: RunView, after: int = -1) -> Page:
     """A response that was begun before; who asks for it again need not know what it was asked with."""
-    model = story.model or house.talk.name_of("")
-    return Page(story, ResponseRequest(input=""), model, int(story.at or house.runtime.clock.now()), after)
+    model = story.model or state.service.name_of("")
+    return Page(story, ResponseRequest(input=""), model, int(story.at or state.runtime.clock.now()), after)
 
 
-async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
+async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answer:
     """The message that a response answers."""
-    ref = (await _found(house, call)).ref
+    ref = (await _found(state, call)).ref
     item = f"msg_{ref.session}_{ref.row}_in"
-    found = [taken.message for taken in await _taken(house, ref.session) if taken.inbox == ref.row]
+    found = [taken.message for taken in await _taken(state, ref.session) if taken.inbox == ref.row]
     if not found or call.query.after == item:
         return InputList(data=[])
     items = [InputMessage(id=item, content=content_of(message.parts)) for message in found]
     return InputList(data=items, first_id=item, last_id=item)
 
 
-async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
-    ref = (await _found(house, call)).ref
-    waiting = await house.runtime.store.inbox.has_other(
+    ref = (await _found(state, call)).ref
+    waiting = await state.runtime.store.inbox.has_other(
         ref.session, ref.row
     )  # First: what waits may be taken meanwhile.
-    if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(house, ref.session)):
+    if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(state, ref.session)):
         words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
         raise Problem(409, words, code="not_alone", headers=FINAL)
-    await house.visit(call.who).delete(ref.session)
+    await state.access(call.who).delete(ref.session)
     return ResponseRemoved(id=call.path["id"])
 
 
-async def _taken(house: House, session: str) -> list[MessageTaken]:
-    entries = await house.runtime.store.history.entries(session)
+async def _taken(state: AppState, session: str) -> list[MessageTaken]:
+    entries = await state.runtime.store.history.entries(session)
     return [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
 
 
-async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def cancel(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Stop the run of an answer that is not whole yet."""
-    await house.talk.stop(await _found(house, call))
-    return _kept(house, await _found(house, call)).whole()
+    await state.service.stop(await _found(state, call))
+    return _kept(state, await _found(state, call)).whole()
 
 
 class Page:
@@ -188,7 +188,7 @@ class Page:
     whatever pieces the words are told again.
     """
 
-    def __init__(self, story: Story, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
+    def __init__(self, story: RunView, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
         self._story, self._request, self._model, self._created, self._after = story, request, model, created, after
         self._number = 0
 
@@ -218,13 +218,13 @@ class Page:
     def _message(self, index: int, text: str) -> OutputMessage:
         return OutputMessage(id=f"msg_{self._story.ref.session}_{self._story.ref.row}_{index}", content=[_words(text)])
 
-    async def of(self, house: House, begun: Begun) -> AsyncGenerator[bytes, None]:
+    async def of(self, state: AppState, begun: Begun) -> AsyncGenerator[bytes, None]:
         """The events. All turns' words come as one message, with a blank line between."""
         sent: list[str] = []
         for name in ("response.created", "response.in_progress"):
             yield self._event(name, {"response": self.whole()})
         try:
-            async with aclosing(words_of(house.talk, begun, self._story)) as texts:
+            async with aclosing(words_of(state.service, begun, self._story)) as texts:
                 async for text in texts:
                     yield b"".join(self._more(text, first=not sent))
                     sent.append(text)
@@ -232,7 +232,7 @@ class Page:
             facts = problem_of(error).facts
             yield self._event("error", {"code": facts.code, "message": facts.message, "param": None})
             return
-        house.figures.runs[self._story.status] += 1
+        state.metrics.runs[self._story.status] += 1
         for line in self._end("".join(sent)):
             yield line
 
@@ -245,9 +245,9 @@ class Page:
                 self._event("response.output_item.added", {"output_index": 0, "item": item}),
                 self._event("response.content_part.added", {**self._spot(), "part": _words("")}),
             ]
-        told = max(0, self._after + 1 - self._number)
+        run_headers = max(0, self._after + 1 - self._number)
         self._number += len(text) - 1
-        delta = {**self._spot(), "delta": text[told:], "logprobs": []}
+        delta = {**self._spot(), "delta": text[run_headers:], "logprobs": []}
         return [*lines, self._event("response.output_text.delta", delta)]
 
     def _end(self, text: str) -> list[bytes]:
@@ -276,7 +276,7 @@ def _words(text: str) -> OutputWords:
     return OutputWords(text=text)
 
 
-def _error(story: Story) -> ResponseError | None:
+def _error(story: RunView) -> ResponseError | None:
     if story.status != "failed":
         return None
     return ResponseError(code=FAILURES.get(story.error, PROVIDER)[1], message=story.text)

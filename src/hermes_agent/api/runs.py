@@ -9,18 +9,17 @@ from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.answered import Done, Run
-from hermes_agent.api.asked import Spoken, Words, described, origin_of, parts_of, says, text_of
-from hermes_agent.api.chat import placed, told
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
+from hermes_agent.api.app_state import AppState
+from hermes_agent.api.chat import placed, run_headers
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
 from hermes_agent.api.events import event, with_pauses
-from hermes_agent.api.house import House
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
-from hermes_agent.api.story import Ref, Story
-from hermes_agent.api.talk import SELF, Wish
-from hermes_agent.app.front import NothingMore
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.api.requests import Spoken, Words, described, origin_of, parts_of, says, text_of
+from hermes_agent.api.response_schemas import Done, Run
+from hermes_agent.api.run_view import Ref, RunView
+from hermes_agent.api.service import SELF, Wish
+from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
@@ -55,7 +54,7 @@ class AnswerRequest(msgspec.Struct, kw_only=True):
     question: str = ""
 
 
-async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
+async def start(state: AppState, call: Call[RunRequest, Nothing]) -> Answer:
     """Say something, and do not wait."""
     request = call.body
     parts = parts_of(request.input, call.who)
@@ -74,8 +73,8 @@ async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
     )
     wish = placed(wish, call)
     wish = replace(wish, session=request.session or wish.session, name=request.key or wish.name)
-    begun = await house.talk.say(wish)
-    return Told(body=Story(ref=begun.ref).facts(), headers=told(begun))
+    begun = await state.service.say(wish)
+    return JsonAnswer(body=RunView(ref=begun.ref).facts(), headers=run_headers(begun))
 
 
 def check_folder(folder: str, who: Principal) -> None:
@@ -86,43 +85,43 @@ def check_folder(folder: str, who: Principal) -> None:
         raise bad("`workspace` is the whole path of a folder, from `/`.", "workspace")
 
 
-async def look(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def show(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Where a run stands."""
-    return (await house.talk.look(call.who, call.path["id"])).facts()
+    return (await state.service.run_view(call.who, call.path["id"])).facts()
 
 
-async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
+async def watch(state: AppState, call: Call[Nothing, EventsQuery]) -> Answer:
     """The events of a run from a number on, up to its end."""
-    story = await house.talk.look(call.who, call.path["id"])
+    story = await state.service.run_view(call.who, call.path["id"])
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(house, story.ref, story, after), ended=house.ending))
+    return Streamed(events=with_pauses(_events(state, story.ref, story, after), ended=state.ending))
 
 
-async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
     """Events with a number above `after`, and the live ones between them; none more where the session is deleted or
     the run will not come: it says so itself to whoever looks at it."""
-    found = _told(house, ref, known, after) if known.is_over else _coming(house, ref, known, after)
+    found = _past_events(state, ref, known, after) if known.is_over else _coming(state, ref, known, after)
     with suppress(NothingMore, UnknownSession):
         async with aclosing(found) as lines:
             async for line in lines:
                 yield line
 
 
-async def _told(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+async def _past_events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
     """The events of a run that is over."""
-    for entry in await house.runtime.store.history.entries(ref.session, after):
+    for entry in await state.runtime.store.history.entries(ref.session, after):
         if entry.run == known.run:
             yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
 
 
-async def _coming(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+async def _coming(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
     """The events of a run that is not over; one that has not begun is waited for."""
-    story = Story(ref=ref)
+    story = RunView(ref=ref)
     if known.run:
         story.run, story.status = known.run, "running"
     started: Seen | None = None
-    async with aclosing(house.runtime.hermes.watch(ref.session, after, ref.row)) as events:
+    async with aclosing(state.runtime.hermes.watch(ref.session, after, ref.row)) as events:
         async for seen in events:
             if not story.run and isinstance(seen.event, RunStarted):
                 started = seen  # Whether it is this run shows with the message that it takes.
@@ -137,9 +136,9 @@ def _line(seen: Seen) -> bytes:
     return event(seen, name=seen.event.kind, number=seen.number)
 
 
-async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
+async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
     """Answer what the run asks."""
-    story = await house.talk.look(call.who, call.path["id"])
+    story = await state.service.run_view(call.who, call.path["id"])
     ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
         raise Problem(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
@@ -149,30 +148,30 @@ async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
         principal=call.who,
         conversation=Conversation(platform=PLATFORM, chat=call.who.user),
         parts=(Text(text=call.body.answer, origin=origin_of(call.who)),),
-        received=house.runtime.clock.now(),
+        received=state.runtime.clock.now(),
         answers=story.question.id,
     )
-    await house.runtime.hermes.submit(inbound, ref.session)
+    await state.runtime.hermes.submit(inbound, ref.session)
     story.question, story.status = None, "running"
     return story.facts()
 
 
-async def stop(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def stop(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """End the run at once."""
-    return Done(done=await house.talk.stop(await house.talk.look(call.who, call.path["id"])))
+    return Done(done=await state.service.stop(await state.service.run_view(call.who, call.path["id"])))
 
 
 ENDPOINTS = (
     Endpoint(
         method="POST",
         path="/v1/runs",
-        act=begin,
+        act=start,
         summary="Say something, and do not wait for the reply.",
         body=RunRequest,
         answer=Run,
         status=202,
     ),
-    Endpoint(method="GET", path="/v1/runs/{id}", act=look, summary="Where a run stands.", answer=Run),
+    Endpoint(method="GET", path="/v1/runs/{id}", act=show, summary="Where a run stands.", answer=Run),
     Endpoint(
         method="GET",
         path="/v1/runs/{id}/events",

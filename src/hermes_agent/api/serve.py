@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import field
 
-from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
+from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.server import Listening, api_server, webhook_server
 from hermes_agent.api.webhooks.incoming import check as check_webhooks
+from hermes_agent.app.api_settings import API_KEY, SERVED
+from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.options import Tape
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.platforms import PlatformOf, own_platform
-from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
@@ -63,11 +63,11 @@ class Post:
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @property
-    def told(self) -> str:
+    def address(self) -> str:
         """Where it listens, in words; empty: nowhere."""
         return self.words.format(url=self.url) if self.url else ""
 
-    async def settle(self, wanted: tuple[str, int] | None, say: Say) -> None:
+    async def rebind(self, wanted: tuple[str, int] | None, say: Say) -> None:
         """Listen there. Raises `ConfigError` where nobody can, and goes on where it was, unless that has its port."""
         if wanted == self.place:
             return
@@ -79,7 +79,7 @@ class Post:
         listening = await fresh.enter_async_context(self.open())
         await self.close()
         self.closing, self.place, self.url = fresh, wanted, listening.url
-        say(self.told)
+        say(self.address)
 
     async def close(self) -> None:
         """Listen no more; answers under way are waited for a little."""
@@ -95,10 +95,10 @@ class Servers:
         self._keys = keys = Keys()
         self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
         self._moving = asyncio.Lock()
-        figures = Figures()
-        self._api = Post(open=lambda: api_server(runtime, keys, figures), words="The API answers at {url}/v1")
+        metrics = Metrics()
+        self._api = Post(open=lambda: api_server(runtime, keys, metrics), words="The API answers at {url}/v1")
         self._webhooks = Post(
-            open=lambda: webhook_server(runtime, figures), words="Webhooks are taken at {url}/webhooks"
+            open=lambda: webhook_server(runtime, metrics), words="Webhooks are taken at {url}/webhooks"
         )
 
     @property
@@ -107,9 +107,9 @@ class Servers:
         return self._api.url
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def addresses(self) -> tuple[str, ...]:
         """Where each of them listens, in words."""
-        return tuple(filter(None, (self._api.told, self._webhooks.told)))
+        return tuple(filter(None, (self._api.address, self._webhooks.address)))
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Raise `ConfigError` for keys and routes that cannot be."""
@@ -123,8 +123,8 @@ class Servers:
                 return
             keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
             self._keys.hashes = () if keys is None else keys.hashes
-            await self._api.settle(None if keys is None else (api.host, api.port), self._say)
-            await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
+            await self._api.rebind(None if keys is None else (api.host, api.port), self._say)
+            await self._webhooks.rebind((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 
     async def close(self) -> None:
         """Listen no more."""

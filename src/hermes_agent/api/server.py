@@ -14,20 +14,20 @@ import uvicorn
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes_agent.api import about, chat, responses, runs, sessions
-from hermes_agent.api.doors import Door
+from hermes_agent.api import chat, meta, responses, runs, sessions
+from hermes_agent.api.app_state import AppState
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain
+from hermes_agent.api.endpoint_app import EndpointApp
 from hermes_agent.api.events import written
-from hermes_agent.api.figures import Figures
-from hermes_agent.api.gate import Gate
-from hermes_agent.api.house import House
 from hermes_agent.api.keys import Keys
+from hermes_agent.api.metrics import Metrics
+from hermes_agent.api.middleware import Guard
 from hermes_agent.api.openapi import description
-from hermes_agent.api.talk import Talk
+from hermes_agent.api.protocol import Connection
+from hermes_agent.api.service import AgentService
 from hermes_agent.api.webhooks.incoming import webhooks
-from hermes_agent.api.wire import Connection
+from hermes_agent.app.api_settings import DRAIN_SECONDS
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.serving.settings import DRAIN_SECONDS
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.tasks import spawn
@@ -37,7 +37,7 @@ KEPT_SECONDS = 75
 """Seconds that a connection without a request stays open."""
 
 
-async def describe(house: House, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
+async def describe(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """The API's own description."""
     return Plain(body=described(), media_type="application/json")
 
@@ -47,7 +47,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *responses.ENDPOINTS,
     *runs.ENDPOINTS,
     *sessions.ENDPOINTS,
-    *about.ENDPOINTS,
+    *meta.ENDPOINTS,
     Endpoint(method="GET", path="/openapi.json", act=describe, summary="This description.", answer=None),
 )
 
@@ -58,30 +58,30 @@ def described() -> bytes:
     return written(description(ENDPOINTS))
 
 
-def application(house: House) -> ASGIApp:
+def application(state: AppState) -> ASGIApp:
     """The endpoints behind the gate."""
-    paths: dict[str, dict[str, Door]] = {}
+    paths: dict[str, dict[str, EndpointApp]] = {}
     for each in ENDPOINTS:
-        paths.setdefault(each.path, {})[each.method] = Door(house, each)
+        paths.setdefault(each.path, {})[each.method] = EndpointApp(state, each)
     # One route a path: what answers a method that it has not names all that it has.
-    routes = [Route(path, endpoint=_Path(doors), methods=list(doors)) for path, doors in paths.items()]
-    return Gate(
+    routes = [Route(path, endpoint=_Path(endpoints), methods=list(endpoints)) for path, endpoints in paths.items()]
+    return Guard(
         Router(routes=routes, redirect_slashes=False),
-        lambda: (house.settings.host, *house.settings.allowed_hosts),
+        lambda: (state.settings.host, *state.settings.allowed_hosts),
         perf_counter,
-        house.figures.answered,
+        state.metrics.answered,
     )
 
 
 class _Path:
     """The endpoints of one path, by their methods."""
 
-    def __init__(self, doors: Mapping[str, Door]) -> None:
-        self._doors = doors
+    def __init__(self, endpoints: Mapping[str, EndpointApp]) -> None:
+        self._endpoints = endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
-        await self._doors["GET" if method == "HEAD" else method](scope, receive, send)
+        await self._endpoints["GET" if method == "HEAD" else method](scope, receive, send)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +98,22 @@ class Listening:
 
 
 @asynccontextmanager
-async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIterator[Listening]:
+async def api_server(runtime: Runtime, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
-    house = House(runtime=runtime, keys=keys, talk=Talk(runtime), figures=figures)
-    async with listening(application(house), settings.host, settings.port) as place:
+    state = AppState(runtime=runtime, keys=keys, service=AgentService(runtime), metrics=metrics)
+    async with listening(application(state), settings.host, settings.port) as place:
         try:
             yield place
         finally:
-            house.ending.set()
+            state.ending.set()
 
 
 @asynccontextmanager
-async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Listening]:
+async def webhook_server(runtime: Runtime, metrics: Metrics) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
-    async with listening(await webhooks(runtime, figures), settings.host, settings.port) as place:
+    async with listening(await webhooks(runtime, metrics), settings.host, settings.port) as place:
         yield place
 
 

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.answered import (
+from hermes_agent.api.app_state import AppState
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
+from hermes_agent.api.problems import bad
+from hermes_agent.api.response_schemas import (
     EventList,
     HitFacts,
     HitList,
@@ -17,11 +20,8 @@ from hermes_agent.api.answered import (
     SessionFacts,
     SessionList,
 )
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
-from hermes_agent.api.house import House
-from hermes_agent.api.problems import bad
 from hermes_agent.api.runs import Number
-from hermes_agent.app.visits.visit import SessionRecord
+from hermes_agent.app.session_access import SessionRecord
 from hermes_agent.core.events import Entry, MessageTaken, Replied
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]
@@ -61,39 +61,39 @@ class SearchQuery(msgspec.Struct, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
 
 
-async def list_sessions(house: House, call: Call[Nothing, PageQuery]) -> Answer:
+async def list_sessions(state: AppState, call: Call[Nothing, PageQuery]) -> Answer:
     """The sessions that this person may see, the one used last first."""
     page = call.query
-    records = await house.visit(call.who).sessions(page.limit, page.before)
+    records = await state.access(call.who).sessions(page.limit, page.before)
     more = records[-1].id if len(records) == page.limit else None
     return SessionList(data=[facts_of(record) for record in records], next=more)
 
 
-async def get_session(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def get_session(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """One session."""
-    return facts_of(await house.visit(call.who).session(call.path["id"]))
+    return facts_of(await state.access(call.who).session(call.path["id"]))
 
 
-async def rename(house: House, call: Call[TitleRequest, Nothing]) -> Answer:
+async def rename(state: AppState, call: Call[TitleRequest, Nothing]) -> Answer:
     """Give it another title."""
-    return facts_of(await house.visit(call.who).rename(call.path["id"], call.body.title))
+    return facts_of(await state.access(call.who).rename(call.path["id"], call.body.title))
 
 
-async def delete(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def delete(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Remove it with its log."""
-    await house.visit(call.who).delete(call.path["id"])
+    await state.access(call.who).delete(call.path["id"])
     return Removed(id=call.path["id"])
 
 
-async def branch(house: House, call: Call[BranchRequest, Nothing]) -> Answer:
+async def branch(state: AppState, call: Call[BranchRequest, Nothing]) -> Answer:
     """A copy of it."""
-    return facts_of(await house.visit(call.who).branch(call.path["id"], call.body.title, call.body.upto))
+    return facts_of(await state.access(call.who).branch(call.path["id"], call.body.title, call.body.upto))
 
 
-async def messages(house: House, call: Call[Nothing, LogQuery]) -> Answer:
+async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
     """What was said: the messages of people, and the agent's words."""
     said = []
-    entries = await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    entries = await state.access(call.who).entries(call.path["id"], call.query.after, call.query.limit)
     for entry in entries:
         match entry.event:
             case MessageTaken(message=message, principal=principal) if principal:
@@ -111,9 +111,9 @@ async def messages(house: House, call: Call[Nothing, LogQuery]) -> Answer:
     )
 
 
-async def events(house: House, call: Call[Nothing, LogQuery]) -> Answer:
+async def events(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
     """A part of the log."""
-    entries = await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    entries = await state.access(call.who).entries(call.path["id"], call.query.after, call.query.limit)
     return EventList(data=entries, last=_last(entries, call))
 
 
@@ -121,11 +121,11 @@ def _last(entries: Sequence[Entry], call: Call[Nothing, LogQuery]) -> int:
     return entries[-1].number if entries else call.query.after
 
 
-async def search(house: House, call: Call[Nothing, SearchQuery]) -> Answer:
+async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
     """Messages by their words."""
     if not call.query.q.strip():
         raise bad("Say what to look for.", "q")
-    hits = await house.visit(call.who).search(call.query.q, call.query.limit)
+    hits = await state.access(call.who).search(call.query.q, call.query.limit)
     return HitList(
         data=[
             HitFacts(session=hit.session, number=hit.number, at=hit.at, role=hit.role.value, snippet=hit.snippet)

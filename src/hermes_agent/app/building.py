@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings, sections_of
+from hermes_agent.agent.prompt import Environment, SessionPrompt, sections_of
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.auxiliary.beside import Beside
+from hermes_agent.app.auxiliary.background_models import BackgroundModels
 from hermes_agent.app.auxiliary.models import Auxiliaries
-from hermes_agent.app.decks.deck import Deck, Playing
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.platforms import ThisRun, place_of
+from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.ledger import Book, RunLedger, StoredLedger
-from hermes_agent.app.models.answering import Answerer, Answering
+from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.options import Options
-from hermes_agent.app.service.people import People
-from hermes_agent.app.service.platforms import ThisRun, place_of
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock
@@ -47,13 +45,15 @@ from hermes_agent.memory.whose import person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route
+from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
+from hermes_agent.replay.seam import ReplaySeam, Seam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
-    from hermes_agent.app.outside import Outside
+    from hermes_agent.app.memory_provider import MemoryProvider
     from hermes_agent.app.skills import Offer
     from hermes_agent.tools.toolbox import Toolbox
 
@@ -75,12 +75,12 @@ class Builder:
     toolkit: Toolkit
     http: Http
     clock: Clock
-    deck: Deck
+    seam: Seam
     closing: AsyncExitStack
     book: Book
     standing: StandingOf
     people: People
-    outside: Outside | None = None
+    outside: MemoryProvider | None = None
     learner: Learner | None = None
     watched: Hooks | None = None
     catch_up: Callable[[], Awaitable[None]] | None = None
@@ -90,7 +90,7 @@ class Builder:
         """The agent for a run of this session. Raises `NoModel`."""
         if self.catch_up is not None:
             await self.catch_up()
-        agent = await self._agent(record, journal, self.deck)
+        agent = await self._agent(record, journal, self.seam)
         if self.watched is None:
             return agent
         self.watched.begun(record.id)
@@ -99,7 +99,7 @@ class Builder:
 
     async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
-        return await self._agent(record, journal, Playing(self.clock, RandomIds()))
+        return await self._agent(record, journal, ReplaySeam(self.clock, RandomIds()))
 
     async def begins(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
         """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
@@ -118,10 +118,10 @@ class Builder:
         toolbox = self.toolkit.toolbox(surface, window, narrowed)
         return toolbox, self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
 
-    async def _surroundings(self, record: SessionRecord, offer: Offer, window: int) -> Surroundings:
+    async def _surroundings(self, record: SessionRecord, offer: Offer, window: int) -> Environment:
         skills = await offer.index()
         look = partial(
-            surroundings,
+            environment_of,
             home=self.home.root,
             workspace=Path(record.workspace),
             place=place_of(record.conversation, self.options.platform),
@@ -135,16 +135,16 @@ class Builder:
         wrong = (*around.warnings, *self.toolkit.wrong(), *await offer.broken())
         return replace(around, skills=skills, warnings=wrong)
 
-    async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
-        settings, own = self.loaded.value, deck.own(record.id)
+    async def _agent(self, record: SessionRecord, journal: Journal, seam: Seam) -> Agent:
+        settings, own = self.loaded.value, seam.own(record.id)
         attended = self.options.attended and record.surface not in UNATTENDED
         surface = rules_of(record.surface, self.standing(record.principal))
-        await deck.begin(record, self.store)
+        await seam.start_run(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
-            model = await deck.model(record.id, "", ledger, partial(self._answering, record))
+            model = await seam.model(record.id, "", ledger, partial(self._answering, record))
         except HermesError as error:
-            deck.refused(record.id, error)
+            seam.refused(record.id, error)
             raise
         toolbox, offer = self._offered(record, model.window)
         look_around = partial(self._surroundings, record, offer, model.window)
@@ -158,9 +158,9 @@ class Builder:
             *offer.tail,
             *([recall] if recall else []),
         ]
-        tail = Tail(deck.tail(record.id, sources), own.ids)
+        tail = Tail(seam.tail(record.id, sources), own.ids)
 
-        beside = self.beside.of_run(record, ledger, deck, journal.session, limits.deadline)
+        beside = self.background.of_run(record, ledger, seam, journal.session, limits.deadline)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
@@ -179,7 +179,7 @@ class Builder:
             model=late(UNFENCED)(model, recall.answered) if recall else model,
             tools=toolbox,
             prompt=SessionPrompt(
-                self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)
+                self.store, seam.offered(record.id, toolbox.offered), lambda: seam.environment(record.id, look_around)
             ),
             budget=Budget(limits=limits),
             clock=own.clock,
@@ -200,7 +200,7 @@ class Builder:
             closing=self.learner.closing(record, toolbox.names) if self.learner else None,
             location=self.toolkit.location,
         )
-        return deck.outfit(record.id, agent)
+        return seam.outfit(record.id, agent)
 
     @cached_property
     def intake(self) -> Intake:
@@ -228,7 +228,7 @@ class Builder:
             skills=self.toolkit.skills,
             notes=notes,
             standing=self.standing,
-            auxiliary=self.beside.model,
+            auxiliary=self.background.model,
             book=self.book,
             works=self.options.reviews,
             taped=self.options.tape is not None,
@@ -236,12 +236,12 @@ class Builder:
         )
 
     @cached_property
-    def beside(self) -> Beside:
+    def background(self) -> BackgroundModels:
         """What auxiliary models do in this process."""
         auxiliaries = Auxiliaries(settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book)
-        return Beside(
+        return BackgroundModels(
             auxiliaries,
-            deck=self.deck,
+            seam=self.seam,
             store=self.store,
             cache=self.home.cache,
             redact=self.secrets.redact,
@@ -251,13 +251,13 @@ class Builder:
     async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
         """The model that answers in this session. Raises `NoModel`."""
         model = await self._broker(record.model, ledger)
-        return self.beside.with_eyes(model, record, ledger, sees=model.sees)
+        return self.background.with_eyes(model, record, ledger, sees=model.sees)
 
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
         `NoModel`."""
         cool_downs = StoredCoolDowns(self.store, self.clock)
-        answering = Answering(
+        answering = BrokerChain(
             loaded=self.loaded,
             secrets=self.secrets,
             cool_downs=cool_downs,

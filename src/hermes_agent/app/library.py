@@ -23,10 +23,10 @@ from hermes_agent.tools.schema import from_function
 from hermes_agent.tools.signature import Unusable
 
 if TYPE_CHECKING:
-    from hermes_agent.providers.cassette.playing import Player
-    from hermes_agent.providers.cassette.recording import Recorder
+    from hermes_agent.replay.cassette.playing import Player
+    from hermes_agent.replay.cassette.recording import Recorder
 
-TAPE = "hermes_agent.app.decks.tapes:tape"
+TAPE = "hermes_agent.replay.cassettes:tape"
 DEMO = "demo/scripted"
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from hermes_agent.app.service.people import People
-from hermes_agent.app.service.platforms import PlatformOf, own_platform
-from hermes_agent.app.service.running import Afterwards, Service
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.late import late
+from hermes_agent.runs.one_run import Afterwards, Service
 from hermes_agent.store.database import Store
 from hermes_agent.tools.surfaces import StandingOf, standing_here
 
 if TYPE_CHECKING:
-    from hermes_agent.providers.cassette.playing import Player
-    from hermes_agent.providers.cassette.recording import Recorder
+    from hermes_agent.replay.cassette.playing import Player
+    from hermes_agent.replay.cassette.recording import Recorder
 
 Tape: TypeAlias = "Recorder | Player"
-POSTING = "hermes_agent.app.service.posting:Posting"
+POSTING = "hermes_agent.runs.posting:Posting"
 
 
 def delivers_nothing(_: str) -> bool:
@@ -39,7 +39,7 @@ class Options:
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
-    `restart` has this process begin again (None: it cannot); `veil`
+    `restart` has this process begin again (None: it cannot); `pseudonyms`
     hides in the log what only the platforms may know. `platform` gives what the prompt says of a channel; `reading`
     says how replies of this process are read. `strict_input` refuses what would be kept as a file; `allow` are globs of
     calls that need no approval.
@@ -61,7 +61,7 @@ class Options:
     titles: bool = False
     reviews: bool = False
     restart: Callable[[], None] | None = None
-    veil: Callable[[str], str] = str
+    pseudonyms: Callable[[str], str] = str
     platform: PlatformOf = own_platform
     reading: str = ""
     strict_input: bool = False

@@ -20,7 +20,7 @@ from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
-WATCHING = "hermes_agent.host.watching:watching"
+WATCHING = "hermes_agent.host.file_watch:watching"
 REST_SECONDS = 0.2
 """How long a file must be left alone before it is read: editors write more than once."""
 STORE = "store"
@@ -58,7 +58,7 @@ class Reloading:
         self.notice = runtime.loaded.notice or self._modelless()
 
     @property
-    def told(self) -> str:
+    def problems(self) -> str:
         """How the settings are, in sentences; empty where all of them hold."""
         waits = f"After a restart (`hermes gateway restart`): {', '.join(self.later)}." if self.later else ""
         return " ".join(filter(None, (self.notice, waits)))
@@ -69,7 +69,7 @@ class Reloading:
         being taken over then is waited for."""
         task = spawn(self._follow(), name="settings")
         names = {path.name for path in self._files}
-        with late(WATCHING)(self._home.root, lambda written: self.look() if written in names else None) as hears:
+        with late(WATCHING)(self._home.root, lambda written: self.wake() if written in names else None) as hears:
             if not hears:
                 log.info("this system does not tell when config.yaml is written: `hermes gateway reload` does")
             try:
@@ -78,7 +78,7 @@ class Reloading:
                 async with self._reading:
                     task.cancel()
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """Read them again, soon."""
         self._wanted.set()
 
@@ -102,7 +102,7 @@ class Reloading:
             try:
                 secrets = await asyncio.to_thread(open_secrets, self._home)
                 if written(self._files) != before:  # Somebody is at it: half a file may look like a whole one.
-                    self.look()
+                    self.wake()
                     return
                 self._check(loaded, secrets)
                 await self._take_over(loaded, secrets)
@@ -127,7 +127,7 @@ class Reloading:
         names = [f"{name} (.env)" for name in self._runtime.secrets.differs(secrets)]
         keys = changes(old, new)
         if (keys or names) and not self._runtime.taped:
-            await self._runtime.generations.renew(loaded, secrets)
+            await self._runtime.snapshots.renew(loaded, secrets)
         if keys or names or self._failed:
             self._failed = await self._followed(loaded.value)
         self._plain, self._has_file = new, bool(size_of(self._home.config_file))
@@ -135,7 +135,7 @@ class Reloading:
         if keys or names:
             at_once = [] if self._runtime.taped else names
             at_once = [*(key for key in keys if not self._waits(key)), *at_once]
-            log.info("%s", told(at_once, [key for key in keys if self._waits(key)]))
+            log.info("%s", report(at_once, [key for key in keys if self._waits(key)]))
         notice = " ".join(self._failed) or self._modelless()
         if notice:
             self._say_once(notice)
@@ -197,7 +197,7 @@ def changes(old: Mapping[str, Plain], new: Mapping[str, Plain]) -> list[str]:
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
-def told(at_once: list[str], later: list[str]) -> str:
+def report(at_once: list[str], later: list[str]) -> str:
     """What changed, as one line; never the values."""
     parts = [f"from now on: {', '.join(at_once)}"] if at_once else []
     parts += [f"after a restart (`hermes gateway restart`): {', '.join(later)}"] if later else []

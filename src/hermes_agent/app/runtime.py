@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.front import Hermes
-from hermes_agent.app.generations import Generations
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models.routes import refused_by, route_of
-from hermes_agent.app.service.health import Health
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.toolkit import CLI
 from hermes_agent.core.clock import Clock
@@ -31,6 +29,8 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.route import Route
+from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.health import Health
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 from hermes_agent.tools.permission.unasked import Unasked
@@ -56,7 +56,7 @@ class Auxiliary(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined; what follows from the settings is what those in force made
-    (`generations.now`). `owner` is the person of this machine; `model` is what they chose for this process (empty: as
+    (`snapshots.now`). `owner` is the person of this machine; `model` is what they chose for this process (empty: as
     configured). `unasked` are the runs without questions; `taped` says whether the process is recorded or replayed;
     `restart` has this process begin again (None: it cannot)."""
 
@@ -65,7 +65,7 @@ class Runtime:
     store: Store
     hermes: Hermes
     health: Health
-    generations: Generations
+    snapshots: SettingsSnapshots
     unasked: Unasked
     clock: Clock
     ids: Ids
@@ -77,7 +77,7 @@ class Runtime:
     @property
     def loaded(self) -> Loaded[Settings]:
         """The settings in force, and where they come from."""
-        return self.generations.now.loaded
+        return self.snapshots.now.loaded
 
     @property
     def settings(self) -> Settings:
@@ -93,52 +93,52 @@ class Runtime:
     @property
     def toolbox(self) -> Toolbox:
         """The tools of the terminal."""
-        return self.generations.now.toolkit.toolbox(CLI)
+        return self.snapshots.now.toolkit.toolbox(CLI)
 
     @property
     def quarantined(self) -> tuple[Quarantined, ...]:
         """Tools that could not be offered."""
-        return self.generations.now.toolkit.quarantined
+        return self.snapshots.now.toolkit.quarantined
 
     @property
     def skills(self) -> Skills:
         """The skills of the home."""
-        return self.generations.now.toolkit.skills
+        return self.snapshots.now.toolkit.skills
 
     @property
     def notes(self) -> Notes:
         """The notes of the home."""
-        return self.generations.now.notes
+        return self.snapshots.now.notes
 
     @property
     def learner(self) -> Learner:
         """Who learns here."""
-        return self.generations.now.learner
+        return self.snapshots.now.learner
 
     @property
     def hooks(self) -> Hooks | None:
         """The person's own programs that are told of events; None where there are none."""
-        return self.generations.now.builder.watched
+        return self.snapshots.now.builder.watched
 
     @property
     def auxiliary(self) -> Auxiliary:
         """Gives the model that works for a purpose."""
-        return self.generations.now.builder.beside.model
+        return self.snapshots.now.builder.background.model
 
     @property
     def build(self) -> Build:
         """The agent of a session under its journal, for a command, as long as a block."""
-        return self.generations.apart
+        return self.snapshots.apart
 
     @property
     def intake(self) -> Intake:
         """Keeps what comes in and is large."""
-        return self.generations.now.builder.intake
+        return self.snapshots.now.builder.intake
 
     async def settled(self) -> None:
         """Return when no run is under way, and nothing beside them."""
         await self.hermes.idle()
-        await self.generations.now.builder.beside.settled()
+        await self.snapshots.now.builder.background.settled()
 
     def route(self, model: str = "") -> Route:
         """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""

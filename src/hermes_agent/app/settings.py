@@ -7,10 +7,10 @@ from dataclasses import fields
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
+from hermes_agent.app.api_settings import ApiSettings, WebhookSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
+from hermes_agent.app.chats.settings import GatewaySettings, PrivacySettings
 from hermes_agent.app.hooks.settings import HookSettings
-from hermes_agent.app.service.settings import GatewaySettings, PrivacySettings
-from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import section, setting

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
-from hermes_agent.app.cards.cards import carded
+from hermes_agent.app.manifest.manifest import lazy
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
@@ -21,8 +21,8 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.memory.notes import Notes
-from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.lazy_place import LazyPlace
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
@@ -32,14 +32,14 @@ from hermes_agent.tools.todo import Todos, TodoTail
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from hermes_agent.app.cards.sets import Toolsets
+    from hermes_agent.app.manifest.registry import ToolRegistry
     from hermes_agent.core.tool import Quarantined
     from hermes_agent.tools.permission.permission import Permission
     from hermes_agent.tools.permission.smart import Ask
 
 # What a first answer needs none of.
-SETS = "hermes_agent.app.cards.sets:Toolsets"
-NEEDS = "hermes_agent.app.cards.sets:Needs"
+SETS = "hermes_agent.app.manifest.registry:ToolRegistry"
+NEEDS = "hermes_agent.app.manifest.registry:Needs"
 CAPS = "hermes_agent.tools.excerpt:Caps"
 COLLECT = "hermes_agent.tools.schema:collect"
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
@@ -47,7 +47,7 @@ PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
 CHECKPOINTS = "hermes_agent.app.checkpoints.checkpoint_hook:checkpoint_hook"
-NEARBY = "hermes_agent.app.nearby:nearby_hook"
+NEARBY = "hermes_agent.app.subfolder_context:subfolder_context_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
@@ -174,11 +174,11 @@ class Toolkit:
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one built-in toolset."""
         if toolset not in self._built_in:
-            self._built_in[toolset] = carded(toolset, lambda: self.sets.tools_of(toolset))
+            self._built_in[toolset] = lazy(toolset, lambda: self.sets.tools_of(toolset))
         return self._built_in[toolset]
 
     @cached_property
-    def sets(self) -> Toolsets:
+    def sets(self) -> ToolRegistry:
         """The built-in toolsets themselves; asking for them loads every tool."""
         means = self._means
         needs = late(NEEDS)(
@@ -195,7 +195,7 @@ class Toolkit:
             store=means.store,
             is_owner=means.is_owner,
         )
-        sets: Toolsets = late(SETS)(needs)
+        sets: ToolRegistry = late(SETS)(needs)
         return sets
 
     @property
@@ -288,12 +288,12 @@ class Toolkit:
         await self._place.close()
         await self._skills_place.close()
 
-    def _chosen(self, maker: str = PLACE) -> ChosenPlace:
+    def _chosen(self, maker: str = PLACE) -> LazyPlace:
         def make() -> Place:
             made: Place = late(maker)(self._home, self._settings.terminal, environment())
             return made
 
-        return ChosenPlace(self._settings.terminal.place, make)
+        return LazyPlace(self._settings.terminal.place, make)
 
 
 class FirstUse:

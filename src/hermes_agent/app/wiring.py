@@ -9,19 +9,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.api_settings import standing_by_key
 from hermes_agent.app.building import Builder
-from hermes_agent.app.decks.deck import Deck, Playing
-from hermes_agent.app.front import Hermes
-from hermes_agent.app.generations import Generation, Generations
+from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.household import open_store_of
-from hermes_agent.app.ledger import Book
+from hermes_agent.app.local_notes import local_owner
 from hermes_agent.app.options import Options as Options
-from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.health import Health
-from hermes_agent.app.service.people import People, keep_met
-from hermes_agent.app.serving.settings import standing_by_key
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings_snapshots import SettingsSnapshot, SettingsSnapshots
 from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -34,6 +30,10 @@ from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
+from hermes_agent.replay.ledger import Book
+from hermes_agent.replay.seam import ReplaySeam, Seam
+from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.health import Health
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.workers import Timings
 from hermes_agent.tools.permission.unasked import Unasked
@@ -41,14 +41,14 @@ from hermes_agent.tools.surfaces import StandingOf
 
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
-    from hermes_agent.app.outside import Outside
+    from hermes_agent.app.memory_provider import MemoryProvider
     from hermes_agent.app.skills import Skills
 
 log = logging.getLogger(__name__)
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
-OUTSIDE = "hermes_agent.app.outside:Outside"
-TAPES = "hermes_agent.app.decks.tapes:inserted"
-PROCESS = "hermes_agent.providers.cassette.lines:Process"
+OUTSIDE = "hermes_agent.app.memory_provider:MemoryProvider"
+TAPES = "hermes_agent.replay.cassettes:opened_seam"
+PROCESS = "hermes_agent.replay.cassette.lines:Process"
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
     options = options or Options()
     async with AsyncExitStack() as closing:
         loaded, secrets = load(home.ensure(), Settings).usable(), open_secrets(home)
-        closing.callback(open_log(home.log_file, lambda text: options.veil(secrets.redact(text))).close)
+        closing.callback(open_log(home.log_file, lambda text: options.pseudonyms(secrets.redact(text))).close)
         clock, http = SystemClock(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         people = options.people or People(loaded.value.gateway.channels)
@@ -84,39 +84,39 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             people=people,
             book=Book(store=store, clock=clock),
             standing=people.otherwise(
-                lambda key: standing_by_key(generations.now.loaded.value.api, key) or options.standing(key)
+                lambda key: standing_by_key(snapshots.now.loaded.value.api, key) or options.standing(key)
             ),
             unasked=Unasked(),
         )
         async with closing_unless_open(store):
-            generations = Generations(await lasting.generation(loaded), lasting.generation, secrets)
-        closing.push_async_callback(generations.close)
+            snapshots = SettingsSnapshots(await lasting.snapshot(loaded), lasting.snapshot, secrets)
+        closing.push_async_callback(snapshots.close)
         hermes = Hermes(
             store=store,
-            build=generations.agent,
-            deck=inserted.deck,
+            build=snapshots.agent,
+            seam=inserted.seam,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, generations.afterwards),
+            service=options.service(store, people, snapshots.afterwards),
         )
-        hermes.receive = generations.receive
-        generations.serve(hermes)
+        hermes.receive = snapshots.receive
+        snapshots.serve(hermes)
         closing.push_async_callback(hermes.close)
-        health = Health(store, hermes.floor.bus, hermes.floor.overdue)
+        health = Health(store, hermes.scheduler.bus, hermes.scheduler.overdue)
         closing.callback(health.close)
-        closing.push_async_callback(generations.quiet)
+        closing.push_async_callback(snapshots.quiet)
         closing.callback(store.engine.hurry)
-        await keep_met(people, store, None if options.own_only else hermes.floor.heed)
+        await keep_met(people, store, None if options.own_only else hermes.scheduler.subscribe)
         yield Runtime(
             home=home,
             secrets=secrets,
             store=store,
             hermes=hermes,
             health=health,
-            generations=generations,
+            snapshots=snapshots,
             unasked=lasting.unasked,
-            clock=inserted.deck.clock,
-            ids=inserted.deck.ids,
+            clock=inserted.seam.clock,
+            ids=inserted.seam.ids,
             owner=local_owner(),
             model=options.model,
             taped=options.tape is not None,
@@ -150,7 +150,7 @@ class Lasting:
     standing: StandingOf
     unasked: Unasked
 
-    async def generation(self, loaded: Loaded[Settings]) -> Generation:
+    async def snapshot(self, loaded: Loaded[Settings]) -> SettingsSnapshot:
         """What these settings make. Raises `HermesError` where they name what there is not."""
         settings, options = loaded.value, self.options
         async with AsyncExitStack() as closing:
@@ -184,7 +184,7 @@ class Lasting:
                 toolkit=toolkit,
                 http=self.http,
                 clock=self.clock,
-                deck=self.inserted.deck,
+                seam=self.inserted.seam,
                 closing=closing,
                 outside=outside,
                 watched=hooks,
@@ -196,20 +196,20 @@ class Lasting:
             learner = builder.learner = builder.learns(notes, RandomIds())
             learner.rest()
             builder.closing = closing.pop_all()
-            return Generation(
+            return SettingsSnapshot(
                 loaded=loaded,
                 toolkit=toolkit,
                 notes=notes,
                 builder=builder,
                 learner=learner,
-                afterwards=(builder.beside.afterwards, learner.afterwards, *([hooks.over] if hooks else [])),
+                afterwards=(builder.background.afterwards, learner.afterwards, *([hooks.over] if hooks else [])),
                 closing=builder.closing,
             )
 
-    def _outside(self, settings: Settings, means: Means) -> Outside | None:
+    def _outside(self, settings: Settings, means: Means) -> MemoryProvider | None:
         if settings.memory.provider == "none":
             return None
-        made: Outside = late(OUTSIDE)(
+        made: MemoryProvider = late(OUTSIDE)(
             home=self.home,
             settings=settings.memory,
             http=self.http,
@@ -238,7 +238,7 @@ class Inserted:
     """What stands between the runs and the world; of a replay also where it keeps its rows (empty: as configured), and
     the limits that were in force."""
 
-    deck: Deck
+    seam: Seam
     database: str = ""
     store_ids: Ids | None = None
     rules: Rules | None = None
@@ -248,10 +248,10 @@ class Inserted:
 async def inserted_tape(
     options: Options, settings: Settings, secrets: Secrets, clock: Clock
 ) -> AsyncIterator[Inserted]:
-    """The deck of a process, its recording open as long as the block. Raises `CassetteError`."""
+    """The seam of a process, its recording open as long as the block. Raises `CassetteError`."""
     if options.tape is None:
-        yield Inserted(deck=Playing(clock, RandomIds()))
+        yield Inserted(seam=ReplaySeam(clock, RandomIds()))
         return
     process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
-    with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
-        yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)
+    with late(TAPES)(options.tape, secrets.redact, clock, process) as (seam, database, store_ids, rules):
+        yield Inserted(seam=seam, database=database, store_ids=store_ids, rules=rules)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from hermes_agent.app.ledger import Book, StoredLedger
-from hermes_agent.app.models.answering import Answerer, Answering
+from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -19,6 +18,7 @@ from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
+from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.store.database import Store
 
 SYSTEM = "You are being tested. Answer in one short sentence."
@@ -50,7 +50,7 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
         closing.push_async_callback(http.close)
         ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.rules), principal)
         if route.vendor.mixes:
-            answering = Answering(
+            answering = BrokerChain(
                 loaded=surface.loaded,
                 secrets=surface.secrets,
                 cool_downs=BriefCoolDowns(),

@@ -11,14 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.memory_provider import MemoryProvider
 from hermes_agent.app.models.routes import refused_by
-from hermes_agent.app.outside import Outside
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.models.auxiliary import single
-from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
+from hermes_agent.cli.session_lookup import lookup_session
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -185,7 +185,7 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
 async def database(surface: Surface) -> list[Check]:
     """Does the database open, and is it whole, down to each record?"""
     try:
-        async with opened(surface) as store:
+        async with lookup_session(surface) as store:
             health = await examine(store)
             found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
             if health.damage:
@@ -218,8 +218,8 @@ async def memory(surface: Surface) -> list[Check]:
         return []
     http = Http()
     try:
-        async with opened(surface) as store, asyncio.timeout(ANSWER_SECONDS):
-            outside = Outside(
+        async with lookup_session(surface) as store, asyncio.timeout(ANSWER_SECONDS):
+            outside = MemoryProvider(
                 home=surface.home,
                 settings=settings,
                 http=http,
@@ -242,7 +242,7 @@ async def model(surface: Surface) -> list[Check]:
     """Does the configured model answer?"""
     try:
         route = route_to(surface)
-        async with opened(surface) as store:
+        async with lookup_session(surface) as store:
             answered = await ask_once(surface, store, route, principal="cli:doctor")
     except NoModel as error:
         return [Check(name="model", state=State.WARN, found="none", todo=str(error))]

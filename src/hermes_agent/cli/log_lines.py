@@ -25,7 +25,7 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LineFilter:
     """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`, of the session
     and run whose ids begin so."""
 
@@ -51,11 +51,11 @@ def since_of(text: str, now: datetime) -> datetime:
 class Reader:
     """Reads the lines of a log that are wanted; whose lines they are it learns on the way."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: LineFilter) -> None:
         self._wanted = wanted
         self._gateways: set[object] = set()
 
-    def told(self, raw: str) -> dict[str, Any] | None:
+    def parsed(self, raw: str) -> dict[str, Any] | None:
         """A line as its facts; None where it is not wanted, or is none."""
         try:
             line = json.loads(raw)
@@ -98,7 +98,7 @@ def lines(log: Path, reader: Reader, over: Callable[[], bool] = lambda: False) -
     caught_up = False
     for text in texts(log, over):
         if text:
-            yield from filter(None, [reader.told(text)])
+            yield from filter(None, [reader.parsed(text)])
         elif not caught_up:
             caught_up = True
             yield None
@@ -159,10 +159,10 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def show_log(log: Path, *, follow: bool, as_json: bool, count: int, since: str, **wanted: Any) -> None:  # noqa: ANN401  the fields of `Wanted`
+def show_log(log: Path, *, follow: bool, as_json: bool, count: int, since: str, **wanted: Any) -> None:  # noqa: ANN401  the fields of `LineFilter`
     """Print the last lines that are wanted, and those that come where they are followed."""
     now = datetime.fromtimestamp(SystemClock().now(), UTC).astimezone()
-    reader = Reader(Wanted(since=since_of(since, now) if since else None, **wanted))
+    reader = Reader(LineFilter(since=since_of(since, now) if since else None, **wanted))
     text_of = line_as_json if as_json else shown
     recent: deque[dict[str, Any]] | None = deque(maxlen=count)
     for line in lines(log, reader):

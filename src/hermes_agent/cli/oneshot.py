@@ -17,8 +17,8 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with
-from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
@@ -49,18 +49,18 @@ async def _run(invocation: Invocation) -> int:
         model=invocation.model,
         attended=False,
         reading=PRINTED,
-        tape=tape_of(invocation),
+        tape=recording_of(invocation),
         strict_input=invocation.strict_input,
         allow=invocation.allowed,
     )
     async with open_runtime(home, options) as runtime:
         if runtime.notice:
-            tell(runtime.notice)
+            remark_line(runtime.notice)
         interrupt = _Interrupt(runtime)
         with heeding({signal.SIGINT: interrupt.press}), asked_to_end(interrupt.press):
             session, after, works = await _begin(runtime, invocation)
             if not works:
-                tell("Nothing to resume: the last run of this session is complete.")
+                remark_line("Nothing to resume: the last run of this session is complete.")
                 return Exit.OK
             interrupt.watch(session)
             ended, result = await _follow(runtime, session, after, invocation)
@@ -202,11 +202,11 @@ async def _follow(runtime: Runtime, session: str, after: int, invocation: Invoca
             if invocation.json:
                 say(line_of(seen))
             elif refusal is not None:
-                tell(str(refusal))
+                remark_line(str(refusal))
             elif isinstance(ended, Notice):
-                tell(ended.text)
+                remark_line(ended.text)
             elif progress and (line := progress_line(ended)):
-                tell(line)
+                remark_line(line)
     assert isinstance(ended, RunEnded)
     return ended, result
 
@@ -255,7 +255,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def tell(text: str) -> None:
+def remark_line(text: str) -> None:
     """A line beside the output."""
     sys.stderr.write(f"{text}\n")
 
@@ -268,7 +268,7 @@ def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
     if not silent and (whole or answered):
         say(whole)
     if not (silent or answered):
-        tell(problem.replace("`/continue`", GO_ON))
+        remark_line(problem.replace("`/continue`", GO_ON))
         if ended.outcome is Outcome.LIMIT and "`/continue`" not in problem:
-            tell(f"{GO_ON} goes on.")
+            remark_line(f"{GO_ON} goes on.")
     return Exit.of(ended)

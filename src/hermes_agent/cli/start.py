@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import EVERYTHING, Invocation, parse
-from hermes_agent.cli.piped import piped
+from hermes_agent.cli.stdin import read_stdin
 from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import sentence
@@ -30,10 +30,10 @@ def start(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    activity.set(Activity(notify=tell))
+    activity.set(Activity(notify=print_error))
     try:
         invocation = None if COMPLETION in environment() else parse(arguments)
-        code = int(late(COMMANDS)(arguments) if invocation is None else talk(invocation))
+        code = int(late(COMMANDS)(arguments) if invocation is None else converse(invocation))
         sys.stdout.flush()
     except HermesError as error:
         sys.stderr.write(f"{error}\n")
@@ -45,7 +45,7 @@ def start(arguments: Sequence[str]) -> int:
     return code
 
 
-def tell(text: str) -> None:
+def print_error(text: str) -> None:
     """A line for the person, beside the output."""
     sys.stderr.write(f"{text}\n")
 
@@ -65,7 +65,7 @@ def unwritten(error: OSError) -> int:
     return Exit.FAILED
 
 
-def talk(invocation: Invocation) -> int:
+def converse(invocation: Invocation) -> int:
     """A question with its answer, or the chat."""
     if EVERYTHING in invocation.allow:
         sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
@@ -73,7 +73,7 @@ def talk(invocation: Invocation) -> int:
     if invocation.question is None and at_terminal and not (invocation.json or invocation.result or invocation.files):
         chat: int = late(CHAT)(invocation)
         return chat
-    came = piped(invocation.prompt, find_home(invocation.profile).cache / "input")
+    came = read_stdin(invocation.prompt, find_home(invocation.profile).cache / "input")
     asked = replace(
         invocation, question=invocation.prompt.strip(), piped=came.strip() if isinstance(came, str) else came
     )

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.plainer import plainer
+from hermes_agent.core.plain_characters import plainer
 
 HINT_LINES = 3
 # A block found by its first and last line: how many lines it has at least, how many more or fewer than the text given,

@@ -24,6 +24,7 @@ HermesError
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
 │   ├── UnknownTool · BadArguments · Refused · Unapproved · Protected · StaleWrite · OutcomeUnknown
+├── NothingMore                     what is waited for has ended
 └── Stopped                         a person said stop
 """
 
@@ -283,6 +284,10 @@ def unexpected(error: Exception) -> ToolError:
         words = (error.strerror or "Permission denied").lower()
         return ToolError(f"{error.filename or 'Something'} cannot be used: {words}.")
     return ToolError(f"The tool failed: {type(error).__name__}: {error}")
+
+
+class NothingMore(HermesError):
+    """What is waited for has ended, and nothing of it is still to be told."""
 
 
 class Stopped(HermesError):

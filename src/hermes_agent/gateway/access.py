@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
-from hermes_agent.app.service.people import EVERYBODY, may, standing_of
-from hermes_agent.app.service.settings import ChannelSettings, ChatSettings
+from hermes_agent.app.chats.people import EVERYBODY, may, standing_of
+from hermes_agent.app.chats.settings import ChannelSettings, ChatSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation, Standing
-from hermes_agent.gateway.heard import Sender
+from hermes_agent.gateway.inbound_events import Sender
 
 LONGEST_NAME = 40
 LONGEST_TITLE = 80

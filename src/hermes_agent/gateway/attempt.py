@@ -15,7 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Piece, Slot, SlotState
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
-from hermes_agent.gateway.line import REPEAT, Line
+from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Attempt:
     have been there already; `sending`: it broke off in the middle of that. Raises `ChannelError`; `OutcomeUnknown`
     where the piece after those may be there."""
 
-    def __init__(self, line: Line, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
+    def __init__(self, line: ChannelRuntime, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
         self._line = line
         self._slot = slot
         self._begin = begin

@@ -8,13 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.app.service.platforms import Platform
+from hermes_agent.app.chats.platforms import Platform
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.heard import Hear
+from hermes_agent.gateway.inbound_events import Hear
 from hermes_agent.host.http import Http
 from hermes_agent.host.nearest import nearest_key
 

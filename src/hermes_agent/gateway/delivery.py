@@ -16,9 +16,9 @@ from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Content, Slot, SlotState
 from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.drafts import Drafts
-from hermes_agent.gateway.line import Line
-from hermes_agent.gateway.telling import Telling
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.notices import Notices
+from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
 
@@ -47,8 +47,10 @@ def plain(content: Content) -> Content:
 class Delivery:
     """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
 
-    def __init__(self, runtime: Runtime, lines: Mapping[str, Line], drafts: Drafts, telling: Telling) -> None:
-        self._telling = telling
+    def __init__(
+        self, runtime: Runtime, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
+    ) -> None:
+        self._notices = notices
         self._outbox = runtime.store.outbox
         self._clock = runtime.clock
         self._lines = lines
@@ -60,7 +62,7 @@ class Delivery:
         self._pruned = -DAY
         self.delivered = 0
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """Something may be due."""
         self._wanted.set()
 
@@ -76,7 +78,7 @@ class Delivery:
     async def idle(self) -> None:
         """Return when nothing that may be shown now is left."""
         while self._busy or await self._outbox.next_ready(tuple(self._lines)) == 0.0:
-            self.look()
+            self.wake()
             await asyncio.wait((*self._at_work.values(), spawn(asyncio.sleep(0.05), name="a moment")))
 
     @property
@@ -118,20 +120,20 @@ class Delivery:
             self._holding = False
         return await self._outbox.next_ready(tuple(room))
 
-    async def _deliver(self, slot: Slot, line: Line) -> None:
+    async def _deliver(self, slot: Slot, line: ChannelRuntime) -> None:
         if slot.error == DEFECT:
             slot = replace(slot, content=plain(slot.content))
-        attempt = Attempt(line, slot, self._outbox.begin)
+        attempt = Attempt(line, slot, self._outbox.start)
         try:
             await self._drafts.settled(slot.key)
             state, error, delay = await self._shown(slot, line, attempt)
-            settle = partial(self._outbox.settle, slot, state, attempt.pieces, error=error, delay=delay)
+            settle = partial(self._outbox.complete, slot, state, attempt.pieces, error=error, delay=delay)
             await in_the_end(partial(settle, repeats=attempt.repeats), self._clock)
             if state is SlotState.FAILED:
                 line.note = f"message {slot.id} could not be shown: {error}"
-                await self._telling.undelivered(slot, error)
+                await self._notices.undelivered(slot, error)
             if state is SlotState.FAILED and error == DEFECT:
-                await self._telling.lost(slot, error)
+                await self._notices.lost(slot, error)
         except LostLease:
             log.warning("slot %s is delivered by another process", slot.id)
         except StoreError:
@@ -139,9 +141,9 @@ class Delivery:
         finally:
             del self._at_work[slot.id]
             self._shares[line.kind.name] -= 1
-            self.look()
+            self.wake()
 
-    async def _shown(self, slot: Slot, line: Line, attempt: Attempt) -> tuple[SlotState, str, float]:
+    async def _shown(self, slot: Slot, line: ChannelRuntime, attempt: Attempt) -> tuple[SlotState, str, float]:
         """Show a slot: its state then, the reason, and the seconds until the next attempt."""
         # Boundary: one job.
         try:
@@ -168,7 +170,7 @@ class Delivery:
         log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
         return state, error, delay
 
-    def _judged(self, slot: Slot, line: Line, failed: ChannelError) -> tuple[SlotState, str, float]:
+    def _judged(self, slot: Slot, line: ChannelRuntime, failed: ChannelError) -> tuple[SlotState, str, float]:
         """What becomes of a slot after a failure: its state, the reason, and the seconds until the next attempt."""
         delay = LONGEST_PAUSE if slot.attempts >= FEWEST else min(2.0**slot.attempts, LONGEST_PAUSE)
         error, state = str(failed) or type(failed).__name__, SlotState.PENDING

@@ -13,7 +13,7 @@ from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.access import harmless
 from hermes_agent.gateway.channel import ChannelError, NeverHere
-from hermes_agent.gateway.heard import Media, Said
+from hermes_agent.gateway.inbound_events import Media, Said
 from hermes_agent.host.files import write_private
 
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}

@@ -1,4 +1,4 @@
-"""Opening the gateway of a home: the system it stands on, its doors, and the channels that are switched on."""
+"""Opening the gateway of a home: the system below it, its access control, and the channels that are switched on."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
+from hermes_agent.app.api_settings import SERVED
+from hermes_agent.app.chats.platforms import Platform, own_platform
+from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.options import Tape
-from hermes_agent.app.returning import report_back
-from hermes_agent.app.service.platforms import Platform, own_platform
-from hermes_agent.app.service.settings import ChannelSettings, GatewaySettings
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.restart_notice import report_back
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.gateway.access_control import AccessControl
 from hermes_agent.gateway.channel import Kind, no_option
+from hermes_agent.gateway.channel_runtime import Channels
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.doors import Doors
-from hermes_agent.gateway.line import Channels
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.config import load
 from hermes_agent.host.late import late
@@ -94,24 +94,24 @@ async def open_gateway(
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway
     channels = Channels(kinds=dict(kinds_of(settings) if kinds is None else kinds))
-    doors = Doors(settings.channels, lambda name: is_hidden(channels.kinds.get(name)), loaded.privacy.hash_ids)
+    access = AccessControl(settings.channels, lambda name: is_hidden(channels.kinds.get(name)), loaded.privacy.hash_ids)
     options = Options(
         queue=SERVED,
         own_only=False,
         most=settings.max_runs,
-        people=doors.people,
+        people=access.people,
         reviews=True,
         tape=tape,
         delivers=lambda surface: surface in CHANNELS or surface in channels.kinds,
         here=lambda surface: surface in channels.lines,
         restart=restart,
-        veil=doors.veil.hide,
+        pseudonyms=access.pseudonyms.hide,
         platform=lambda name: channels.kinds[name].platform if name in channels.kinds else platform_of(name),
     )
     async with open_runtime(home, options) as runtime:
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
-        gateway = Gateway(runtime, doors, channels, switched_on, changed)
-        await doors.veil.settle(runtime.store.facts)
+        gateway = Gateway(runtime, access, channels, switched_on, changed)
+        await access.pseudonyms.load_salt(runtime.store.facts)
         await report_back(runtime)
         await gateway.start()
         try:

@@ -41,7 +41,7 @@ class Pacer:
                 self._chats = {chat: until for chat, until in self._chats.items() if until > now}
         return at
 
-    def spare(self, to: Conversation) -> bool:
+    def has_room(self, to: Conversation) -> bool:
         """Whether there is a turn now that nobody waits for, which is taken then: for signs, which may be left out. It
         takes none of the chat's own turns."""
         now = self._clock.monotonic()

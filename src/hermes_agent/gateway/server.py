@@ -10,21 +10,21 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.app.orders.orders import Orders
+from hermes_agent.app.chats.settings import GatewaySettings
+from hermes_agent.app.command_queue import CommandQueue
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.activity import activity
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
+from hermes_agent.gateway.access_control import AccessControl
 from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
+from hermes_agent.gateway.channel_runtime import ChannelRuntime, Channels, made
 from hermes_agent.gateway.delivery import Delivery
-from hermes_agent.gateway.doors import Doors
-from hermes_agent.gateway.drafts import Drafts
-from hermes_agent.gateway.heard import Heard
-from hermes_agent.gateway.line import Channels, Line, made
-from hermes_agent.gateway.reception import Reception
-from hermes_agent.gateway.telling import Telling
+from hermes_agent.gateway.inbound_events import Heard
+from hermes_agent.gateway.ingress import Ingress
+from hermes_agent.gateway.notices import Notices
+from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.http import Http
 from hermes_agent.host.lock_file import LockFile, holder_of
 from hermes_agent.host.paths import Home, locks_of_all_homes
@@ -47,23 +47,23 @@ class Gateway:
     def __init__(
         self,
         runtime: Runtime,
-        doors: Doors,
+        access: AccessControl,
         channels: Channels,
         switched_on: Kinds,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.runtime = runtime
         self.settings = settings = runtime.settings.gateway
-        self.doors = doors
+        self.access = access
         self.lines = channels.lines
-        self.known: dict[str, Line] = {}
+        self.known: dict[str, ChannelRuntime] = {}
         workspace = workspace_of(settings, runtime.home)
-        self.drafts = Drafts(runtime=runtime, look=lambda: self.delivery.look())
-        self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
-        self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
-        self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)
-        self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)
-        self.reception.removed = self.telling.removed
+        self.drafts = Streaming(runtime=runtime, look=lambda: self.delivery.wake())
+        self.notices = Notices(runtime, access.people, lambda: self.delivery.wake())
+        self.delivery = Delivery(runtime, self.lines, self.drafts, self.notices)
+        self.command_queue = CommandQueue(runtime, str(workspace), self.delivery.wake, access.people.model)
+        self.ingress = Ingress(runtime, settings, access, self.command_queue, self.drafts, workspace)
+        self.ingress.removed = self.notices.removed
         self._kinds = channels.kinds
         self._changed = changed
         self._http = Http()
@@ -79,10 +79,10 @@ class Gateway:
 
     async def start(self) -> None:
         """Begin to listen and to deliver."""
-        floor = self.runtime.hermes.floor
-        floor.bus.overhear(self.drafts.overhear)
-        floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
-        floor.heed(self.delivery.look)
+        scheduler = self.runtime.hermes.scheduler
+        scheduler.bus.overhear(self.drafts.overhear)
+        scheduler.bus.overhear(lambda seen: self.delivery.wake() if seen.event.kind in SAYING else None)
+        scheduler.subscribe(self.delivery.wake)
         self._delivering = spawn(self.delivery.run(), name="delivery")
         log.info("the gateway begins, with %s", ", ".join(sorted(self._kinds)) or "no channel")
         for kind in self._kinds.values():
@@ -99,13 +99,13 @@ class Gateway:
         before, self.settings = self.settings, settings.gateway
         self._kinds.clear()
         self._kinds.update(kinds)
-        self.doors.follow(self.settings.channels, settings.privacy.hash_ids)
-        self.reception.settings = self.settings
-        self.reception.workspace = workspace
-        self.orders.workspace = str(workspace)
-        floor = self.runtime.hermes.floor
-        floor.service = replace(floor.service, most=self.settings.max_runs)
-        floor.look()
+        self.access.follow(self.settings.channels, settings.privacy.hash_ids)
+        self.ingress.settings = self.settings
+        self.ingress.workspace = workspace
+        self.command_queue.workspace = str(workspace)
+        scheduler = self.runtime.hermes.scheduler
+        scheduler.service = replace(scheduler.service, most=self.settings.max_runs)
+        scheduler.wake()
         for name in [*self.known, *self.unmade]:
             same = name in kinds and options_of(before, name) == options_of(self.settings, name)
             if not same or name in self.unmade or self._serving[name].done() or self._has_other_secrets(name):
@@ -124,8 +124,8 @@ class Gateway:
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(0 if self._hurried else self.settings.drain_seconds) as self._draining:
-                await self.runtime.hermes.floor.rest()
-                await self.orders.drain()
+                await self.runtime.hermes.scheduler.rest()
+                await self.command_queue.drain()
                 await self.delivery.idle()
         self._draining = None
         if self._delivering is not None:
@@ -156,7 +156,7 @@ class Gateway:
         if line is not None:
             await line.channel.close()
 
-    async def _serve(self, line: Line) -> None:
+    async def _serve(self, line: ChannelRuntime) -> None:
         """Keep one channel going until cancelled."""
         pause = FIRST_PAUSE
         while True:
@@ -165,54 +165,54 @@ class Gateway:
             try:
                 wait = await self._listen(line)
             except TokenRefused as error:
-                self._tell(line, "stopped", str(error))
+                self._report(line, "stopped", str(error))
                 return
             except (ChannelError, StoreError, LostLease) as error:
                 wait = error.retry_after if isinstance(error, NotNow) else None
-                self._tell(line, "waiting", str(error))
+                self._report(line, "waiting", str(error))
             except Exception as error:
                 wait = None
                 log.exception("channel %s broke", line.kind.name)
-                self._tell(line, "waiting", f"{type(error).__name__}: {error}")
+                self._report(line, "waiting", f"{type(error).__name__}: {error}")
             if self.runtime.clock.monotonic() - began > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             await self.runtime.clock.sleep(wait or pause)
             pause = pause if wait else min(2 * pause, LONGEST_PAUSE)
 
-    async def _listen(self, line: Line) -> float | None:
+    async def _listen(self, line: ChannelRuntime) -> float | None:
         """Listen as the one process that has this token; seconds to wait where another one has it."""
-        keeping, kind = self.runtime.hermes.floor.keeping, line.kind
+        locks, kind = self.runtime.hermes.scheduler.locks, line.kind
         mark = self._mark(kind)
-        lease = await keeping.keep(f"channel {kind.name} {mark}")
+        lease = await locks.acquire(f"channel {kind.name} {mark}")
         if lease is None:
-            self._tell(line, "waiting", "Another process listens with the same token.")
+            self._report(line, "waiting", "Another process listens with the same token.")
             return TAKEN_PAUSE
 
         async def hear(heard: Heard) -> str:
-            self._tell(line, "listening", "")
+            self._report(line, "listening", "")
             self.runtime.store.workers.alive(lease)
-            return await self.reception.hear(line, heard)
+            return await self.ingress.hear(line, heard)
 
         try:
             with only_home(f"{kind.name}-{mark}", self.runtime.home.root):
                 self.lines[kind.name] = line
-                self.reception.forget()
-                self.orders.take_up()  # Also those of a process that had the channel, and died.
-                self.delivery.look()
+                self.ingress.forget()
+                self.command_queue.resume()  # Also those of a process that had the channel, and died.
+                self.delivery.wake()
                 # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
                 try:
                     await line.channel.check()
-                    self._tell(line, "listening", "")
+                    self._report(line, "listening", "")
                 except ChannelError as error:
-                    self._tell(line, line.state, str(error))
+                    self._report(line, line.state, str(error))
                 await line.channel.listen(hear)
         finally:
             if not self._ending:  # What is due at the end is still delivered.
                 self.lines.pop(kind.name, None)
-            await keeping.let_go(lease)
+            await locks.release(lease)
         return None
 
-    def _line(self, kind: Kind) -> Line | None:
+    def _line(self, kind: Kind) -> ChannelRuntime | None:
         """The line of a channel; None where it cannot be made, which is told."""
         given = options_of(self.settings, kind.name)
         needs = Needs(
@@ -267,7 +267,7 @@ class Gateway:
         names = "\n".join((token, *(given.get(name, "") for name in kind.account)))
         return hashlib.sha256(names.encode()).hexdigest()[:16]
 
-    def _tell(self, line: Line, state: str, ailment: str) -> None:
+    def _report(self, line: ChannelRuntime, state: str, ailment: str) -> None:
         if (line.state, line.ailment) != (state, ailment):
             line.state, line.ailment, line.since = state, ailment, self.runtime.clock.now()
             log.log(

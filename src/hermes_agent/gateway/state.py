@@ -12,7 +12,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process_table import Identity, is_alive, row_of
@@ -68,7 +68,7 @@ def state_file(home: Home, pid: int) -> Path:
 
 
 def state_of(
-    started: float, lines: Mapping[str, Line], unmade: Mapping[str, str] = NONE, phase: Phase = Phase.READY
+    started: float, lines: Mapping[str, ChannelRuntime], unmade: Mapping[str, str] = NONE, phase: Phase = Phase.READY
 ) -> GatewayState:
     """How this process's gateway is; `unmade` are channels that could not begin, and why."""
     channels = {

@@ -48,12 +48,12 @@ def asked_to_end(end: Callable[[], object], patience: float = PATIENCE) -> Itera
     """Have `end` called when the process is asked to end: by SIGTERM, or by SIGHUP unless it was started to outlive its
     terminal. So many seconds later it has ended, as `ends_within` says (0: it may take its time)."""
 
-    def heed() -> None:
+    def on_signal() -> None:
         if patience:
             ends_within(patience)
         end()
 
-    with heeding({number: heed for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}):
+    with heeding({number: on_signal for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}):
         yield
 
 

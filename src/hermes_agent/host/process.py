@@ -181,7 +181,7 @@ async def run(
         await running.close()
 
 
-class Piped:
+class CapturedProcess:
     """A program whose output is read as it comes, while its input is fed. It is none of asyncio's: one of those whose
     start is cancelled waits for pipes that nobody connects any more, and for whoever has inherited one."""
 
@@ -197,7 +197,7 @@ class Piped:
         try:
             watch = os.pidfd_open(popen.pid)
         except (OSError, AttributeError):
-            self._look()
+            self._poll()
         else:
             asyncio.get_running_loop().add_reader(watch, self._collect, watch)
 
@@ -234,7 +234,7 @@ class Piped:
         await self._errors
         return bytes(self._said)
 
-    async def told(self, most: int) -> tuple[bytes, bytes, int]:
+    async def collect(self, most: int) -> tuple[bytes, bytes, int]:
         """How both its outputs begin (`most` bytes of the first one), and how it exited. What it left running, and what
         that writes, is waited for no longer than a moment."""
         out = bytearray()
@@ -279,22 +279,22 @@ class Piped:
         self._popen.poll()
         self._over.set()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Where the kernel does not say it."""
         if self._popen.poll() is None:
-            asyncio.get_running_loop().call_later(0.05, self._look)
+            asyncio.get_running_loop().call_later(0.05, self._poll)
         else:
             self._over.set()
 
 
 async def open_piped(
     argv: Sequence[str], *, env: Mapping[str, str], data: bytes | None = b"", cwd: str = "/", most_errors: int = _CHUNK
-) -> Piped:
+) -> CapturedProcess:
     """Start a program, in a group of its own, that reads `data` (None: nothing at all). Raises `OSError` where it
     cannot be started."""
     pipe, stdin = subprocess.PIPE, subprocess.DEVNULL if data is None else subprocess.PIPE
     popen = _Detached(argv, cwd=cwd, env=dict(env), stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True)
-    running = Piped(popen, most_errors)
+    running = CapturedProcess(popen, most_errors)
     try:
         await running.connect(data)
     except BaseException:
@@ -346,14 +346,14 @@ async def _keep(kept: bytearray, stream: asyncio.StreamReader, most: int) -> Non
 async def _readable(descriptor: int) -> None:
     loop = asyncio.get_running_loop()
     happened: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(descriptor, _settle, happened)
+    loop.add_reader(descriptor, _resolve, happened)
     try:
         await happened
     finally:
         loop.remove_reader(descriptor)
 
 
-def _settle(happened: asyncio.Future[None]) -> None:
+def _resolve(happened: asyncio.Future[None]) -> None:
     if not happened.done():
         happened.set_result(None)
 

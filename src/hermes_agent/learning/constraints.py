@@ -74,7 +74,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Constraint:
     """A line of a skill, or an entry of the notes: whole, and without its mark. `mark` is None where there is none;
     `broken` says what is wrong with one that was meant."""
 
@@ -108,26 +108,26 @@ class Line:
         return HERE.search(self.words) is not None
 
 
-def lines_of(kind: Kind, text: str) -> list[Line]:
+def lines_of(kind: Kind, text: str) -> list[Constraint]:
     """The lines of a skill's file outside of its code, or the entries of the notes."""
     found = entries_of(text) if kind is Kind.MEMORY else FENCE.sub("", text).splitlines()
     return [_line(each.strip()) for each in found if each.strip()]
 
 
-def added(kind: Kind, before: str, after: str) -> list[Line]:
+def added(kind: Kind, before: str, after: str) -> list[Constraint]:
     """The lines that a text has and another had not."""
     known = {line.whole for line in lines_of(kind, before)}
     return [line for line in lines_of(kind, after) if line.whole not in known]
 
 
-def sort_of(line: Line) -> Sort | None:
+def sort_of(line: Constraint) -> Sort | None:
     """What a line that is in force is, None where it constrains nothing."""
     if line.mark is not None:
         return Sort.AVOID if line.fails or line.forbids or not line.here else Sort.FACT
     return Sort.PREFER if line.forbids else None
 
 
-def guessed_check(line: Line) -> str:
+def guessed_check(line: Constraint) -> str:
     """A check for a line without a mark that says which program is missing; empty where none is named."""
     found = PROGRAM.search(_plain(line.words))
     return f"command -v {found[1]}" if found else ""
@@ -166,16 +166,16 @@ def _mark_of(whole: str) -> re.Match[str] | None:
     return MARK.match(whole, begun) if begun >= 0 else None
 
 
-def _line(whole: str) -> Line:
+def _line(whole: str) -> Constraint:
     found = _mark_of(whole)
     if found is None:
         broken = "its mark is not `[in: WHERE; check: COMMAND; until: YYYY-MM-DD]`" if BEGUN.search(whole) else ""
-        return Line(whole=whole, words=whole, broken=broken)
+        return Constraint(whole=whole, words=whole, broken=broken)
     words = whole[: found.start()].rstrip()
     try:
         until = date.fromisoformat(found["until"].strip())
     except ValueError:
-        return Line(whole=whole, words=words, broken="`until` is no day (YYYY-MM-DD)")
-    return Line(
+        return Constraint(whole=whole, words=words, broken="`until` is no day (YYYY-MM-DD)")
+    return Constraint(
         whole=whole, words=words, mark=Mark(scope=found["scope"].strip(), check=found["check"].strip(), until=until)
     )

@@ -18,9 +18,9 @@ from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned, Waits, draft_of
 from hermes_agent.learning.evidence import Checked, Evidence
-from hermes_agent.learning.hands import Beside, Hands
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.sources import LIBRARY, Side, Sources
+from hermes_agent.learning.writers import OtherWriters, Writers
 from hermes_agent.memory.whose import is_shared
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
@@ -58,7 +58,7 @@ class Dispatch:
     offered: frozenset[str]
     sources: Sources
     gates: Sequence[Gate]
-    hands: Hands
+    hands: Writers
     proposing: Proposing
     store: Store
     tally: Tally
@@ -161,9 +161,9 @@ class Dispatch:
             review=self.claim.job.id, through=self.through, sort=draft.teaches.value, messages=messages
         ).text
 
-    def _context(self, key: str) -> Beside:
+    def _context(self, key: str) -> OtherWriters:
         speaker = "" if is_shared(self.record.conversation) else self.record.principal
-        return Beside(key=key, session=self.record.id, workspace=self.record.workspace, speaker=speaker)
+        return OtherWriters(key=key, session=self.record.id, workspace=self.record.workspace, speaker=speaker)
 
     def _key(self, call: ToolCall) -> str:
         """The same for the same call of the same review, also when it is begun again after a crash."""

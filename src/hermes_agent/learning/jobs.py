@@ -68,7 +68,7 @@ class Jobs:
             while (claim := await self._claim()) is not None:
                 await self._do(claim)
                 done += 1
-            await self._tell()
+            await self._report()
         return done
 
     async def _claim(self) -> Claim | None:
@@ -99,7 +99,7 @@ class Jobs:
         log.info("job %s: %s", claim.job.id, account.note)
         await self._store.learning.end(claim, JobState.FAILED, account)
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         for job in await self._store.learning.untold():
             if await self._tells(job):
-                await self._store.learning.told(job.id)
+                await self._store.learning.mark_reported(job.id)

@@ -12,12 +12,12 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.constraints import Line, added, cut_out, ends_at, guessed_check, sort_of
+from hermes_agent.learning.constraints import Constraint, added, cut_out, ends_at, guessed_check, sort_of
 from hermes_agent.learning.drafts import Draft, Waits, draft_of
 from hermes_agent.learning.evidence import Evidence
-from hermes_agent.learning.hands import Beside, Hands
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
+from hermes_agent.learning.writers import OtherWriters, Writers
 from hermes_agent.memory.entries import decoded, entries_of
 from hermes_agent.memory.whose import is_shared, target_of
 from hermes_agent.skills.skill import FILE
@@ -45,7 +45,7 @@ Checks = Callable[[str, str], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ProbeReport:
     """What is told of one, and whose it was; `waits` where it is the owner's to decide."""
 
     words: str
@@ -60,24 +60,24 @@ class Probing:
     store: Store
     clock: Clock
     settings: LearningSettings
-    hands_of: Callable[[Session], Hands]
+    hands_of: Callable[[Session], Writers]
     proposing: Proposing
     passes: Checks
 
     async def __call__(self, claim: Claim) -> Account:
         """Take up what the ledger brought, then look at what is due, and at what is too many."""
         await self._sweep()
-        told: list[Told] = []
+        told: list[ProbeReport] = []
         for lesson in await self.store.lessons.due(self.clock.now()):
             await self.store.learning.check(claim)
-            told += await self._look(lesson, claim)
+            told += await self._probe(lesson, claim)
         for lesson in await self._crowded():
             await self.store.learning.check(claim)
             told += await self._retire(lesson, LessonState.CROWDED, claim)
         waiting = sum(each.waits for each in told)
         return Account(kept=len(told) - waiting, waiting=waiting, note=await self._note(told, claim.job))
 
-    async def _note(self, told: Sequence[Told], job: Job) -> str:
+    async def _note(self, told: Sequence[ProbeReport], job: Job) -> str:
         """What the conversation is told: its own person's lessons word for word, and of others that there were some."""
         here = await self.store.sessions.get(job.session)
         alone = here is not None and not is_shared(here.conversation)
@@ -105,7 +105,7 @@ class Probing:
         found = [(line, _sort_of(line)) for line in added(change.kind, before, after)]
         return [self._lesson(version, line, sort) for line, sort in found if sort]
 
-    def _lesson(self, version: Version, line: Line, sort: Sort) -> Lesson:
+    def _lesson(self, version: Version, line: Constraint, sort: Sort) -> Lesson:
         change, mark = version.change, line.mark
         expires = ends_at(mark.until) if mark else None
         if sort is Sort.AVOID and mark is None:
@@ -135,7 +135,7 @@ class Probing:
                 over += [lesson] if counts[lesson.principal] > self.settings.max_constraints else []
         return over
 
-    async def _look(self, lesson: Lesson, claim: Claim) -> list[Told]:
+    async def _probe(self, lesson: Lesson, claim: Claim) -> list[ProbeReport]:
         """Look at one that is due; a word for the person where it ended, else nothing."""
         now = self.clock.now()
         if lesson.expires is not None and lesson.expires <= now:
@@ -150,7 +150,7 @@ class Probing:
             await self.store.lessons.postpone(lesson.id, min(later, lesson.expires or later))
         return []
 
-    async def _retire(self, lesson: Lesson, state: LessonState, claim: Claim) -> list[Told]:
+    async def _retire(self, lesson: Lesson, state: LessonState, claim: Claim) -> list[ProbeReport]:
         """Take the line out of its file; a word for the person, empty where it was out already or cannot be."""
         record, now = await self._record(lesson), self.clock.now()
         draft = await self._draft(lesson, record, claim)
@@ -160,7 +160,9 @@ class Probing:
         hands, why = self.hands_of(record), WHY[state]
         evidence = Evidence(review=claim.job.id, through="probe", sort=lesson.sort.value).text
         backing = Backing(evidence=evidence, note=f"retired: {why}")
-        context = Beside(key=draft.key, session=lesson.session, workspace=record.workspace, speaker=lesson.principal)
+        context = OtherWriters(
+            key=draft.key, session=lesson.session, workspace=record.workspace, speaker=lesson.principal
+        )
         try:
             if self.settings.mode == "propose":
                 raise Protected("You want to be asked.")
@@ -172,7 +174,7 @@ class Probing:
             number = await self.proposing.put(draft, waits, job, evidence, await hands.content(draft))
             await self.store.lessons.end(lesson.id, LessonState.PROPOSED, now)
             words = f"p{number} would retire {_named(lesson)}: {why}"
-            return [Told(words=words, whose=lesson.principal, waits=True)]
+            return [ProbeReport(words=words, whose=lesson.principal, waits=True)]
         except HermesError as error:
             log.warning("the lesson %d cannot be retired: %s", lesson.id, error)
             await self.store.lessons.postpone(lesson.id, now + 24 * HOUR)
@@ -181,7 +183,7 @@ class Probing:
         number = version.id if version else 0
         await self.store.lessons.end(lesson.id, state, now, number)
         words = f"{_named(lesson)}: {why} (undo: /learn undo {number})"
-        return [Told(words=words, whose=lesson.principal)]
+        return [ProbeReport(words=words, whose=lesson.principal)]
 
     async def _record(self, lesson: Lesson) -> Session:
         """The conversation that it is from, with the person whose it is (in a group there are others)."""
@@ -213,7 +215,7 @@ class Probing:
         return draft_of(ToolCall(id="", name=_tool(lesson), arguments=_arguments(lesson, old, new)), "", key)
 
 
-def _sort_of(line: Line) -> Sort | None:
+def _sort_of(line: Constraint) -> Sort | None:
     """What a line is; that something never works, which the agent noted by itself, ends too."""
     return Sort.AVOID if line.mark is None and line.fails_ever else sort_of(line)
 

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import Draft, Waits, draft_of
-from hermes_agent.learning.hands import Beside, Hands
+from hermes_agent.learning.writers import OtherWriters, Writers
 from hermes_agent.skills.undoing import rebased
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job
@@ -40,7 +40,7 @@ class Proposing:
 
     store: Store
     clock: Clock
-    hands_of: Callable[[Session], Hands]
+    hands_of: Callable[[Session], Writers]
     days: int = 30
 
     async def put(self, draft: Draft, waits: Waits, job: Job, evidence: str, base: bytes | None) -> int:
@@ -105,10 +105,12 @@ class Proposing:
         arguments = await self._on_top(proposal, call, hands)
         tool = hands.tools(backing)[call.name]
         tool.facts(arguments, record.workspace)
-        context = Beside(key=key, session=proposal.session, workspace=record.workspace, speaker=proposal.principal)
+        context = OtherWriters(
+            key=key, session=proposal.session, workspace=record.workspace, speaker=proposal.principal
+        )
         await tool.run(arguments, context)
 
-    async def _on_top(self, proposal: Proposal, call: Call, hands: Hands) -> Mapping[str, Any]:
+    async def _on_top(self, proposal: Proposal, call: Call, hands: Writers) -> Mapping[str, Any]:
         """The arguments; a whole file that was made of another state is put on top of what is there now."""
         draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
         if draft is None or proposal.action != "edit":

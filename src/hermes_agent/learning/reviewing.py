@@ -18,7 +18,6 @@ from hermes_agent.learning.account import used_by
 from hermes_agent.learning.dispatch import Dispatch, Tally, Through
 from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate
 from hermes_agent.learning.evidence import evidence_of
-from hermes_agent.learning.hands import Hands
 from hermes_agent.learning.jobs import Unfinished
 from hermes_agent.learning.passes import Pass, Spending
 from hermes_agent.learning.prompt import OVERLAP, RAW, WITHHELD, overlaps_in, question
@@ -29,6 +28,7 @@ from hermes_agent.learning.sources import Sources, has_outside, pieces_of
 from hermes_agent.learning.stubs import stubbed
 from hermes_agent.learning.triggers import What
 from hermes_agent.learning.typed import TypedGate
+from hermes_agent.learning.writers import Writers
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -63,7 +63,7 @@ class Reviewer:
     ids: Ids
     settings: LearningSettings
     model_for: ModelFor
-    hands_of: Callable[[SessionRecord], Hands]
+    hands_of: Callable[[SessionRecord], Writers]
     proposing: Proposing
     effort: str = "medium"
     gates: Gates = usual_gates
@@ -106,7 +106,7 @@ class Reviewer:
         said, overlaps = "\n".join(tally.said), tuple[tuple[str, ...], ...]()
         if OVERLAP.search(said):
             overlaps = tuple(dict.fromkeys(overlaps_in(said, await self.hands_of(record).skill_names())))
-        note = told(tally, overlaps) or words[:LONGEST_NOTE]
+        note = summary(tally, overlaps) or words[:LONGEST_NOTE]
         kept, waiting = len(tally.kept), len(tally.waiting)
         account = Account(kept=kept, waiting=waiting, refused=tally.refused, note=note, overlaps=overlaps)
         return await used_by(self.store, claim.job.session, claim.job.id, account)
@@ -198,7 +198,7 @@ def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], s
     return [("raw", seen.messages, RAW), clean] if raw else [clean]
 
 
-def told(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:
+def summary(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:
     """The one line that the person reads; empty where nothing came of it."""
     parts = []
     for version in tally.kept:

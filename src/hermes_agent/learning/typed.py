@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.learning.constraints import BEGUN, LONGEST, Line, Mark, added, lines_of
+from hermes_agent.learning.constraints import BEGUN, LONGEST, Constraint, Mark, added, lines_of
 from hermes_agent.learning.drafts import Draft, Passed, Returned, Verdict
 from hermes_agent.learning.sources import Side, Sources, texts_of
 from hermes_agent.store.database import Store
@@ -59,7 +59,7 @@ class TypedGate:
                 reasons.append(f"{in_force} such rules are in force, and {self.most} are allowed: join or replace some")
         return Returned(reason=f"{'; '.join(reasons[:4])}.") if reasons else Passed()
 
-    def _reason(self, line: Line, draft: Draft, sources: Sources) -> str:
+    def _reason(self, line: Constraint, draft: Draft, sources: Sources) -> str:
         if line.broken:
             return line.broken
         if line.mark is not None:
@@ -71,7 +71,7 @@ class TypedGate:
         fact = draft.kind is Kind.MEMORY and draft.teaches is Sort.FACT
         return f"what is so on a machine changes: {WANTED}" if fact and line.here else ""
 
-    def _of_mark(self, line: Line, mark: Mark) -> str:
+    def _of_mark(self, line: Constraint, mark: Mark) -> str:
         if not self._today() <= mark.until <= self.last:
             return f"`until` is a day from {self._today()} to {self.last}"
         if len(line.whole) > LONGEST or len(mark.scope) > LONGEST_SCOPE:
@@ -93,10 +93,10 @@ def objection(check: str) -> str:
     return verdict.blocked or next(iter(verdict.asks), "")
 
 
-def _new_lines(draft: Draft) -> tuple[list[Line], list[Line]]:
+def _new_lines(draft: Draft) -> tuple[list[Constraint], list[Constraint]]:
     """The constraints in the frontmatter, and the lines below it that the item had not before."""
-    front: list[Line] = []
-    lines: list[Line] = []
+    front: list[Constraint] = []
+    lines: list[Constraint] = []
     for key, text in texts_of(draft.call.arguments):
         if key == "description":
             front += lines_of(draft.kind, text)
@@ -115,5 +115,5 @@ def _is_asked_for(draft: Draft, sources: Sources) -> bool:
     return bool(said & set(draft.cited) if draft.cited else said) and draft.sort in ("", Sort.PREFER, Sort.DO)
 
 
-def _short(line: Line) -> str:
+def _short(line: Constraint) -> str:
     return line.whole if len(line.whole) <= 60 else f"{line.whole[:59]}…"

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
 from hermes_agent.store.database import Store
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

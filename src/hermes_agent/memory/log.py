@@ -16,7 +16,7 @@ PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LedgerRow:
     """One version for a person: `diff` has a line for each line that came (`+`) or went (`-`)."""
 
     id: int
@@ -32,12 +32,12 @@ class Line:
     diff: tuple[str, ...]
 
 
-def line_of(version: Version) -> Line:
+def line_of(version: Version) -> LedgerRow:
     """The version as a person reads it."""
     change = version.change
     before, after = (decoded(body).splitlines() for body in (change.before, change.after))
     changed = list(unified_diff(before, after, lineterm="", n=0))[2:]
-    return Line(
+    return LedgerRow(
         id=version.id,
         at=change.at,
         item=change.item,
@@ -52,7 +52,7 @@ def line_of(version: Version) -> Line:
     )
 
 
-async def log(notes: Notes, items: Sequence[str] = (), limit: int = PAGE) -> list[Line]:
+async def log(notes: Notes, items: Sequence[str] = (), limit: int = PAGE) -> list[LedgerRow]:
     """The newest versions first, of these files (none given: all that there is); what was edited by hand is recorded
     before."""
     known = items or await _items(notes)

@@ -14,8 +14,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
-from hermes_agent.host.held import held, in_thread
 from hermes_agent.host.late import late
+from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
 from hermes_agent.memory.settings import MemorySettings
@@ -25,8 +25,8 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kin
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
-ASIDE = "hermes_agent.host.exchange:aside_of"
-REPLACE = "hermes_agent.host.exchange:replace_known"
+ASIDE = "hermes_agent.host.atomic_swap:aside_of"
+REPLACE = "hermes_agent.host.atomic_swap:replace_known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class Notes:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
                 change = self._change(item, by, action, before, after, undoes)
                 try:
-                    number = await self._files.keep(change, VersionState.INTENDED, standing.version)
+                    number = await self._files.record(change, VersionState.INTENDED, standing.version)
                 except Overtaken:
                     continue
                 if await in_thread(partial(self._replaced, item, after, before)):

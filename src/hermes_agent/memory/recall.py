@@ -81,19 +81,19 @@ class Recall:
         if (said := self._heard.pop(session, "")) and reply:
             exchange = Exchange(session=session, said=said, reply=unfenced(reply))
             self._told.add(session)
-            self._tell(session, lambda: self.backend.remember(exchange))
+            self._forward(session, lambda: self.backend.remember(exchange))
 
     def leaving(self, session: str, text: str) -> None:
         """Tell the memory, in the background, what a compaction takes out of the window."""
         if text.strip():
             self._told.add(session)
-            self._tell(session, lambda: self.backend.leaving(session, unfenced(text)[:LONGEST_LEAVING]))
+            self._forward(session, lambda: self.backend.leaving(session, unfenced(text)[:LONGEST_LEAVING]))
 
     def ended(self, session: str) -> None:
         """Tell the memory, in the background, that a session of which it was told something has ended for now."""
         if session in self._told:
             self._told.discard(session)
-            self._tell(session, lambda: self.backend.ended(session))
+            self._forward(session, lambda: self.backend.ended(session))
 
     async def close(self) -> None:
         """End what was told of, and wait a little for what is being told."""
@@ -102,7 +102,7 @@ class Recall:
         if telling := [task for task in self._telling.values() if not task.done()]:
             await asyncio.wait(telling, timeout=CLOSING)
 
-    def _tell(self, session: str, words: Callable[[], Awaitable[None]]) -> None:
+    def _forward(self, session: str, words: Callable[[], Awaitable[None]]) -> None:
         """One thing after the other for each session, so that its end comes last."""
         task = spawn(self._told_after(self._telling.get(session), words), name=f"memory {session}")
         self._telling[session] = task

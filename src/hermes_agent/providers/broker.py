@@ -32,10 +32,17 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.abilities import limits_for
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain, single
+from hermes_agent.providers.routing.endpoint import (
+    CallContext,
+    CallOpened,
+    CallSettled,
+    Endpoint,
+    Ledger,
+    PreparedRequest,
+)
+from hermes_agent.providers.routing.endpoints import Endpoints
 from hermes_agent.providers.routing.joining import Draft, going_on
-from hermes_agent.providers.routing.line import CallOpened, CallSettled, Desk, Ledger, Line, Plan
 from hermes_agent.providers.routing.policy import Failed, GiveUp, Place, Step, Try
-from hermes_agent.providers.routing.relays import Relays
 from hermes_agent.providers.routing.shrinking import shrunk
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import USUAL_LEVEL
@@ -56,7 +63,7 @@ class _Question:
     prefill: bool = True
     why: str = ""
     answered: bool = False
-    plan: Plan | None = None
+    plan: PreparedRequest | None = None
     delay: float = 0.0
     renewed: set[Place] = field(default_factory=set)
 
@@ -74,8 +81,8 @@ class Broker:
         settings: ModelSettings,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        desk = Desk(ledger=ledger, http=http, clock=clock, settings=settings)
-        self._relays = Relays(single(chain) if isinstance(chain, Route) else chain, desk, chance)
+        desk = CallContext(ledger=ledger, http=http, clock=clock, settings=settings)
+        self._relays = Endpoints(single(chain) if isinstance(chain, Route) else chain, desk, chance)
         self._clock = clock
         self._usual_effort = settings.reasoning_effort
         # By conversation: how often it was shrunk, and at how many messages.
@@ -132,7 +139,7 @@ class Broker:
                     await attempt.aclose()
             yield (*question.draft.held_back(), again)
 
-    async def _attempt(self, question: _Question, line: Line) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+    async def _attempt(self, question: _Question, line: Endpoint) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """The next attempt, ready to be made."""
         question.plan, question.delay = None, 0.0
         question.draft.begin(exact=False)
@@ -147,7 +154,7 @@ class Broker:
         question.answered = True
         return (*self._who_answers(question), *question.draft.end(items))
 
-    async def _again(self, error: ProviderError, question: _Question, line: Line) -> Retrying | Continuing | Reply:
+    async def _again(self, error: ProviderError, question: _Question, line: Endpoint) -> Retrying | Continuing | Reply:
         """The next attempt after a failed one; raises the error, with a note why, where there is none."""
         if isinstance(error, ContextTooLong) and not question.request.shrink:
             raise error
@@ -183,7 +190,7 @@ class Broker:
         kind = Continuing if keeps else Retrying
         return kind(reason=str(error), attempt=len(question.failed), delay=decision.delay)
 
-    async def _with_another_key(self, error: ProviderError, question: _Question, line: Line) -> bool:
+    async def _with_another_key(self, error: ProviderError, question: _Question, line: Endpoint) -> bool:
         """Whether the key of a sign-in that was not taken, as one that was revoked, is renewed; once for a line and a
         question. Raises `AuthRefused` where the person must sign in again."""
         refused = isinstance(error, AuthRefused) and error.status == HTTPStatus.UNAUTHORIZED
@@ -195,7 +202,7 @@ class Broker:
         question.failed += (Failed(place=question.place, kind=type(error)),)
         return True
 
-    def _to_send(self, question: _Question, line: Line) -> ModelRequest:
+    def _to_send(self, question: _Question, line: Endpoint) -> ModelRequest:
         request = replace(question.request, effort=self._effort(question.request, line.route))
         times, upto = self._shrunk.get((request.session, request.purpose), (0, 0))
         if times:
@@ -209,14 +216,14 @@ class Broker:
         own = route.facts.reasoning_effort
         return own if own is not None and request.effort == self._usual_effort else request.effort
 
-    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Line) -> int | None:
+    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Endpoint) -> int | None:
         if kind not in {ContextTooLong, PayloadTooLarge}:
             return None
         times, _ = self._shrunk.get((request.session, request.purpose), (0, 0))
         messages = shrunk(request.messages, times + 1, len(request.messages))
         return line.size(replace(request, messages=messages))
 
-    def _remarks(self, request: ModelRequest, line: Line, plan: Plan | None) -> list[Remark]:
+    def _remarks(self, request: ModelRequest, line: Endpoint, plan: PreparedRequest | None) -> list[Remark]:
         """What is said of this request once in a run: what the model cannot do, and which tools it cannot be given."""
         route, said = line.route, limits_for(line.route, request)
         aside = plan.compiler.aside if plan is not None and route.facts.tools else ()
@@ -261,7 +268,7 @@ class Broker:
                 pass
 
 
-def _all_was_said(words: str, line: Line) -> Reply:
+def _all_was_said(words: str, line: Endpoint) -> Reply:
     """The reply whose rest turned out to be nothing."""
     return Reply(
         message=Message(role=Role.ASSISTANT, parts=(Text(text=words),)),

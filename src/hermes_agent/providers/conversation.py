@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import NO_NAMES, Wire
-from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
 from hermes_agent.providers.route import Route, output_limit
 from hermes_agent.providers.sight import ANY_PICTURE, PictureRules
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
+from hermes_agent.providers.turn_cache import TurnCache, joined
 from hermes_agent.providers.verifier import Turn
 
 LEAST_ROOM = 1_024
@@ -40,7 +40,7 @@ class ConversationCompiler(ABC):
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._kept = KeptTurns(route, self._turn, self.pictures, self.rules)
+        self._kept = TurnCache(route, self._turn, self.pictures, self.rules)
         self._some_fit = True
         self.names: Mapping[str, str] = NO_NAMES
         self.aside: Sequence[SetAside] = ()

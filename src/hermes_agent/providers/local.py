@@ -49,11 +49,11 @@ class _Models(msgspec.Struct):
 async def look_around(http: Http, places: Sequence[Place] = USUAL_PLACES) -> list[LocalServer]:
     """The servers that list their models within 300 ms, in the order of `places`; all are asked at the same time."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_look(http, place)) for place in places]
+        tasks = [group.create_task(_query(http, place)) for place in places]
     return [found for task in tasks if (found := task.result()) is not None]
 
 
-async def _look(http: Http, place: Place) -> LocalServer | None:
+async def _query(http: Http, place: Place) -> LocalServer | None:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             response = await http.client(place.base_url).get(f"{place.base_url}/models")

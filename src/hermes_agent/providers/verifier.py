@@ -79,7 +79,7 @@ class Transcript:
         self._refused.update(thought.opaque for thought in thoughts)
         self._begin()
 
-    def settle(self) -> None:
+    def mark_written(self) -> None:
         """Everything up to here has been written down by the caller."""
         self.fresh = len(self.turns)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.held import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.process import Finished, run
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import PlaceFailed

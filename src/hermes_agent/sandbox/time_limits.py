@@ -27,7 +27,7 @@ class TimeLimits:
         first time for a millisecond or two. Raises `OSError`."""
         line = f"{monotonic() + seconds} {os.fsencode(record).hex()}\n".encode()
         with self._alone:
-            if not self._told(line):
+            if not self._parse(line):
                 self._drop()  # it was killed, or stands still
                 self._pipe = _started(self._python)
                 os.write(self._pipe, line)
@@ -37,7 +37,7 @@ class TimeLimits:
         with self._alone:
             self._drop()
 
-    def _told(self, line: bytes) -> bool:
+    def _parse(self, line: bytes) -> bool:
         with suppress(OSError):
             return self._pipe is not None and os.write(self._pipe, line) == len(line)
         return False

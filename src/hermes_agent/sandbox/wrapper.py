@@ -80,8 +80,8 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
 def reached_script(
     *, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str, pty: bool = False
 ) -> str:
-    """The same for a command under `keeper.sh`, which says where it runs ($1), where its kept shell is ($2), and who it
-    is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
+    """The same for a command under `supervisor.sh`, which says where it runs ($1), where its kept shell is ($2), and
+    who it is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
     told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
     left = '"$_kept_in"' if has_workdir else '"$PWD"'
     record = '"${0%/script}/env"'

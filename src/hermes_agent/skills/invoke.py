@@ -13,7 +13,7 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.bundles import BadBundle, bundles_of
 from hermes_agent.skills.library import Library, NoSkill, NotHere
 from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.skill import Card, Parameter, Skill
+from hermes_agent.skills.skill import Parameter, Skill, SkillHeader
 from hermes_agent.skills.view import filled, variables_of
 
 COMMAND = re.compile(r"!`([^`\n]+)`")
@@ -45,15 +45,15 @@ async def invoke(
     Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used, `NotHere`
     for one that is not for this occasion, `BadBundle` for a bundle that names what there is not.
     """
-    cards, words, said = await _leading(library, line, workspace, occasion)
-    if not cards:
+    headers, words, said = await _leading(library, line, workspace, occasion)
+    if not headers:
         return None
     texts = []
-    for card in cards:
-        skill = await library.read(card)
+    for header in headers:
+        skill = await library.read(header)
         # The words belong to the last of several: the others are given none.
-        texts.append(await rendered(library, card, skill, words if card is cards[-1] else "", session, run))
-    return Invoked(names=tuple(card.name for card in cards), text="\n\n".join([*texts, *said]), words=words)
+        texts.append(await rendered(library, header, skill, words if header is headers[-1] else "", session, run))
+    return Invoked(names=tuple(header.name for header in headers), text="\n\n".join([*texts, *said]), words=words)
 
 
 async def preloaded(
@@ -61,23 +61,23 @@ async def preloaded(
 ) -> tuple[tuple[str, ...], str]:
     """Skills and bundles that were asked for before anything was said: the skills' names, and their text. Raises
     `NoSkill`, `NotHere`, `BadBundle`."""
-    cards: list[Card] = []
+    headers: list[SkillHeader] = []
     said: list[str] = []
     for name in names[:MOST_STACKED]:
         bundle = await _bundle(library, name, workspace, occasion)
-        cards += bundle[0] if bundle else [await library.find(name, workspace, occasion)]
+        headers += bundle[0] if bundle else [await library.find(name, workspace, occasion)]
         said += bundle[1] if bundle else []
-    cards = list({card.name: card for card in cards}.values())
-    texts = [await rendered(library, card, await library.read(card), "", session, run) for card in cards]
-    return tuple(card.name for card in cards), "\n\n".join([*texts, *said])
+    headers = list({header.name: header for header in headers}.values())
+    texts = [await rendered(library, header, await library.read(header), "", session, run) for header in headers]
+    return tuple(header.name for header in headers), "\n\n".join([*texts, *said])
 
 
-async def rendered(library: Library, card: Card, skill: Skill, words: str, session: str, run: Run) -> str:
+async def rendered(library: Library, header: SkillHeader, skill: Skill, words: str, session: str, run: Run) -> str:
     """The body as the model reads it. What the person said is put in last, and is never run."""
-    body = await _with_output(library, card, skill, filled(skill.body, variables_of(card, session)), run)
+    body = await _with_output(library, header, skill, filled(skill.body, variables_of(header, session)), run)
     slots = slots_of(skill, words)
     body = SLOT.sub(lambda found: slots.get(found[1], found[0]), body).replace("$ARGUMENTS", words)
-    return f"[Skill {skill.name}, folder {card.folder}: follow it for what is asked.]\n{body}"
+    return f"[Skill {skill.name}, folder {header.folder}: follow it for what is asked.]\n{body}"
 
 
 def slots_of(skill: Skill, words: str) -> dict[str, str]:
@@ -112,9 +112,9 @@ def commands_of(skill: Skill) -> list[str]:
 
 async def _leading(
     library: Library, line: str, workspace: str, occasion: Occasion
-) -> tuple[list[Card], str, list[str]]:
+) -> tuple[list[SkillHeader], str, list[str]]:
     """The skills that a line begins with, the words behind them, and what their bundles say."""
-    cards: dict[str, Card] = {}
+    headers: dict[str, SkillHeader] = {}
     said: list[str] = []
     rest = line.strip()
     for _ in range(MOST_STACKED):
@@ -127,33 +127,33 @@ async def _leading(
             found = bundle[0] if bundle else [await library.find(name, workspace, occasion)]
         except NoSkill:
             break
-        cards |= {card.name: card for card in found}
+        headers |= {header.name: header for header in found}
         said += bundle[1] if bundle else []
         rest = after.strip()
-    return list(cards.values()), rest, said
+    return list(headers.values()), rest, said
 
 
 async def _bundle(
     library: Library, name: str, workspace: str, occasion: Occasion
-) -> tuple[list[Card], list[str]] | None:
+) -> tuple[list[SkillHeader], list[str]] | None:
     """The skills of a bundle and what it says; None where there is none of that name. It wins over a skill."""
     bundle = await asyncio.to_thread(bundles_of(library.places.home).get, name)
     if bundle is None:
         return None
     try:
-        cards = [await library.find(each, workspace, occasion) for each in bundle.skills]
+        headers = [await library.find(each, workspace, occasion) for each in bundle.skills]
     except (NoSkill, NotHere) as error:
         raise BadBundle(f"The bundle `{name}` cannot be used: {error}") from error
-    return cards, [bundle.instruction] if bundle.instruction else []
+    return headers, [bundle.instruction] if bundle.instruction else []
 
 
-async def _with_output(library: Library, card: Card, skill: Skill, body: str, run: Run) -> str:
+async def _with_output(library: Library, header: SkillHeader, skill: Skill, body: str, run: Run) -> str:
     if not COMMAND.search(body):
         return body
-    trusted = (await asyncio.to_thread(library.state.get)).trusted.get(card.name) == hash_of(skill)
+    trusted = (await asyncio.to_thread(library.state.get)).trusted.get(header.name) == hash_of(skill)
     parts, position = [], 0
     for found in COMMAND.finditer(body):
-        said = await run(found[1]) if trusted else _untrusted(card.name, found[1])
+        said = await run(found[1]) if trusted else _untrusted(header.name, found[1])
         parts += [body[position : found.start()], said[:LONGEST_OUTPUT]]
         position = found.end()
     return "".join([*parts, body[position:]])

@@ -16,7 +16,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.places import Found, Places, Root, found_in
-from hermes_agent.skills.skill import FILE, Card, Layer, Ours, Skill
+from hermes_agent.skills.skill import FILE, Layer, Ours, Skill, SkillHeader
 from hermes_agent.skills.state import StateFile
 from hermes_agent.store.skills_index import Indexed, Listed, SkillsIndex
 
@@ -58,42 +58,42 @@ class Library:
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._rested: dict[str, float] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
-        self._pages: dict[tuple[str, str, str, int], list[Card]] = {}
+        self._pages: dict[tuple[str, str, str, int], list[SkillHeader]] = {}
         self._seen: dict[str, int] = {}
 
-    async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> Card:
+    async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> SkillHeader:
         """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`; with an
         occasion `NotHere` for one that is not for it."""
-        await self.look(workspace)
+        await self.refresh(workspace)
         roots = await self._keys(workspace)
         hidden = self._hidden()
         found = [row for row in await self._index.named(name, roots) if row.folder not in hidden]
         good = next((row for row in found if not row.problem), None)
         if good is not None:
-            card = card_of(good)
-            if occasion is not None and (where := occasion.elsewhere(card.ours)):
+            header = header_of(good)
+            if occasion is not None and (where := occasion.elsewhere(header.ours)):
                 raise NotHere(f"The skill `{name}` is {where}.")
-            return card
+            return header
         if found:
             raise BadSkill(f"The skill `{name}` in {found[0].folder} cannot be used: {found[0].problem}")
-        cards = await self.candidates(name.replace("-", " "), workspace, occasion, 10)
-        names = [card.name for card in (*cards, *await self.all(workspace, occasion))]
+        headers = await self.candidates(name.replace("-", " "), workspace, occasion, 10)
+        names = [header.name for header in (*headers, *await self.all(workspace, occasion))]
         near = get_close_matches(name, names, 3, 0.5)
         meant = (
             f"Did you mean {', '.join(f'`{each}`' for each in near)}?" if near else "skills_list names those there are."
         )
         raise NoSkill(f"There is no skill `{name[:80]}`.", hint=meant)
 
-    async def same_name(self, name: str, workspace: str = "") -> tuple[Card, ...]:
+    async def same_name(self, name: str, workspace: str = "") -> tuple[SkillHeader, ...]:
         """Every skill of a name, the one that wins first: what it shadows follows."""
-        await self.look(workspace)
+        await self.refresh(workspace)
         return tuple(
-            card_of(row) for row in await self._index.named(name, await self._keys(workspace)) if not row.problem
+            header_of(row) for row in await self._index.named(name, await self._keys(workspace)) if not row.problem
         )
 
-    async def read(self, card: Card) -> Skill:
+    async def read(self, header: SkillHeader) -> Skill:
         """The skill itself, from the last one read of this state of the file. Raises `BadSkill`."""
-        return await asyncio.to_thread(self._read_now, card)
+        return await asyncio.to_thread(self._read_now, header)
 
     async def all(
         self,
@@ -103,10 +103,10 @@ class Library:
         family: str = "",
         after: str = "",
         limit: int = PAGE,
-    ) -> list[Card]:
+    ) -> list[SkillHeader]:
         """Skills by name; with an occasion those that fit it."""
-        await self.look(workspace)
-        found: list[Card] = []
+        await self.refresh(workspace)
+        found: list[SkillHeader] = []
         size = limit
         while True:
             page = await self._page(workspace, family, after, size)
@@ -117,24 +117,24 @@ class Library:
 
     async def families(self, workspace: str, occasion: Occasion) -> list[tuple[str, int]]:
         """Each family and how many skills it has that fit an occasion, the largest first."""
-        await self.look(workspace)
+        await self.refresh(workspace)
         many: Counter[str] = Counter()
-        for family, card, count in await self._index.families(await self._keys(workspace), ANYWHERE):
-            if not card or self._offered([msgspec.json.decode(card, type=Card)], occasion):
+        for family, header, count in await self._index.families(await self._keys(workspace), ANYWHERE):
+            if not header or self._offered([msgspec.json.decode(header, type=SkillHeader)], occasion):
                 many[family] += count
         return sorted(many.items(), key=lambda family: (-family[1], family[0]))
 
     async def candidates(
         self, task: str, workspace: str = "", occasion: Occasion | None = None, limit: int = OFFERED
-    ) -> list[Card]:
+    ) -> list[SkillHeader]:
         """The skills that fit a task in anybody's words, the best first."""
-        await self.look(workspace)
+        await self.refresh(workspace)
         rows = await self._index.search(task, await self._keys(workspace), limit * 2)
-        return self._offered([card_of(row) for row in rows], occasion)[:limit]
+        return self._offered([header_of(row) for row in rows], occasion)[:limit]
 
     async def broken(self, workspace: str = "") -> list[tuple[str, str]]:
         """The folders whose skill cannot be used, and why."""
-        await self.look(workspace)
+        await self.refresh(workspace)
         return [(row.folder, row.problem) for row in await self._index.problems(await self._keys(workspace))]
 
     async def forget(self, workspace: str = "") -> None:
@@ -142,15 +142,15 @@ class Library:
         self._rested.clear()
         self._read.clear()
         self._seen.clear()
-        await self.look(workspace, patience=None)
+        await self.refresh(workspace, patience=None)
 
-    async def look(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
+    async def refresh(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
         """See what changed on disk; waits for it, but not longer than `patience` (None: however long)."""
         if self._clock.monotonic() < self._rested.get(workspace, 0.0):
             return
         task = self._looking.get(workspace)
         if task is None or task.done():
-            task = self._looking[workspace] = spawn(self._look(workspace), name="skills: look at the folders")
+            task = self._looking[workspace] = spawn(self._refresh(workspace), name="skills: look at the folders")
         await asyncio.wait({task}, timeout=patience)
         if task.done():
             self._looking.pop(workspace, None)
@@ -164,16 +164,16 @@ class Library:
             await asyncio.wait(self._looking.values())
         await self._index.close()
 
-    async def _page(self, workspace: str, family: str, after: str, limit: int) -> list[Card]:
+    async def _page(self, workspace: str, family: str, after: str, limit: int) -> list[SkillHeader]:
         page = (workspace, family, after, limit)
         if page not in self._pages:
             rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
             if len(self._pages) >= KEPT:
                 self._pages.clear()
-            self._pages[page] = [card_of(row) for row in rows]
+            self._pages[page] = [header_of(row) for row in rows]
         return self._pages[page]
 
-    async def _look(self, workspace: str) -> None:
+    async def _refresh(self, workspace: str) -> None:
         began = self._clock.monotonic()
         here = await asyncio.to_thread(lambda: [(root, list(found_in(root))) for root in self.places.roots(workspace)])
         self._roots[workspace] = tuple(root.key for root, _ in here)
@@ -199,10 +199,10 @@ class Library:
             await self._index.update(batch, gone)
             gone = []
 
-    def _offered(self, found: Sequence[Card], occasion: Occasion | None) -> list[Card]:
+    def _offered(self, found: Sequence[SkillHeader], occasion: Occasion | None) -> list[SkillHeader]:
         hidden = self._hidden()
-        cards = [card for card in found if card.folder not in hidden and card.name not in self.disabled]
-        return [card for card in cards if occasion is None or not occasion.why_not(card.ours)]
+        headers = [header for header in found if header.folder not in hidden and header.name not in self.disabled]
+        return [header for header in headers if occasion is None or not occasion.why_not(header.ours)]
 
     def _hidden(self) -> frozenset[str]:
         """The bundled skills that the person took away."""
@@ -215,13 +215,13 @@ class Library:
             self._roots[workspace] = tuple(root.key for root in roots)
         return self._roots[workspace]
 
-    def _read_now(self, card: Card) -> Skill:
-        path = card.path / FILE
+    def _read_now(self, header: SkillHeader) -> Skill:
+        path = header.path / FILE
         try:
             state = path.stat()
         except OSError as error:
-            raise NoSkill(f"The skill `{card.name}` is gone: {path} cannot be read.") from error
-        key = (card.folder, f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
+            raise NoSkill(f"The skill `{header.name}` is gone: {path} cannot be read.") from error
+        key = (header.folder, f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
         if key not in self._read:
             self._read[key] = read(text_of(path), path.parent.name)
         self._read.move_to_end(key)
@@ -230,9 +230,9 @@ class Library:
         return self._read[key]
 
 
-def card_of(row: Listed) -> Card:
-    """The card that the index kept."""
-    return msgspec.json.decode(row.card, type=Card)
+def header_of(row: Listed) -> SkillHeader:
+    """The header that the index kept."""
+    return msgspec.json.decode(row.card, type=SkillHeader)
 
 
 def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:
@@ -247,7 +247,7 @@ def indexed(root: Root, found: Found) -> Indexed:
     except BadSkill as error:
         return Indexed(folder=folder, root=root.key, name=name, stamp=found.stamp, problem=str(error))
     family = skill.ours.category or found.category or GENERAL
-    card = Card(
+    header = SkillHeader(
         name=skill.name,
         description=skill.description,
         folder=folder,
@@ -263,5 +263,5 @@ def indexed(root: Root, found: Found) -> Indexed:
         family=family,
         about=" ".join((skill.description, *skill.ours.tags)),
         body=skill.body,
-        card=msgspec.json.encode(card),
+        card=msgspec.json.encode(header),
     )

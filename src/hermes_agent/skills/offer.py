@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.skill import Layer, SkillHeader
 
 HOW = """\
 # Skills
@@ -26,19 +26,19 @@ FEWEST_WORDS = 2
 
 async def index_text(library: Library, workspace: str, occasion: Occasion) -> str:
     """The section of a new prefix; empty where there are no skills."""
-    cards = await library.all(workspace, occasion, limit=WHOLE_UP_TO + 1)
-    if not cards:
+    headers = await library.all(workspace, occasion, limit=WHOLE_UP_TO + 1)
+    if not headers:
         return ""
-    if len(cards) <= WHOLE_UP_TO:
-        pins = [card.name for card in await _pinned(library, workspace, occasion)]
+    if len(headers) <= WHOLE_UP_TO:
+        pins = [header.name for header in await _pinned(library, workspace, occasion)]
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
-        return "\n".join([HOW, _fitting([f"- {shown(card)}" for card in cards], "more: skills_list"), *first])
+        return "\n".join([HOW, _fitting([f"- {shown(header)}" for header in headers], "more: skills_list"), *first])
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
-        lines += [PINNED, *(f"- {shown(card)}" for card in pinned)]
+        lines += [PINNED, *(f"- {shown(header)}" for header in pinned)]
     return "\n".join([HOW, *lines])
 
 
@@ -54,20 +54,20 @@ class Candidates:
         """A line for each; empty where nothing fits, or hardly anything was said."""
         if len(heard.split()) < FEWEST_WORDS:
             return ""
-        cards = await self._library.candidates(heard, self._workspace, self._occasion)
-        return "\n".join(f"- {shown(card)}" for card in cards)
+        headers = await self._library.candidates(heard, self._workspace, self._occasion)
+        return "\n".join(f"- {shown(header)}" for header in headers)
 
 
-def shown(card: Card) -> str:
+def shown(header: SkillHeader) -> str:
     """A skill as one line, with where it is from where that is not the home."""
-    return card.line if card.layer in (Layer.USER, Layer.BUNDLED) else f"{card.line} [{card.layer.value}]"
+    return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
 
 
-async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[Card]:
-    found: list[Card] = []
+async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[SkillHeader]:
+    found: list[SkillHeader] = []
     for name in library.state.get().pinned:
-        cards = await library.same_name(name, workspace)
-        found += [card for card in cards[:1] if not occasion.why_not(card.ours)]
+        headers = await library.same_name(name, workspace)
+        found += [header for header in headers[:1] if not occasion.why_not(header.ours)]
     return found[:MOST_PINNED]
 
 

@@ -36,31 +36,31 @@ class SkillReading:
         """
         here = await self._occasion(context.session)
         if query:
-            cards = await self._library.candidates(query, context.workspace, here, 10)
+            headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
-            cards = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [shown(card) for card in cards]
-        if not query and len(cards) == PAGE:
-            lines.append(f"[more: after={cards[-1].name}]")
+            headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
+        lines = [shown(header) for header in headers]
+        if not query and len(headers) == PAGE:
+            lines.append(f"[more: after={headers[-1].name}]")
         if not query and not family and not after:
             families = await self._library.families(context.workspace, here)
             lines.append(f"Families: {', '.join(f'{name} ({many})' for name, many in families[:PAGE])}")
-        return "\n".join(lines) if cards else "No skill fits."
+        return "\n".join(lines) if headers else "No skill fits."
 
     @tool(effect=Effect.READS)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
         """Load a skill, or one of its files."""
         here = await self._occasion(context.session)
-        card = await self._library.find(name, context.workspace, here)
+        header = await self._library.find(name, context.workspace, here)
         if file:
-            text = await asyncio.to_thread(file_text, card, file)
+            text = await asyncio.to_thread(file_text, header, file)
         else:
-            skill = await self._library.read(card)
-            text = await asyncio.to_thread(whole, card, skill, context.session)
+            skill = await self._library.read(header)
+            text = await asyncio.to_thread(whole, header, skill, context.session)
             if why := here.why_not(skill.ours):
                 text = f"[This skill is not meant for here: {why}.]\n{text}"
         if self._uses:
-            await self._usage.count(card.name, "views")
+            await self._usage.count(header.name, "views")
         # A project's skills are files of whoever wrote the project.
-        origin = Origin.FILE if card.layer is Layer.PROJECT else Origin.SKILL
+        origin = Origin.FILE if header.layer is Layer.PROJECT else Origin.SKILL
         return Answer(parts=(Text(text=text, origin=origin),))

@@ -67,7 +67,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     ours: Ours = Ours()
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True):
+class SkillHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What the index gives back of a skill: enough to offer it, not its body."""
 
     name: str

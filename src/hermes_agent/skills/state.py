@@ -9,7 +9,7 @@ import msgspec
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.held import change_under
+from hermes_agent.host.locks import change_under
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):

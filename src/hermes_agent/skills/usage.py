@@ -9,7 +9,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.held import change_under
+from hermes_agent.host.locks import change_under
 
 What = Literal["views", "uses", "patches"]
 LARGEST = 1 << 26

@@ -102,7 +102,7 @@ class SkillVersions:
             planned.append((change, None if private else head.id if head else 0))
 
         async def keep(tx: Transaction) -> list[int]:
-            return [await versions.keep(tx, change, follows=follows) for change, follows in planned]
+            return [await versions.record(tx, change, follows=follows) for change, follows in planned]
 
         numbers = await self.store.write(keep)
         return {
@@ -110,7 +110,7 @@ class SkillVersions:
             for plan, number in zip(plans, numbers, strict=True)
         }
 
-    async def settle(self, intended: Mapping[str, Standing]) -> None:
+    async def complete(self, intended: Mapping[str, Standing]) -> None:
         """The files are what was intended."""
         await self._files.show(intended)
         await self._files.done(*(each.version for each in intended.values()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.skill import FILE, FOLDERS, Card, Skill
+from hermes_agent.skills.skill import FILE, FOLDERS, Skill, SkillHeader
 
 LARGEST_FILE = 1 << 20
 """Bytes of a support file."""
@@ -22,20 +22,20 @@ def filled(text: str, variables: Mapping[str, str]) -> str:
     return text
 
 
-def variables_of(card: Card, session: str) -> dict[str, str]:
+def variables_of(header: SkillHeader, session: str) -> dict[str, str]:
     """What a skill's text may ask for."""
-    return {"HERMES_SKILL_DIR": card.folder, "HERMES_SESSION_ID": session}
+    return {"HERMES_SKILL_DIR": header.folder, "HERMES_SESSION_ID": session}
 
 
-def whole(card: Card, skill: Skill, session: str) -> str:
+def whole(header: SkillHeader, skill: Skill, session: str) -> str:
     """A skill as the model reads it: where it stands, its slots, its files, then its body. Commands in it are text."""
-    lines = [f"# Skill {skill.name} ({card.layer.value}; folder {card.folder})"]
+    lines = [f"# Skill {skill.name} ({header.layer.value}; folder {header.folder})"]
     lines += [f"Slot {{{{{each.name}}}}}: {each.description or each.type}" for each in skill.ours.parameters]
     if skill.ours.required_environment_variables:
         lines.append(f"Needs the environment variables {', '.join(skill.ours.required_environment_variables)}.")
-    if files := files_of(card.path):
+    if files := files_of(header.path):
         lines.append(f"Files (skill_view(name, file)): {', '.join(files)}")
-    return "\n".join([*lines, "", filled(skill.body, variables_of(card, session))])
+    return "\n".join([*lines, "", filled(skill.body, variables_of(header, session))])
 
 
 def files_of(folder: Path) -> list[str]:
@@ -67,12 +67,12 @@ def inside(folder: Path, name: str, *, anywhere: bool = False) -> Path:
     return path
 
 
-def file_text(card: Card, name: str) -> str:
+def file_text(header: SkillHeader, name: str) -> str:
     """The text of a support file, or of SKILL.md. Raises `ToolError`."""
-    path = inside(card.path, name, anywhere=True)
+    path = inside(header.path, name, anywhere=True)
     if not path.is_file():
-        files = ", ".join(files_of(card.path)) or "none"
-        raise ToolError(f"The skill `{card.name}` has no file `{name[:200]}`.", hint=f"Its files: {files}.")
+        files = ", ".join(files_of(header.path)) or "none"
+        raise ToolError(f"The skill `{header.name}` has no file `{name[:200]}`.", hint=f"Its files: {files}.")
     if path.stat().st_size > LARGEST_FILE:
         raise ToolError(f"`{name}` has {path.stat().st_size:,} bytes; at most {LARGEST_FILE:,} are shown.")
     try:

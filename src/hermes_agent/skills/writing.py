@@ -1,4 +1,4 @@
-"""Changing skills: one door for the model and the person, every change a version, nothing half-written."""
+"""Changing skills: one way for the model and the person, every change a version, nothing half-written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small
-from hermes_agent.host.held import held, in_thread
+from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import By, Written
@@ -23,7 +23,7 @@ from hermes_agent.skills.depot.depot import Depot
 from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
-from hermes_agent.skills.skill import FILE, Card, Layer
+from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.swap import ARCHIVE, mend, put_aside, swap, swap_folder
 from hermes_agent.skills.undoing import Conflict
@@ -115,22 +115,22 @@ class Writer:
     async def archive(self, name: str, by: By) -> Written:
         """Put a skill aside: nothing of it is lost, `restore` brings it back."""
         async with self._held():
-            card = await self.library.find(name)
-            await self._may(card, by)
+            header = await self.library.find(name)
+            await self._may(header, by)
             if not (by.author is Author.OWNER or by.backing.approved) and name in self.library.state.get().pinned:
                 raise Refused(f"The person pinned `{name}`: only they put it aside.")
-            if card.layer is Layer.HUB:
+            if header.layer is Layer.HUB:
                 raise ToolError(f"`{name}` was installed: only the person takes it away (`hermes skills uninstall`).")
-            if card.layer is Layer.EXTERNAL:
+            if header.layer is Layer.EXTERNAL:
                 raise ToolError(
-                    f"`{name}` stands in {card.folder}, which is never written: `skills.disabled` hides it."
+                    f"`{name}` stands in {header.folder}, which is never written: `skills.disabled` hides it."
                 )
             if await asyncio.to_thread((self.library.places.bundled / name / FILE).is_file):
                 await self.library.state.change(removed_by_hand(name))
-            if card.layer is not Layer.USER:
+            if header.layer is not Layer.USER:
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
-            return await self._move(name, card.path, self.home / ARCHIVE / name, by, "archive")
+            return await self._move(name, header.path, self.home / ARCHIVE / name, by, "archive")
 
     @again
     async def restore(self, name: str, by: By, category: str = "") -> Written:
@@ -157,11 +157,11 @@ class Writer:
     async def revert(self, name: str, number: int, by: By) -> Written:
         """Every file as it was after that version, to the byte."""
         async with self._held():
-            card = await self.library.find(name) if await self.library.same_name(name) else None
-            folder = card.path if card is not None and card.layer is Layer.USER else self.home / name
+            header = await self.library.find(name) if await self.library.same_name(name) else None
+            folder = header.path if header is not None and header.layer is Layer.USER else self.home / name
             await self.notice(name)
-            if card is not None and folder != card.path:
-                await self._based_on(card)
+            if header is not None and folder != header.path:
+                await self._based_on(header)
             then = await self.versions.at(name, number)
             files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
             return await self._at_once(name, folder, files, by, f"revert to {number}")
@@ -173,13 +173,13 @@ class Writer:
         """Several files of the home's own skill at once: all of them or none, whatever happens; `runs` may be run.
         Raises `Conflict` where its files have another hash than the one that is `expected`."""
         async with self._held():
-            card = await self.library.find(name)
-            _check_copy(name, there=card.layer is Layer.USER, card=card)
-            await self._may(card, by)
-            if expected and hash_of_files(await asyncio.to_thread(files_of_folder, card.path)) != expected:
+            header = await self.library.find(name)
+            _check_copy(name, there=header.layer is Layer.USER, header=header)
+            await self._may(header, by)
+            if expected and hash_of_files(await asyncio.to_thread(files_of_folder, header.path)) != expected:
                 raise Conflict(f"`{name}` was changed meanwhile.")
-            await self._in_step(name, card.path)
-            return await self._at_once(name, card.path, changes, by, "update", runs)
+            await self._in_step(name, header.path)
+            return await self._at_once(name, header.path, changes, by, "update", runs)
 
     async def mend(self, names: Collection[str] = ()) -> None:
         """Finish or take back what a killed program left half-way; bring these skills in step with the ledger."""
@@ -189,43 +189,43 @@ class Writer:
 
     async def notice(self, name: str, workspace: str = "") -> None:
         """Bring the ledger in step with the home's own files of a skill, and with installed ones that are in force."""
-        cards = {card.layer: card.path for card in reversed(await self.library.same_name(name, workspace))}
-        await self._in_step(name, cards.get(Layer.USER, self.home / name))
-        if Layer.HUB in cards and Layer.USER not in cards:
-            await self._in_step(name, cards[Layer.HUB], Author.HUB)
+        headers = {header.layer: header.path for header in reversed(await self.library.same_name(name, workspace))}
+        await self._in_step(name, headers.get(Layer.USER, self.home / name))
+        if Layer.HUB in headers and Layer.USER not in headers:
+            await self._in_step(name, headers[Layer.HUB], Author.HUB)
 
     @again
     async def undo(self, version: Version, by: By) -> Written:
         """Take one change back, as far as it is still found; a skill that it made is put aside. Raises `Conflict`."""
         name = version.change.item.partition("/")[0]
         async with self._held():
-            card = await self.library.find(name) if await self.library.same_name(name) else None
-            folder = card.path if card and card.layer is Layer.USER else self.home / name
-            _check_copy(name, there=folder.is_dir() or version.change.before is not None, card=card)
+            header = await self.library.find(name) if await self.library.same_name(name) else None
+            folder = header.path if header and header.layer is Layer.USER else self.home / name
+            _check_copy(name, there=folder.is_dir() or version.change.before is not None, header=header)
             await self._in_step(name, folder)
             if version.change.item == f"{name}/{FILE}" and version.change.before is None:
                 return await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
             return await self._at_once(name, folder, await self.versions.without(version, folder), by, "undo")
 
-    async def owner(self, card: Card) -> Owner:
+    async def owner(self, header: SkillHeader) -> Owner:
         """Whose a skill is."""
-        if card.layer in (Layer.BUNDLED, Layer.HUB):
-            return Owner(card.layer.value)
+        if header.layer in (Layer.BUNDLED, Layer.HUB):
+            return Owner(header.layer.value)
         state = await asyncio.to_thread(self.library.state.get)
-        if card.layer is Layer.USER and card.name in state.bases:
-            return Owner.HUB if base_of(state, card.name)[0] == Layer.HUB else Owner.BUNDLED
-        return await self.versions.owner(card.name) if card.layer is Layer.USER else Owner.USER
+        if header.layer is Layer.USER and header.name in state.bases:
+            return Owner.HUB if base_of(state, header.name)[0] == Layer.HUB else Owner.BUNDLED
+        return await self.versions.owner(header.name) if header.layer is Layer.USER else Owner.USER
 
     async def _own(self, name: str, by: By, workspace: str) -> Path:
         """The folder to write to: the skill's own, or a copy of a layer that is never written. Raises `ToolError`."""
-        card = await self.library.find(name, workspace)
-        await self._may(card, by)
-        if card.layer is Layer.USER:
-            await self._in_step(name, card.path)
-            return card.path
-        if card.layer is Layer.PROJECT:
-            raise ToolError(f"`{name}` belongs to the project ({card.folder}).", hint="Change its files there.")
-        files = await self._based_on(card)
+        header = await self.library.find(name, workspace)
+        await self._may(header, by)
+        if header.layer is Layer.USER:
+            await self._in_step(name, header.path)
+            return header.path
+        if header.layer is Layer.PROJECT:
+            raise ToolError(f"`{name}` belongs to the project ({header.folder}).", hint="Change its files there.")
+        files = await self._based_on(header)
         copied = {file: each.content for file, each in files.items()}
         await self._in_step(name, self.home / name)
         copier = By(author=Author.HUB, principal=by.principal, session=by.session, first=by.first, last=by.last)
@@ -233,21 +233,21 @@ class Writer:
         await self._at_once(name, self.home / name, copied, copier, "copy", runs)
         return self.home / name
 
-    async def _based_on(self, card: Card) -> dict[str, Content]:
+    async def _based_on(self, header: SkillHeader) -> dict[str, Content]:
         """Keep the files that a copy is made from, for the merge of a later update; the files."""
-        files = await asyncio.to_thread(files_of_folder, card.path)
+        files = await asyncio.to_thread(files_of_folder, header.path)
         found = hash_of_files(files)
-        await self.library.state.change(based(card.name, card.layer.value, found))
-        await asyncio.to_thread(Depot(self.home).keep, card.name, files, found)
+        await self.library.state.change(based(header.name, header.layer.value, found))
+        await asyncio.to_thread(Depot(self.home).keep, header.name, files, found)
         return files
 
-    async def _may(self, card: Card, by: By) -> None:
+    async def _may(self, header: SkillHeader, by: By) -> None:
         if by.author not in BESIDE or by.backing.approved:
             return
-        if card.name in self.library.state.get().pinned:
-            raise Protected(f"The person pinned `{card.name}`: it may only be proposed to change it.")
-        if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
-            raise Protected(f"`{card.name}` is a person's: it may only be proposed to change it.")
+        if header.name in self.library.state.get().pinned:
+            raise Protected(f"The person pinned `{header.name}`: it may only be proposed to change it.")
+        if header.layer is Layer.USER and await self.owner(header) is Owner.USER:
+            raise Protected(f"`{header.name}` is a person's: it may only be proposed to change it.")
 
     async def _put(self, name: str, folder: Path, files: Changes, by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:
@@ -265,7 +265,7 @@ class Writer:
                 await in_thread(partial(swap, folder / each.file, each.after))
         elif plans:
             await in_thread(partial(swap_folder, self.home, folder, changes, act, runs))
-        await self.versions.settle(intended)
+        await self.versions.complete(intended)
         await self.library.forget()
         file = next(iter(changes)) if len(changes) == 1 else FILE
         return Written(name=name, file=file, version=_last(intended), folder=str(folder))
@@ -276,7 +276,7 @@ class Writer:
         plans = await asyncio.to_thread(moving, name, old, away=away)
         intended = await self.versions.intend(plans, by, action, self.ids.short(), old if away else new)
         await in_thread(partial(put_aside, old, new))
-        await self.versions.settle(intended)
+        await self.versions.complete(intended)
         await self.library.forget()
         return Written(name=name, file=FILE, version=next((each.version for each in intended.values()), 0))
 
@@ -301,9 +301,9 @@ def _check_new(home: Path, name: str, text: str, category: str) -> None:
         raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
 
 
-def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
+def _check_copy(name: str, *, there: bool, header: SkillHeader | None) -> None:
     """Raise where a skill has no files of its own in the home."""
-    if not there or (card is not None and card.layer is Layer.HUB):
+    if not there or (header is not None and header.layer is Layer.HUB):
         raise ToolError(
             f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what came, "
             f"`hermes skills update {name} --back` undoes an update."

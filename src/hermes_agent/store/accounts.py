@@ -144,7 +144,7 @@ async def hold(tx: Transaction, owner: Owner, reserved: float | None, tokens: in
     await tx.run(HOLD, nanos(reserved or 0.0), tokens, *owner.accounts)
 
 
-async def settle(tx: Transaction, owner: Owner, held: tuple[int, int], used: tuple[int, int]) -> None:
+async def complete(tx: Transaction, owner: Owner, held: tuple[int, int], used: tuple[int, int]) -> None:
     """Enter what a call used in place of what was held for it; both nanodollars and tokens."""
     await tx.run(SETTLE, *used, *held, *owner.accounts)
 

@@ -13,12 +13,12 @@ from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
+from hermes_agent.store.engines import Engines
 from hermes_agent.store.history import History
 from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.learning.pace import Pace
-from hermes_agent.store.opened import Opened
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.breaks import Breaks
     from hermes_agent.store.chats.facts import Facts
     from hermes_agent.store.chats.pairing import Pairing
-    from hermes_agent.store.known.facts import KnownFacts
-    from hermes_agent.store.known.finding import FactFinding
+    from hermes_agent.store.facts.facts import KnownFacts
+    from hermes_agent.store.facts.finding import FactFinding
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
@@ -51,8 +51,8 @@ BREAKS = "hermes_agent.store.breaks:Breaks"
 OUTBOX = "hermes_agent.store.outbox:Outbox"
 PAIRING = "hermes_agent.store.chats.pairing:Pairing"
 FACTS = "hermes_agent.store.chats.facts:Facts"
-KNOWN_FACTS = "hermes_agent.store.known.facts:KnownFacts"
-FACT_FINDING = "hermes_agent.store.known.finding:FactFinding"
+KNOWN_FACTS = "hermes_agent.store.facts.facts:KnownFacts"
+FACT_FINDING = "hermes_agent.store.facts.finding:FactFinding"
 LEARNING = "hermes_agent.store.learning.jobs:Learning"
 LESSONS = "hermes_agent.store.learning.lessons:Lessons"
 PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
@@ -61,7 +61,7 @@ PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, opened: Opened, clock: Clock, timings: Timings, ids: Ids, home: str = "") -> None:
+    def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, home: str = "") -> None:
         engine = self.engine = opened.engine
         self.notice = opened.notice
         self._clock = clock

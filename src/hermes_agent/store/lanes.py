@@ -103,7 +103,7 @@ class Lanes:
         try:
             claimed = await self._engine.write(change, durable=False)
         except asyncio.CancelledError:
-            self._workers.look_again()
+            self._workers.recheck()
             raise
         return None if claimed is None else self._lease(*claimed, generation)
 

@@ -47,7 +47,7 @@ class Lease:
     poison: str = ""
     generation: int = 0
 
-    def wanted(self) -> Lease:
+    def retried(self) -> Lease:
         """The same for who is asked for it by a person: whatever became of it before, it is tried."""
         return replace(self, poison="", deadly=False)
 

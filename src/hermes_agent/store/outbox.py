@@ -160,14 +160,14 @@ class Outbox:
         await tx.run(FAIL, row[0], UNREADABLE, at)
         await self.put(tx, lost(row[0], Conversation.parse(row[2]), UNREADABLE))
 
-    async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
+    async def start(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
         """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
 
         Raises `LostLease` where somebody else holds it by now.
         """
         await self._held(slot, MARK, written(tuple(pieces)), slot.repeats + repeats)
 
-    async def settle(
+    async def complete(
         self,
         slot: Slot,
         state: SlotState,

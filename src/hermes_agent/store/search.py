@@ -99,7 +99,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SearchTerms:
     """What a passage must hold: every phrase of `every`, or else one of `some`; none of `without`; and be of one of
     these spans, where there are some."""
 
@@ -136,7 +136,7 @@ class Index(Protocol):
 
     async def resembling(self, beginnings: Sequence[Term]) -> list[Term]: ...
 
-    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]: ...
+    async def passages(self, wanted: SearchTerms, scope: Scope, limit: int) -> list[Extent]: ...
 
     async def close(self) -> None: ...
 
@@ -212,17 +212,17 @@ class Search:
             return (), []
         counts = await self._index.count(alike)
         loose = replace(question, words=alike, required=())
-        wanted = Wanted(some=_rarest(alike, counts))
+        wanted = SearchTerms(some=_rarest(alike, counts))
         return wanted.some, await self._weighed(loose, wanted, counts, scope, limit)
 
     async def _weighed(
-        self, question: Question, wanted: Wanted, counts: Counts, scope: Scope, limit: int
+        self, question: Question, wanted: SearchTerms, counts: Counts, scope: Scope, limit: int
     ) -> list[Ranked]:
         extents = await self._index.passages(wanted, scope, limit)
         if question.spans and not wanted.spans:
             spans = tuple(Span(start=span.start, end=span.end + SOON) for span in question.spans)
             extents += await self._index.passages(replace(wanted, spans=spans), scope, limit)
-            extents += await self._index.passages(Wanted(spans=question.spans), scope, limit)
+            extents += await self._index.passages(SearchTerms(spans=question.spans), scope, limit)
         if not extents:
             return []
         rule = replace(question, required=wanted.every)
@@ -266,13 +266,13 @@ class Search:
 def said(body: str) -> tuple[Role, str]:
     """Who said what in a log entry of one of `KINDS`; nothing in one that is damaged."""
     try:
-        message = told(body).message
+        message = tool_text(body).message
         return Role(message.role), "".join(part.text for part in message.parts if part.kind == "text")
     except (ValueError, msgspec.MsgspecError):
         return Role.USER, ""
 
 
-def told(body: str) -> _Told:
+def tool_text(body: str) -> _Told:
     """The part of an entry that has words; the rest is passed over, since thousands are read at once."""
     try:
         return _decoder.decode(body)
@@ -280,20 +280,20 @@ def told(body: str) -> _Told:
         return msgspec.convert(plain(body), _Told)
 
 
-def _wishes(question: Question, counts: Counts) -> list[Wanted]:
+def _wishes(question: Question, counts: Counts) -> list[SearchTerms]:
     """What to look for until something is found: quoted phrases as they stand, then any of all words; what is left out
     is left out of the messages, and, should that leave nothing, of the passages."""
     words = _rarest(question.words, counts)
     loose = _rarest((*question.words, *question.required, *question.apart), counts)
     wishes = []
     if question.required and all(counts.holding[phrase] for phrase in question.required):
-        wishes.append(Wanted(some=words, every=question.required[:MOST_PHRASES]))
+        wishes.append(SearchTerms(some=words, every=question.required[:MOST_PHRASES]))
     if loose:
-        wishes.append(Wanted(some=loose))
+        wishes.append(SearchTerms(some=loose))
         if question.excluded:
-            wishes.append(Wanted(some=loose, without=question.excluded[:MOST_PHRASES]))
+            wishes.append(SearchTerms(some=loose, without=question.excluded[:MOST_PHRASES]))
     if question.spans:
-        wishes.append(Wanted(spans=question.spans))
+        wishes.append(SearchTerms(spans=question.spans))
     return wishes
 
 

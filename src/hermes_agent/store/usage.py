@@ -130,7 +130,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenCall:
     """What became of a call that asked to be opened: its grant, or the limit that refused it; `warnings` are sentences
     that nobody was told yet."""
 
@@ -144,7 +144,7 @@ class Ledger:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> Opened:
+    async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> OpenCall:
         """Write the row of a call that is about to be made, with what the limits grant it; no row where they refuse.
 
         What is reserved counts as used from the moment of the commit, for every process, until it is settled.
@@ -153,10 +153,10 @@ class Ledger:
         try:
             granted = grant(bid, [account.standing for account in found], rules.unknown_price)
         except LimitReached as limit:
-            return Opened(granted=limit)
+            return OpenCall(granted=limit)
         money = None if granted.money is None else granted.money / NANO
         await self.open(tx, replace(row, reserved=money, reserved_tokens=granted.tokens))
-        return Opened(granted=granted, warnings=tuple([text async for text in _warn(tx, found)]))
+        return OpenCall(granted=granted, warnings=tuple([text async for text in _warn(tx, found)]))
 
     async def open(self, tx: Transaction, row: UsageRow) -> None:
         """Write the row of a call that is about to be made."""
@@ -166,7 +166,7 @@ class Ledger:
         if await tx.run(OPEN, *whose, *route, row.job, row.day, row.reserved_tokens, *what):
             await accounts.hold(tx, row.owner, row.reserved, row.reserved_tokens)
 
-    async def settle(
+    async def complete(
         self, tx: Transaction, call_id: str, usage: Usage, cost: float | None, outcome: str, seconds: float
     ) -> None:
         """Enter what the call used; `outcome` is "ok", "stopped" or the error's class. What is unknown counts as what
@@ -180,7 +180,7 @@ class Ledger:
         money = held[0] if cost is None else nanos(cost)
         tokens = usage.input + usage.output if usage.known else reserved_tokens
         owner = Owner(session=session, run=run, job=job, principal=principal, day=day, purpose=purpose)
-        await accounts.settle(tx, owner, held, (money, tokens))
+        await accounts.complete(tx, owner, held, (money, tokens))
 
     async def totals(self, by: GroupBy, since: float = 0.0, until: float = LAST_TIME, session: str = "") -> list[Total]:
         """Sums over the calls of that time (of one session, where it is named), ordered by key."""

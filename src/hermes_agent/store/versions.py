@@ -148,7 +148,7 @@ class Versions:
         self._engine = engine
         self.home = home
 
-    async def keep(
+    async def record(
         self,
         tx: Transaction,
         change: Change,
@@ -169,7 +169,7 @@ class Versions:
             raise Overtaken(f"{change.item} was changed meanwhile: nothing was written.")
         return int(row[0])
 
-    async def settle(self, tx: Transaction, version: int, state: VersionState) -> None:
+    async def complete(self, tx: Transaction, version: int, state: VersionState) -> None:
         """Say what became of an intended change; what is settled stays."""
         await tx.run(SETTLE, version, state.value)
 

@@ -101,7 +101,7 @@ class Presence(Protocol):
 
     async def now(self) -> float: ...
 
-    async def look(self) -> bool: ...
+    async def check(self) -> bool: ...
 
     def suspicious(self) -> bool: ...
 
@@ -178,7 +178,7 @@ class Workers:
         if self._since(self._beaten) >= self._pace:
             await self.beat()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """A claim was cancelled and may have been committed: the next `tend` looks for what it left."""
         self._swept = -self._timings.ttl
 
@@ -205,7 +205,7 @@ class Workers:
         self._looked = self._clock.monotonic()
 
         peers = {row[0]: (row[1], row[2]) for row in await self._engine.read(lambda tx: tx.rows(whom, self.id))}
-        if not peers or not await self._presence.look():
+        if not peers or not await self._presence.check():
             return []
         now = await self._presence.now()
         gone = set(await self._presence.dead([(worker, key) for worker, (key, _seen) in peers.items()]))

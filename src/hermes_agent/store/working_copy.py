@@ -97,10 +97,10 @@ class WorkingCopy:
             return standing
         return replace(standing, content=after, author=author, edit=edit(now, after, author))
 
-    async def keep(self, change: Change, state: VersionState, follows: int) -> int:
+    async def record(self, change: Change, state: VersionState, follows: int) -> int:
         """Write a version that follows that one. Raises `Overtaken`."""
         versions, after = self._store.versions, None if change.private else follows
-        return await self._store.write(lambda tx: versions.keep(tx, change, state, follows=after))
+        return await self._store.write(lambda tx: versions.record(tx, change, state, follows=after))
 
     async def show(self, standings: Mapping[str, Standing]) -> dict[str, Standing]:
         """The files of these items hold what they are to: keep what was changed in them, and remember what they show.
@@ -110,7 +110,7 @@ class WorkingCopy:
             version = standing.version
             if standing.edit is not None:
                 try:
-                    version = await self.keep(standing.edit, VersionState.DONE, version)
+                    version = await self.record(standing.edit, VersionState.DONE, version)
                 except Overtaken:
                     continue
             kept[item] = replace(standing, version=version)
@@ -145,7 +145,7 @@ class WorkingCopy:
 
         async def change(tx: Transaction) -> None:
             for number in numbers:
-                await versions.settle(tx, number, VersionState.DONE)
+                await versions.complete(tx, number, VersionState.DONE)
 
         await self._store.write(change, durable=False)
 

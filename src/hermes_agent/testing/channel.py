@@ -22,7 +22,7 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
-from hermes_agent.gateway.heard import Hear, Heard, Media, Pressed, Said, Sender
+from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
 from hermes_agent.testing.doubles.platform import TITLE, Chats, Shown, Trouble
 
 ABILITIES = Abilities(
@@ -129,7 +129,7 @@ class FakePlatform:
         self._last = heard
         await self.waiting.put(heard)
 
-    def told(self) -> int:
+    def received(self) -> int:
         return len(self.words)
 
     def where(self, chat: str, *, thread: str = "", group: bool = False) -> Conversation:

@@ -70,7 +70,7 @@ class Vault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenHandles:
     """A tool whose arguments name secrets: everybody sees the names, the tool itself gets the values."""
 
     tool: Tool
@@ -111,9 +111,9 @@ class Opened:
         return {**arguments, COMMAND: in_files(command, lambda name: self.vault.lend(name, closing, key))}
 
 
-def opened(tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> Opened:
+def opened(tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> OpenHandles:
     """The tool, with the values of secrets for the handles in its arguments."""
-    return Opened(tool=tool, vault=Vault(value, uses, folder))
+    return OpenHandles(tool=tool, vault=Vault(value, uses, folder))
 
 
 def in_files(command: str, lend: Callable[[str], str]) -> str:

@@ -11,8 +11,8 @@ from hermes_agent.core.events import Compacted, Outcome, Pinned, Undone
 from hermes_agent.core.messages import Role, said
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
-from tests.agent.compaction.house import LINE, Window, small
-from tests.agent.house import House
+from tests.agent.compaction.harness import LINE, Window, small
+from tests.agent.harness import Harness
 
 
 def reading(turns: int) -> Callable[[Heard], object]:
@@ -33,63 +33,63 @@ def reading(turns: int) -> Callable[[Heard], object]:
     return script
 
 
-async def compactions(house: House) -> list[Compacted]:
-    return [entry.event for entry in await house.log() if isinstance(entry.event, Compacted)]
+async def compactions(harness: Harness) -> list[Compacted]:
+    return [entry.event for entry in await harness.log() if isinstance(entry.event, Compacted)]
 
 
 async def test_a_long_run_stays_within_the_window_and_keeps_the_task(tmp_path):
-    house = small(tmp_path, reading(40))
-    async with house.open():
-        ended = await house.say("Read all the files, and never write one.")
-        made = await compactions(house)
+    harness = small(tmp_path, reading(40))
+    async with harness.open():
+        ended = await harness.say("Read all the files, and never write one.")
+        made = await compactions(harness)
 
     assert ended.outcome is Outcome.ANSWERED
     assert made
     assert all(event.after < event.before for event in made)
-    for request in house.model.requests:
+    for request in harness.model.requests:
         if request.purpose == "chat":
             assert any("never write one" in message.text for message in request.messages)
 
 
 async def test_every_call_of_a_shortened_view_has_its_result(tmp_path):
-    house = small(tmp_path, reading(40))
-    async with house.open():
-        await house.say("Read.")
+    harness = small(tmp_path, reading(40))
+    async with harness.open():
+        await harness.say("Read.")
 
-    for request in house.model.requests:
+    for request in harness.model.requests:
         calls = [call.id for message in request.messages for call in message.tool_calls]
         results = [part.call_id for m in request.messages if m.role is Role.TOOL for part in m.parts]
         assert calls == results
 
 
 async def test_the_log_keeps_everything(tmp_path):
-    house = small(tmp_path, reading(40))
-    async with house.open():
-        await house.say("Read.")
-        results = [entry for entry in await house.log() if entry.event.kind == "tool_ended"]
+    harness = small(tmp_path, reading(40))
+    async with harness.open():
+        await harness.say("Read.")
+        results = [entry for entry in await harness.log() if entry.event.kind == "tool_ended"]
 
     assert len(results) == 40
     assert all(LINE in entry.event.message.parts[0].text for entry in results)
 
 
 async def test_the_view_after_a_restart_is_the_one_before(tmp_path):
-    house = small(tmp_path, reading(40))
-    async with house.open():
-        await house.say("Read.")
-        before = (await house.hermes.view(house.session)).messages
-    async with house.open():
-        assert (await house.hermes.view(house.session)).messages == before
+    harness = small(tmp_path, reading(40))
+    async with harness.open():
+        await harness.say("Read.")
+        before = (await harness.hermes.view(harness.session)).messages
+    async with harness.open():
+        assert (await harness.hermes.view(harness.session)).messages == before
 
 
 async def test_an_undo_behind_a_compaction_shows_the_view_of_then(tmp_path):
-    house = small(tmp_path, reading(40))
-    async with house.open():
-        await house.say("Read.")
-        log = await house.log()
+    harness = small(tmp_path, reading(40))
+    async with harness.open():
+        await harness.say("Read.")
+        log = await harness.log()
         first = next(entry for entry in log if isinstance(entry.event, Compacted))
-        async with house.hermes.holding(house.session) as journal:
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(Undone(to=first.number - 1))
-        shown = (await house.hermes.view(house.session)).messages
+        shown = (await harness.hermes.view(harness.session)).messages
 
     assert sum(message.role is Role.TOOL for message in shown) == sum(
         entry.event.kind == "tool_ended" for entry in log if entry.number < first.number
@@ -123,98 +123,98 @@ def talking(turns: int) -> Callable[[Heard], object]:
 
 @pytest.mark.parametrize("writer", [LYING, Window(failing)], ids=["lying", "failing"])
 async def test_a_summary_that_cannot_be_used_is_replaced_by_one_without_a_model(tmp_path, writer):
-    house = small(tmp_path, talking(0), writers=(writer,))
-    async with house.open():
+    harness = small(tmp_path, talking(0), writers=(writer,))
+    async with harness.open():
         for number in range(20):
-            assert (await house.say(f"Question {number}: {'why ' * 50}")).outcome is Outcome.ANSWERED
-        made = await compactions(house)
+            assert (await harness.say(f"Question {number}: {'why ' * 50}")).outcome is Outcome.ANSWERED
+        made = await compactions(harness)
 
     assert made
     assert {event.strategy for event in made} <= {"trim", "prune"}
 
 
 async def test_a_writer_that_hangs_is_given_up(tmp_path):
-    house = small(tmp_path, talking(0), writers=(Hanging(talking(0)),))
-    house.seconds = 0.05
-    async with house.open():
+    harness = small(tmp_path, talking(0), writers=(Hanging(talking(0)),))
+    harness.seconds = 0.05
+    async with harness.open():
         for number in range(20):
-            await house.say(f"Question {number}: {'why ' * 50}")
+            await harness.say(f"Question {number}: {'why ' * 50}")
 
-        assert "trim" in {event.strategy for event in await compactions(house)}
+        assert "trim" in {event.strategy for event in await compactions(harness)}
 
 
 async def test_the_next_writer_is_asked_where_the_first_fails(tmp_path):
     good = Window(lambda heard: Say("## Task\nTalk. s3cret"))
-    house = small(tmp_path, talking(0), writers=(Window(failing), good))
-    async with house.open():
+    harness = small(tmp_path, talking(0), writers=(Window(failing), good))
+    async with harness.open():
         for number in range(20):
-            await house.say(f"Question {number}: {'why ' * 50}")
-        made = await compactions(house)
+            await harness.say(f"Question {number}: {'why ' * 50}")
+        made = await compactions(harness)
 
     assert {event.writer for event in made if event.strategy == "summary"} == {good.name}
     assert all("s3cret" not in event.note.text for event in made if event.note)
 
 
 async def test_a_provider_that_refuses_the_length_gets_a_shorter_view(tmp_path):
-    house = small(tmp_path, talking(0), window=100_000, refuses=0)
-    async with house.open():
+    harness = small(tmp_path, talking(0), window=100_000, refuses=0)
+    async with harness.open():
         for number in range(10):
-            await house.say(f"Question {number}: {'why ' * 50}")
-        house.model.refuses = 1
-        ended = await house.say("And now?")
-        made = await compactions(house)
+            await harness.say(f"Question {number}: {'why ' * 50}")
+        harness.model.refuses = 1
+        ended = await harness.say("And now?")
+        made = await compactions(harness)
 
     assert ended.outcome is Outcome.ANSWERED
     assert [event.cause for event in made] == ["refused"]
 
 
 async def test_what_cannot_be_made_shorter_is_told(tmp_path):
-    house = small(tmp_path, talking(0), refuses=100)
-    async with house.open():
-        ended = await house.say("Hi")
+    harness = small(tmp_path, talking(0), refuses=100)
+    async with harness.open():
+        ended = await harness.say("Hi")
 
     assert ended.outcome is Outcome.FAILED
     assert "too long" in ended.text
 
 
 async def test_no_summary_is_asked_for_where_even_an_empty_one_would_gain_little(tmp_path):
-    house = small(tmp_path, lambda heard: Say("Done."), window=8_000)
-    async with house.open():
+    harness = small(tmp_path, lambda heard: Say("Done."), window=8_000)
+    async with harness.open():
         for number in range(3):
-            await house.say(f"Question {number}?")
-        ended = await house.say("Take notes of everything: " + "word " * 4_300)
-        asked = [request.purpose for request in house.model.requests]
+            await harness.say(f"Question {number}?")
+        ended = await harness.say("Take notes of everything: " + "word " * 4_300)
+        asked = [request.purpose for request in harness.model.requests]
 
         assert ended.outcome is Outcome.ANSWERED
-        assert not await compactions(house)
+        assert not await compactions(harness)
     assert "compression" not in asked
 
 
 async def test_pins_are_said_again_after_a_compaction(tmp_path):
-    house = small(tmp_path, talking(0))
-    async with house.open():
-        async with house.hermes.holding(house.session) as journal:
+    harness = small(tmp_path, talking(0))
+    async with harness.open():
+        async with harness.hermes.holding(harness.session) as journal:
             await journal.commit(Pinned(pin="1", text="never send mails"))
         for number in range(20):
-            await house.say(f"Question {number}: {'why ' * 50}")
+            await harness.say(f"Question {number}: {'why ' * 50}")
 
-        assert await compactions(house)
-        assert any("never send mails" in message.text for message in house.model.requests[-1].messages)
+        assert await compactions(harness)
+        assert any("never send mails" in message.text for message in harness.model.requests[-1].messages)
 
 
 async def test_a_conversation_that_fits_is_left_alone(tmp_path):
-    house = small(tmp_path, reading(5), window=100_000)
-    async with house.open():
-        await house.say("Read.")
+    harness = small(tmp_path, reading(5), window=100_000)
+    async with harness.open():
+        await harness.say("Read.")
 
-        assert await compactions(house) == []
-        assert said("Read.").text in [message.text for message in house.model.requests[-1].messages]
+        assert await compactions(harness) == []
+        assert said("Read.").text in [message.text for message in harness.model.requests[-1].messages]
 
 
 async def test_where_compaction_is_off_a_refused_length_is_told(tmp_path):
-    house = small(tmp_path, talking(0), refuses=100)
-    house.compaction = CompactionSettings(enabled=False)
-    async with house.open():
-        ended = await house.say("Hi")
+    harness = small(tmp_path, talking(0), refuses=100)
+    harness.compaction = CompactionSettings(enabled=False)
+    async with harness.open():
+        ended = await harness.say("Hi")
 
-        assert (ended.outcome, await compactions(house)) == (Outcome.FAILED, [])
+        assert (ended.outcome, await compactions(harness)) == (Outcome.FAILED, [])

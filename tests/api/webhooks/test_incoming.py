@@ -9,14 +9,14 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from hermes_agent.api.figures import Figures
+from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.server import webhook_server
 from hermes_agent.api.webhooks.delivering import Deliveries, key_of
 from hermes_agent.api.webhooks.incoming import check, webhooks
 from hermes_agent.api.webhooks.signatures import signed
-from hermes_agent.app.service.homes import place_named
-from hermes_agent.app.service.settings import ChannelSettings
-from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
+from hermes_agent.app.api_settings import SERVED, WebhookRoute, WebhookSettings
+from hermes_agent.app.chats.home_chats import place_named
+from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import ConfigError, DiskFull
 from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
@@ -81,7 +81,7 @@ class Hooks:
 
 @asynccontextmanager
 async def hooks(tmp_path, script=counting):
-    figures = Figures()
+    figures = Metrics()
     async with place(tmp_path, script, Options(queue=SERVED, own_only=False), more=SETTINGS) as here:
         here.runtime.secrets.set("HOOK_SECRET", SECRET)
         async with (
@@ -226,7 +226,7 @@ async def test_a_report_that_cannot_be_kept_is_not_acknowledged_and_is_taken_whe
 async def test_a_target_that_is_gone_is_said_so(tmp_path):
     async with hooks(tmp_path) as there:
         session = (await there.post("push", PUSH)).json()["run"].removeprefix("run_").rpartition("_")[0]
-        Deliveries(there.here.runtime).begin(session, "telegram")
+        Deliveries(there.here.runtime).start(session, "telegram")
         log = there.here.runtime.home.log_file
         async with asyncio.timeout(10):
             while not log.exists() or "names no chat" not in log.read_text():
@@ -237,7 +237,7 @@ async def test_nobody_waits_for_the_reply_of_a_session_that_was_deleted(tmp_path
     async with hooks(tmp_path) as there:
         session = (await there.post("push", PUSH)).json()["run"].removeprefix("run_").rpartition("_")[0]
         await there.here.runtime.store.sessions.delete(session)
-        Deliveries(there.here.runtime).begin(session, "telegram:1")
+        Deliveries(there.here.runtime).start(session, "telegram:1")
         (delivery,) = [task for task in asyncio.all_tasks() if task.get_name() == f"delivery of {session}"]
         async with asyncio.timeout(10):
             await delivery
@@ -273,7 +273,7 @@ async def test_a_store_that_fails_for_a_moment_costs_nobody_the_reply(tmp_path):
     slow = Answer(pieces=(Say("Done."),), pace=Pace(first=0.3))
     async with hooks(tmp_path, [slow]) as there:
         session = (await there.post("told", {}, scheme="generic")).json()["run"].removeprefix("run_").rpartition("_")[0]
-        there.here.runtime.hermes.floor.bus.fail(session, DiskFull("No room left."))
+        there.here.runtime.hermes.scheduler.bus.fail(session, DiskFull("No room left."))
 
         assert await slots(there.here.runtime.store) == [("telegram:dm:7", "Done.")]
 
@@ -286,12 +286,12 @@ async def test_a_reply_that_another_process_left_is_delivered_once(tmp_path):
             platform="webhook", chat_kind="route", chat="told", thread="telegram:dm:7", participant="x"
         )
         left = replace(there.here.inbound("Hi"), conversation=place_, principal=principal, source="webhook")
-        begun = await runtime.hermes.begin(left, workspace=str(tmp_path))
+        begun = await runtime.hermes.start_session(left, workspace=str(tmp_path))
         await there.here.runtime.hermes.record(begun.session)
         for _ in range(2):
-            await webhooks(runtime, Figures())
+            await webhooks(runtime, Metrics())
         found = await slots(runtime.store)
-        await webhooks(runtime, Figures())
+        await webhooks(runtime, Metrics())
 
         assert found == [("telegram:dm:7", "Reply 1.")]
         assert await runtime.store.outbox.find(key_of(begun.session)) is not None

@@ -2,11 +2,11 @@
 
 import httpx2
 
-from hermes_agent.api.figures import Figures
+from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.server import webhook_server
 from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.providers.demo.script import Say
-from tests.gateway.house import OWNER, house
+from tests.gateway.harness import OWNER, harness
 
 SECRET = "a-secret-of-the-hooks"
 SETTINGS = """webhooks:
@@ -18,11 +18,11 @@ SETTINGS = """webhooks:
 
 
 async def test_a_report_is_answered_in_the_chat_that_its_route_names(tmp_path):
-    async with house(tmp_path, [Say("It is green.")], f"{OWNER}home: '1'\n", more=SETTINGS) as here:
+    async with harness(tmp_path, [Say("It is green.")], f"{OWNER}home: '1'\n", more=SETTINGS) as here:
         runtime = here.gateway.runtime
         runtime.secrets.set("HOOK_SECRET", SECRET)
         async with (
-            webhook_server(runtime, Figures()) as at,
+            webhook_server(runtime, Metrics()) as at,
             httpx2.AsyncClient(base_url=at.url, trust_env=False, timeout=15) as client,
         ):
             body = b'{"status": "green"}'

@@ -16,7 +16,7 @@ from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.tools.schema import from_function
 from tests.app.place import another, place, settle_home
-from tests.app.replays.taped import lines, recorded, replayed
+from tests.app.replay.recorded import lines, recorded, replayed
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PICTURE = Image(data=PIXEL, media_type="image/png")

@@ -8,8 +8,8 @@ import pytest
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.learning.curator.notebook import paused
-from tests.learning.curator.house import OLD, Upkeep, kept_home, points
+from hermes_agent.learning.curator.journal import paused
+from tests.learning.curator.harness import OLD, Upkeep, kept_home, points
 
 
 async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
@@ -27,7 +27,7 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
         assert await say("/curator unpin make-tea") == "`make-tea` is no longer pinned."
         assert await say("/curator pause") == "The curator is paused."
         assert (await say("/curator status")).startswith("Paused.")
-        await kept.curating.notebook.change(paused(False))
+        await kept.curating.journal_file.change(paused(False))
         assert await say("/curator resume") == "The curator goes on."
         with pytest.raises(HermesError, match="put aside"):
             await say("/curator restore make-coffee")

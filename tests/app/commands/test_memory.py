@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
-from hermes_agent.app.remembering import local_owner
+from hermes_agent.app.local_notes import local_owner
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.store.known.facts import NewFact, Source
+from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.versions import Author
 from tests.app.place import Place, place
 

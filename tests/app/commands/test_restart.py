@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
-from hermes_agent.app.returning import place_of
+from hermes_agent.app.restart_notice import place_of
 from hermes_agent.core.errors import HermesError
 from tests.app.place import place
 

@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.app.intake.session_files import without_files
 from hermes_agent.app.options import Options
-from hermes_agent.app.visits.visit import Visit
+from hermes_agent.app.session_access import SessionAccess
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Heard, Say
@@ -40,7 +40,7 @@ async def test_files_stay_as_long_as_any_session_names_them(tmp_path: Path):
     async with place(tmp_path, script, Options(extra_tools=collect([Wordy()])[0])) as here:
         await here.say(LARGE)
         await here.say("Recite")
-        first, visit = here.record.id, Visit(runtime=here.runtime, who=here.runtime.owner)
+        first, visit = here.record.id, SessionAccess(runtime=here.runtime, who=here.runtime.owner)
         branch = await visit.branch(first)
         await here.type("/new")
         await here.say(f"{LARGE}of this session alone")
@@ -74,6 +74,6 @@ async def test_a_log_that_names_what_is_no_such_file_deletes_nothing(tmp_path: P
     async with place(tmp_path, script) as here:
         await here.say(f"Look at {name}.")
 
-        await Visit(runtime=here.runtime, who=here.runtime.owner).delete(here.record.id)
+        await SessionAccess(runtime=here.runtime, who=here.runtime.owner).delete(here.record.id)
 
         assert here.runtime.home.database.exists()

@@ -9,15 +9,15 @@ from hermes_agent.app.learning.curating import NEVER, SOON
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import RUN
-from hermes_agent.learning.hands import Beside
+from hermes_agent.learning.writers import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.versions import Author, Backing
 from tests.app.place import Place
-from tests.learning.curator.house import OLD, QUIET, Kept, Upkeep, kept_home, points
-from tests.learning.house import learning_place
+from tests.learning.curator.harness import OLD, QUIET, Kept, Upkeep, kept_home, points
+from tests.learning.harness import learning_place
 
 BY = By(author=Author.BACKGROUND)
 
@@ -164,8 +164,8 @@ async def test_a_pin_is_put_on_and_taken_off(tmp_path: Path):
 async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         await kept.make("make-tea")
-        tools = kept.here.runtime.learner.hands(kept.here.record).tools(Backing())
-        beside = Beside(key="k", session=kept.here.record.id, workspace="", speaker="")
+        tools = kept.here.runtime.learner.writers(kept.here.record).tools(Backing())
+        beside = OtherWriters(key="k", session=kept.here.record.id, workspace="", speaker="")
         await tools["skill_view"].run({"name": "make-tea"}, beside)
         assert kept.here.runtime.skills.usage.all() == {}
 

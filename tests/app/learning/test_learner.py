@@ -1,6 +1,6 @@
 """Learning in a whole system: counted, reviewed beside the conversation, told in one line."""
 
-from hermes_agent.app.learning.hands import HomeHands
+from hermes_agent.app.learning.home_writers import HomeWriters
 from hermes_agent.app.learning.learner import within
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import ToolCall
@@ -8,7 +8,7 @@ from hermes_agent.core.spending import Limit, Rules, Scope
 from hermes_agent.learning.drafts import draft_of
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.learning.jobs import JobState
-from tests.learning.house import Script, asked, learning_place, looks, reviewed, rounds, skill
+from tests.learning.harness import Script, asked, learning_place, looks, reviewed, rounds, skill
 from tests.skills.shelf import put
 
 
@@ -44,8 +44,8 @@ async def test_hands_find_the_file_that_a_draft_would_change(tmp_path):
     (folder / "references").mkdir()
     (folder / "references/a.md").write_text("more")
     async with learning_place(tmp_path, Script([Say("Hi.")])) as here:
-        hands = here.runtime.learner.hands(here.record)
-        assert isinstance(hands, HomeHands)
+        hands = here.runtime.learner.writers(here.record)
+        assert isinstance(hands, HomeWriters)
         assert hands.is_owner
 
         async def content(tool: str, /, **arguments: str) -> bytes | None:

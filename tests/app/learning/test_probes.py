@@ -7,7 +7,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
 from hermes_agent.sandbox.place import Command, PlaceFailed
-from tests.learning.house import Script, learning_place
+from tests.learning.harness import Script, learning_place
 
 
 @pytest.fixture

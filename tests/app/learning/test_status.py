@@ -7,7 +7,7 @@ import pytest
 from hermes_agent.app.learning.status import Row, Status
 from hermes_agent.skills.changes import By
 from hermes_agent.store.versions import Author
-from tests.learning.curator.house import Upkeep, kept_home, points
+from tests.learning.curator.harness import Upkeep, kept_home, points
 
 
 def status(**more: object) -> Status:

@@ -8,7 +8,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
-from hermes_agent.providers.signin.kept import AuthFile, SignedIn
+from hermes_agent.providers.signin.auth_file import AuthFile, SignedIn
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, settle_home

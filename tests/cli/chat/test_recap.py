@@ -1,4 +1,4 @@
-from hermes_agent.cli.chat.recap import in_view, retell, take_up
+from hermes_agent.cli.chat.recap import in_view, replay, retell
 from hermes_agent.cli.chat.status import Status
 from hermes_agent.core.events import Answered, Asked, Durable, Entry, MessageTaken, Outcome, RunStarted, Undone
 from hermes_agent.core.messages import Origin, said
@@ -49,7 +49,7 @@ def test_nothing_said_is_nothing_told():
 def taken_up(*events: Durable) -> tuple[bool, list[str], int, int]:
     transcript, _ = shown()
     status = Status(model="m", window=1000)
-    last = take_up(log(*events), transcript, status)
+    last = replay(log(*events), transcript, status)
     return transcript.running, list(transcript.questions), last, status.calls
 
 

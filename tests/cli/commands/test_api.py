@@ -14,7 +14,7 @@ from time import monotonic
 
 import pytest
 
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.cli.commands.worker import worker
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal

@@ -10,7 +10,7 @@ import pytest
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from tests.cli.shell import typed
 
@@ -21,7 +21,7 @@ def work(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "a.txt").write_text("one\n")
     kept = Checkpoints(tmp_path / "home/checkpoints", CheckpointSettings(), FakeClock())
-    asyncio.run(kept.take(folder, Told(why="terminal: make", session="s1")))
+    asyncio.run(kept.save(folder, Cause(why="terminal: make", session="s1")))
     (folder / "a.txt").write_text("two\n")
     return folder
 

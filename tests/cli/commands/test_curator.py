@@ -10,7 +10,7 @@ from hermes_agent.cli.commands.curator import curator
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.library import NoSkill
 from tests.cli.shell import typed
-from tests.learning.curator.house import Upkeep, kept_home
+from tests.learning.curator.harness import Upkeep, kept_home
 
 
 async def filled(folder: Path) -> None:

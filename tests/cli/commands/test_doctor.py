@@ -110,7 +110,7 @@ def test_a_message_that_could_not_be_delivered_is_named(tmp_path: Path) -> None:
         letter = Letter(key="k", to=Conversation(platform="telegram", chat="7"), content=Content(text="Hi"))
         await store.write(lambda tx: store.outbox.put(tx, letter))
         (slot,) = await store.outbox.claim(["telegram"])
-        await store.outbox.settle(slot, SlotState.FAILED, (), error="a defect in this program")
+        await store.outbox.complete(slot, SlotState.FAILED, (), error="a defect in this program")
         await store.close()
 
     asyncio.run(fail())

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
-from hermes_agent.cli.moments import moment
+from hermes_agent.cli.time_format import moment
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.gateway.line import made
+from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.state import read_states, state_of, write_state
 from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve_in_thread
@@ -28,7 +28,7 @@ from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
-from tests.gateway.house import eventually
+from tests.gateway.harness import eventually
 from tests.measured import measured
 
 ENV = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "TELEGRAM_BOT_TOKEN": TOKEN, "HOME": "/nonexistent"}

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.gateway.serving import Sign, Told, serve_again
+from hermes_agent.cli.gateway.serving import Sign, StopRequests, serve_again
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.gateway.state import Phase, read_state
 from hermes_agent.host.loops import ends_within
-from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import run
+from hermes_agent.host.systemd import Supervisor
 
 
 def test_the_last_word_counts_but_an_end_is_not_taken_back():
-    told = Told(over=asyncio.Event())
+    told = StopRequests(over=asyncio.Event())
     told.restart()
     told.restart()
     assert told.again
@@ -31,7 +31,7 @@ def test_the_last_word_counts_but_an_end_is_not_taken_back():
 
 def test_who_is_told_to_end_a_second_time_waits_for_nothing_and_takes_no_restart():
     hurried: list[int] = []
-    told = Told(over=asyncio.Event(), hurry=lambda: hurried.append(1))
+    told = StopRequests(over=asyncio.Event(), hurry=lambda: hurried.append(1))
     told.end()
     assert told.over.is_set()
     assert hurried == []

@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import open_runtime
-from hermes_agent.cli.chat.talk import Talk
+from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import MessageTaken
@@ -84,7 +84,7 @@ async def runtime(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: Runtime):
-    talk = Talk(runtime, Invocation(skills="cup"))
+    talk = ChatSession(runtime, Invocation(skills="cup"))
     await talk.open()
     for words in ("What now?", "And now?"):
         await talk.submit(talk.inbound(words))
@@ -97,7 +97,7 @@ async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: Runt
 
 
 async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: Runtime):
-    talk = Talk(runtime, Invocation())
+    talk = ChatSession(runtime, Invocation())
     await talk.open()
     done = await talk.command("/tea green", busy=False)
     assert done is not None
@@ -108,7 +108,7 @@ async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: Ru
 
 
 async def test_the_chat_knows_what_a_slash_would_use(runtime: Runtime):
-    talk = Talk(runtime, Invocation())
+    talk = ChatSession(runtime, Invocation())
     await talk.open()
     assert talk.skills == ()
     await talk.see_skills()

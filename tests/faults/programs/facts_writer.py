@@ -5,7 +5,7 @@ import sys
 
 from hermes_agent.memory.backends.holographic import made_of
 from hermes_agent.store.database import open_store
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 from hermes_agent.store.versions import Author
 
 

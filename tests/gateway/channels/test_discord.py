@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.discord import CHANNEL
-from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.contracts.channels import needs

@@ -12,7 +12,7 @@ from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part
 from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, UNCHECKED, EmailChannel
 from hermes_agent.gateway.email.writing import Thread
-from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.doubles.email import OWN, mail_platform
 from tests.contracts.channels import needs
 
@@ -42,7 +42,7 @@ async def heard(channel: EmailChannel, platform) -> list[Said]:
 
     listening = asyncio.create_task(channel.listen(hear))
     async with asyncio.timeout(25):  # Each mail is read in a process of its own.
-        while platform.told() < len(platform.folder.mails):
+        while platform.received() < len(platform.folder.mails):
             await asyncio.sleep(0.01)
     listening.cancel()
     with suppress(asyncio.CancelledError):

@@ -9,7 +9,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part, TokenRefused
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.heard import Said, Withdrawn
+from hermes_agent.gateway.inbound_events import Said, Withdrawn
 from tests.contracts.channels import needs
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 

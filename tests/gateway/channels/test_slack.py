@@ -12,7 +12,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.slack import CHANNEL
-from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import TITLE, Trouble
 from hermes_agent.testing.doubles.slack import slack_platform

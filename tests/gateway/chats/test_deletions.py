@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes_agent.core.events import MessageTaken, Notice, Undone
 from hermes_agent.core.inbound import TAKEN_BACK
-from hermes_agent.gateway.heard import Withdrawn
+from hermes_agent.gateway.inbound_events import Withdrawn
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
@@ -16,7 +16,7 @@ from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.faults import Hang, KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 OWNER = "owners: ['7']\n"
 QUEUE = f"{OWNER}busy: queue\n"
@@ -30,18 +30,18 @@ def after(count: int, answer: Answer | Say) -> KeepAlives:
     return KeepAlives(reply=reply, every=0.05, count=count)
 
 
-async def log_of(here: House) -> list:
+async def log_of(here: Harness) -> list:
     (record,) = await here.store.sessions.list()
     return [entry.event for entry in await here.store.history.entries(record.id)]
 
 
-async def delete(here: House, source: str, by: str = "", *, moderates: bool = False) -> None:
-    before = here.platform.told()
+async def delete(here: Harness, source: str, by: str = "", *, moderates: bool = False) -> None:
+    before = here.platform.received()
     await here.platform.tell(Withdrawn(source_id=source, where=here.platform.where("1"), by=by, moderates=moderates))
-    await eventually(lambda: here.platform.told() > before)
+    await eventually(lambda: here.platform.received() > before)
 
 
-async def asked(here: House, count: int = 1) -> None:
+async def asked(here: Harness, count: int = 1) -> None:
     await eventually(lambda: len(here.model.exchanges) == count)
 
 
@@ -52,13 +52,13 @@ async def fate(store: Store, source: str) -> Mail:
     return found
 
 
-def sent(here: House) -> str:
+def sent(here: Harness) -> str:
     """What the model was sent last."""
     return str([message.text for message in here.model.asked[-1].messages])
 
 
 async def test_a_run_whose_message_is_deleted_ends_without_a_word(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Hang() if "Look" in str(heard.messages) else Say("Hello.")) as here:
+    async with harness(tmp_path, lambda heard: Hang() if "Look" in str(heard.messages) else Say("Hello.")) as here:
         source = await here.platform.say("Look it up")
         await asked(here)
         await delete(here, source)
@@ -75,7 +75,7 @@ async def test_a_run_whose_message_is_deleted_ends_without_a_word(tmp_path: Path
 
 
 async def test_the_half_of_a_reply_that_was_shown_goes_away(tmp_path: Path):
-    async with house(tmp_path, lambda heard: SLOW if "Tell" in str(heard.messages) else Say("Hello.")) as here:
+    async with harness(tmp_path, lambda heard: SLOW if "Tell" in str(heard.messages) else Say("Hello.")) as here:
         source = await here.platform.say("Tell me a story")
         assert "Word upon" in (await here.shown())[0].text
         await delete(here, source)
@@ -93,7 +93,7 @@ async def test_what_was_done_for_a_deleted_message_stays_known(tmp_path: Path):
         done = any("tool" in str(message.role) for message in heard.messages)
         return Hang() if done else Call("write_file", {"path": "a.txt", "content": "a"})
 
-    async with house(tmp_path, script) as here:
+    async with harness(tmp_path, script) as here:
         source = await here.platform.say("Write it")
         await asked(here, 2)
         await delete(here, source)
@@ -105,11 +105,11 @@ async def test_what_was_done_for_a_deleted_message_stays_known(tmp_path: Path):
 
 
 async def test_a_message_that_waits_is_not_answered_when_it_is_deleted(tmp_path: Path):
-    async with house(tmp_path, lambda _: Hang(), QUEUE) as here:
+    async with harness(tmp_path, lambda _: Hang(), QUEUE) as here:
         await here.platform.say("First")
         await asked(here)
         source = await here.platform.say("Second")
-        await eventually(lambda: here.platform.told() == 2)
+        await eventually(lambda: here.platform.received() == 2)
         await delete(here, source, by="7")
         assert await here.ask("/stop") == "Stopped."
 
@@ -131,7 +131,7 @@ async def test_of_several_messages_the_model_is_told_which_one_was_deleted(tmp_p
         turn = sum("tool" in str(message.role) for message in heard.messages)
         return after(20, Answer(pieces=(Call("read_file", {"path": f"{turn}.txt"}),))) if turn < 2 else Say("Both.")
 
-    async with house(tmp_path, script) as here:
+    async with harness(tmp_path, script) as here:
         first = await here.platform.say("First")
         await asked(here)
         second = await here.platform.say("Second")
@@ -150,7 +150,7 @@ async def test_when_the_last_of_several_is_deleted_the_run_ends(tmp_path: Path):
         both = "Second" in str(heard.messages)
         return Hang() if both else after(40, Answer(pieces=(Call("read_file", {"path": "a.txt"}),)))
 
-    async with house(tmp_path, script) as here:
+    async with harness(tmp_path, script) as here:
         first = await here.platform.say("First")
         await asked(here)
         second = await here.platform.say("Second")
@@ -168,7 +168,7 @@ async def test_when_the_last_of_several_is_deleted_the_run_ends(tmp_path: Path):
 
 
 async def test_a_deletion_that_is_told_first_and_twice_holds(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello.")) as here:
+    async with harness(tmp_path, lambda _: Say("Hello.")) as here:
         await delete(here, "1:x")
         await delete(here, "1:x")
         await here.platform.say("Never mind", source_id="1:x")
@@ -180,7 +180,7 @@ async def test_a_deletion_that_is_told_first_and_twice_holds(tmp_path: Path):
 
 
 async def test_a_reply_that_was_sent_stays(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello.")) as here:
+    async with harness(tmp_path, lambda _: Say("Hello.")) as here:
         source = await here.platform.say("Hi")
         await here.shown()
         await here.rest()
@@ -193,7 +193,7 @@ async def test_a_reply_that_was_sent_stays(tmp_path: Path):
 
 
 async def test_only_who_wrote_it_or_moderates_there_takes_a_message_back(tmp_path: Path):
-    async with house(tmp_path, lambda _: after(20, Say("Hello."))) as here:
+    async with harness(tmp_path, lambda _: after(20, Say("Hello."))) as here:
         source = await here.platform.say("Hi")
         await asked(here)
         await delete(here, source, by="9")
@@ -207,10 +207,10 @@ async def test_only_who_wrote_it_or_moderates_there_takes_a_message_back(tmp_pat
 
 
 async def test_deletions_where_it_does_not_answer_leave_nothing(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello."), f"{OWNER}groups: ['5']\n") as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), f"{OWNER}groups: ['5']\n") as here:
         await here.platform.tell(Withdrawn(source_id="6:1", where=here.platform.where("6", group=True)))
         await here.platform.tell(Withdrawn(source_id="5:1", where=here.platform.where("5", group=True)))
-        await eventually(lambda: here.platform.told() == 2)
+        await eventually(lambda: here.platform.received() == 2)
 
         assert await here.store.inbox.find("fake", "6:1") is None
         assert (await here.store.inbox.find("fake", "5:1")).reason == TAKEN_BACK
@@ -232,10 +232,10 @@ async def test_a_deletion_outlives_the_process_that_heard_it(tmp_path: Path):
             source = await platform.say("Are you there?")
             await eventually(lambda: len(model.exchanges) == 1)
             (record,) = await first.runtime.store.sessions.list()
-            floor = first.runtime.hermes.floor
-            floor.want, floor._heed = (lambda *_: None), deaf  # It dies between the commit and the stop.
+            scheduler = first.runtime.hermes.scheduler
+            scheduler.enqueue, scheduler._on_ring = (lambda *_: None), deaf  # It dies between the commit and the stop.
             await platform.tell(Withdrawn(source_id=source, where=platform.where("1")))
-            await eventually(lambda: platform.told() == 2)
+            await eventually(lambda: platform.received() == 2)
 
         async with open_gateway(home, {"fake": platform.kind()}) as second:
             await eventually(lambda: not second.runtime.hermes.runs(record.id))
@@ -251,12 +251,12 @@ async def test_a_deletion_outlives_the_process_that_heard_it(tmp_path: Path):
 
 
 async def test_an_order_that_waits_is_not_done_when_it_is_deleted(tmp_path: Path):
-    async with house(tmp_path, lambda _: Hang()) as here:
+    async with harness(tmp_path, lambda _: Hang()) as here:
         await here.platform.say("First")
         await asked(here)
         source = await here.platform.say("/queue Second")
-        await eventually(lambda: here.platform.told() == 2)
-        await here.gateway.orders.drain()
+        await eventually(lambda: here.platform.received() == 2)
+        await here.gateway.command_queue.drain()
         await delete(here, source)
         assert await here.ask("/stop") == "Stopped."
 
@@ -268,13 +268,13 @@ async def test_an_order_that_waits_is_not_done_when_it_is_deleted(tmp_path: Path
 
 
 async def test_a_message_that_is_changed_while_it_waits_is_read_as_it_says_now(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Say("One.") if "How" in str(heard.messages) else Hang(), QUEUE) as here:
+    async with harness(tmp_path, lambda heard: Say("One.") if "How" in str(heard.messages) else Hang(), QUEUE) as here:
         await here.platform.say("First")
         await asked(here)
         source = await here.platform.say("How much, in grams?")
         await here.platform.say("How much, in gallons?", source_id=source, edited=True)
         await here.platform.say("How much, in ounces?", source_id=source, edited=True)
-        await eventually(lambda: here.platform.told() == 4)
+        await eventually(lambda: here.platform.received() == 4)
         await here.ask("/stop")
         await here.shown(3)
         await here.rest()
@@ -285,7 +285,7 @@ async def test_a_message_that_is_changed_while_it_waits_is_read_as_it_says_now(t
 
 
 async def test_a_changed_message_that_is_deleted_is_not_answered_in_any_of_its_texts(tmp_path: Path):
-    async with house(tmp_path, lambda _: Hang(), QUEUE) as here:
+    async with harness(tmp_path, lambda _: Hang(), QUEUE) as here:
         await here.platform.say("First")
         await asked(here)
         source = await here.platform.say("How much, in grams?")
@@ -298,7 +298,7 @@ async def test_a_changed_message_that_is_deleted_is_not_answered_in_any_of_its_t
 
 
 async def test_a_message_that_was_changed_after_new_is_taken_back_where_its_new_text_went(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Hang() if "ounces" in str(heard.messages) else Say("Two.")) as here:
+    async with harness(tmp_path, lambda heard: Hang() if "ounces" in str(heard.messages) else Say("Two.")) as here:
         assert await here.ask("How much?", source_id="1:m") == "Two."
         await here.ask("/new")
         await here.platform.say("How much, in ounces?", source_id="1:m", edited=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hermes_agent.providers.demo.script import Call, Say
-from tests.gateway.house import house
+from tests.gateway.harness import harness
 
 PEOPLE = "owners: ['7']\nguests: ['9']\n"
 
@@ -18,7 +18,7 @@ def work(path: Path) -> Path:
 async def test_a_file_that_was_asked_for_comes_before_the_reply(tmp_path: Path):
     work(tmp_path)
     script = [Call("send_file", {"path": "plot.png", "caption": "As you wished"}), Say("There it is.")]
-    async with house(tmp_path, script, "owners: ['7']\nstream: false\n") as here:
+    async with harness(tmp_path, script, "owners: ['7']\nstream: false\n") as here:
         await here.platform.say("Plot it")
         shown = await here.shown(2)
 
@@ -27,7 +27,7 @@ async def test_a_file_that_was_asked_for_comes_before_the_reply(tmp_path: Path):
 
 async def test_a_guest_is_sent_no_file(tmp_path: Path):
     work(tmp_path)
-    async with house(tmp_path, [Call("send_file", {"path": "plot.png"}), Say("I cannot.")], PEOPLE) as here:
+    async with harness(tmp_path, [Call("send_file", {"path": "plot.png"}), Say("I cannot.")], PEOPLE) as here:
         await here.ask("Plot it", user="9", chat="9")
 
         assert [each.file for each in here.platform.chats.of("9")] == [""]

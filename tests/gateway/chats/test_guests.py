@@ -9,18 +9,18 @@ import pytest
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 PEOPLE = "owners: ['1']\nmembers: ['7']\nguests: ['9']\ngroups: ['5']\n"
 
 
-def offered(here: House) -> set[str]:
+def offered(here: Harness) -> set[str]:
     """The tools that the model was offered last."""
     return {tool.name for tool in here.model.asked[-1].tools}
 
 
 async def test_a_guest_has_the_tools_of_guests_and_no_others(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
         await here.ask("Hi", user="9", chat="9")
         assert offered(here) == {"todo", "memory", "session_search", "clarify"}
 
@@ -30,7 +30,7 @@ async def test_a_guest_has_the_tools_of_guests_and_no_others(tmp_path: Path):
 
 async def test_the_tools_of_guests_are_as_the_settings_say(tmp_path: Path):
     more = "tools:\n  guest:\n    enabled: [files]\n    disabled: [memory]\n"
-    async with house(tmp_path, lambda _: Say("Hello."), PEOPLE, more=more) as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), PEOPLE, more=more) as here:
         await here.ask("Hi", user="9", chat="9")
 
         assert "read_file" in offered(here)
@@ -43,7 +43,7 @@ async def test_a_tool_that_a_guest_has_not_is_not_run_whatever_the_model_calls(t
             return Say(f"Told: {heard.last.parts}")
         return Call("terminal", {"command": "touch done"})
 
-    async with house(tmp_path, script, f"{PEOPLE}stream: false\n", more="approvals:\n  mode: off\n") as here:
+    async with harness(tmp_path, script, f"{PEOPLE}stream: false\n", more="approvals:\n  mode: off\n") as here:
         await here.ask("Run it", user="9", chat="9")
         assert "no tool `terminal`" in str([shown.text for shown in here.platform.chats.of("9")])
         assert not (tmp_path / "home/workspace/done").exists()
@@ -65,12 +65,12 @@ RIGHTS = f"{PEOPLE}owner_commands: [title]\nguest_commands: [status]\n"
     ],
 )
 async def test_who_has_which_command_is_as_the_settings_say(tmp_path: Path, user: str, line: str, may: bool):
-    async with house(tmp_path, lambda _: Say("Hello."), RIGHTS) as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), RIGHTS) as here:
         assert ("is not for you here" not in await here.ask(line, user=user, chat=user)) is may
 
 
 async def test_a_fourth_stranger_gets_no_code_and_a_fifth_wrong_one_locks(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
         texts = [await here.ask("Hi", user=f"2{number}", chat=f"2{number}") for number in range(3)]
         await here.platform.say("Hi", user="23", chat="23")
         await here.platform.say("Hi again", user="20", chat="20")
@@ -89,11 +89,11 @@ async def test_a_fourth_stranger_gets_no_code_and_a_fifth_wrong_one_locks(tmp_pa
 
 
 async def test_a_stranger_gets_no_sign_for_a_press_an_edit_or_a_deletion(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
+    async with harness(tmp_path, lambda _: Say("Hello."), PEOPLE) as here:
         await here.platform.say("Changed", user="99", chat="99", edited=True, source_id="99:1")
         await here.platform.say("/stop", user="99", chat="5", group=True)
         await here.platform.say("Hi", user="7", chat="5", group=True, addressed=True, bot=True)
-        await eventually(lambda: here.platform.told() == 3)
+        await eventually(lambda: here.platform.received() == 3)
 
         assert not here.platform.chats.messages
         assert not here.model.exchanges

@@ -12,7 +12,7 @@ import pytest
 from hermes_agent.app.hooks.consent import Consents
 from hermes_agent.app.hooks.hooks import CONSENTS, known_hooks
 from hermes_agent.providers.demo.script import Call, Say
-from tests.gateway.house import eventually, house
+from tests.gateway.harness import eventually, harness
 
 PEOPLE = "owners: ['7', '8']\nstream: false\n"
 DIARY = """hooks:
@@ -34,7 +34,7 @@ async def hooked(path: Path, script, hooks: str, *, allows: bool = True, channel
     """A house whose hooks are allowed as they stand."""
     (path / "home").mkdir()
     (path / "home/diary.py").write_text(WRITES)
-    async with house(path, script, channel, gateway="drain_seconds: 0\n", more=hooks) as here:
+    async with harness(path, script, channel, gateway="drain_seconds: 0\n", more=hooks) as here:
         if allows:
             allow(here)
         yield here

@@ -14,7 +14,7 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.house import eventually, house
+from tests.gateway.harness import eventually, harness
 
 
 def home_of(folder: Path, kind: Kind, url: str, address: str) -> Home:
@@ -63,5 +63,5 @@ async def test_where_nobody_can_see_other_homes_a_channel_listens_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
-    async with house(tmp_path, [Say("Hello.")]) as here:
+    async with harness(tmp_path, [Say("Hello.")]) as here:
         assert await here.ask("Hi") == "Hello."

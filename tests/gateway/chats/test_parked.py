@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
@@ -32,7 +32,7 @@ from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.house import eventually, house
+from tests.gateway.harness import eventually, harness
 
 RISKY = Call("terminal", {"command": "touch done; rm -rf build"})
 
@@ -230,8 +230,8 @@ async def test_a_run_that_asks_is_given_up_when_what_was_said_is_deleted(tmp_pat
 
 async def test_words_answer_what_a_run_in_another_process_asks(tmp_path: Path):
     script = [Call("clarify", {"question": "Which one?"}), Say("The blue one it is.")]
-    async with house(tmp_path, script) as here:
-        here.gateway.runtime.hermes.floor._resting = True  # A worker is quicker.
+    async with harness(tmp_path, script) as here:
+        here.gateway.runtime.hermes.scheduler._resting = True  # A worker is quicker.
         async with open_runtime(here.gateway.runtime.home, Options(queue=SERVED, own_only=False)):
             assert await here.ask("Paint it") == "Which one?"
             await here.platform.say("blue")

@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.chats.settings import GUESTS_COMMANDS, OWNERS_COMMANDS
+from hermes_agent.app.command_queue import CommandQueue
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.orders.orders import Orders
-from hermes_agent.app.service.settings import GUESTS_COMMANDS, OWNERS_COMMANDS
 from hermes_agent.core.events import Asked, RunStarted
 from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Role, Text
 from hermes_agent.core.outbound import Button, Content, Letter
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.heard import Pressed, Said, Sender
-from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.inbound_events import Pressed, Said, Sender
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
 from tests.app.place import settle_home
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 RULES = (
     "{{enabled: true, owners: [own], members: [mem, 'role:crew'], guests: [gue], groups: [yes], "
@@ -91,14 +91,14 @@ def expected(person: str, chat: str, said: str) -> str:
     return "not for you" if refused else "taken"
 
 
-class Noted(Orders):
+class Noted(CommandQueue):
     """Orders that are noted and not done."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, command_queue: CommandQueue) -> None:
         self.noted = ""
-        self._tasks = orders._tasks
+        self._tasks = command_queue._tasks
 
-    async def take(self, inbound: Inbound) -> None:
+    async def enqueue(self, inbound: Inbound) -> None:
         self.noted = "taken"
 
     async def stop(self, inbound: Inbound) -> None:
@@ -122,32 +122,34 @@ async def everywhere(path: Path) -> AsyncIterator[Gateway]:
         file.writelines(f"    {name}: {RULES.format()}\n" for name in CHANNELS)
     kinds = {name: FakePlatform(name=name).kind() for name in CHANNELS}
     async with open_gateway(home, kinds) as gateway:
-        gateway.runtime.hermes.floor._resting = True
+        gateway.runtime.hermes.scheduler._resting = True
         pairing = gateway.runtime.store.pairing
         for name in CHANNELS:
             assert await pairing.approve(await pairing.ask(name, "cod", "Cora"))
-        await gateway.doors.people.meet(gateway.runtime.store)
+        await gateway.access.people.meet(gateway.runtime.store)
         yield gateway
 
 
 async def test_every_person_gets_everywhere_what_the_table_says(tmp_path: Path):
     async with everywhere(tmp_path) as gateway:
-        orders = gateway.reception._orders = Noted(gateway.orders)
+        command_queue = gateway.ingress._command_queue = Noted(gateway.command_queue)
         wrong: list[tuple[str, ...]] = []
         count = 0
         said = [WORDS, "/nonsense", *(f"/{name}" for name in COMMANDS)]
         for channel, person, chat, text in product(CHANNELS, PEOPLE, CHATS, said):
             count += 1
-            found = await outcome(gateway, orders, gateway.known[channel], person, chat, text, count)
+            found = await outcome(gateway, command_queue, gateway.known[channel], person, chat, text, count)
             if found != expected(person, chat, text):
                 wrong.append((channel, person, chat, text, found))
         assert not wrong
         assert count == len(CHANNELS) * len(PEOPLE) * len(CHATS) * len(said) > 4000
 
 
-async def outcome(gateway: Gateway, orders: Noted, line: Line, person: str, chat: str, text: str, number: int) -> str:
+async def outcome(
+    gateway: Gateway, command_queue: Noted, line: ChannelRuntime, person: str, chat: str, text: str, number: int
+) -> str:
     """What became of it: what the orders noted, or mail in the inbox."""
-    orders.noted = ""
+    command_queue.noted = ""
     place = CHATS[chat]
     if person == "stranger" and place.kind == "dm":  # Each gets one code, and three may wait: a new one for each row.
         await gateway.runtime.store.pairing.clear()
@@ -159,9 +161,9 @@ async def outcome(gateway: Gateway, orders: Noted, line: Line, person: str, chat
         at=1.0,
         addressed=place.addressed,
     )
-    await gateway.reception.hear(line, said)
+    await gateway.ingress.hear(line, said)
     mail = None if text.startswith("/") else await gateway.runtime.store.inbox.find(line.kind.name, str(number))
-    return "taken" if mail is not None else orders.noted
+    return "taken" if mail is not None else command_queue.noted
 
 
 BUTTON_PLACES = {"alone": CHATS["alone"], "group": CHATS["group, named"], "elsewhere": CHATS["group that it is not in"]}
@@ -199,12 +201,12 @@ async def test_every_button_is_for_whom_it_is(tmp_path: Path):
 async def press(gateway: Gateway, where: Conversation, person: str, slot: int) -> str:
     """The word that somebody is given who presses the first button of a slot."""
     given = Pressed(source_id=f"{slot}:{person}", where=where, sender=PEOPLE[person], slot=slot, choice=0, at=1.0)
-    return await gateway.reception.hear(gateway.known[where.platform], given)
+    return await gateway.ingress.hear(gateway.known[where.platform], given)
 
 
 async def asked(gateway: Gateway, where: Conversation, whose: str, *, approval: bool) -> tuple[int, Conversation]:
     """The slot of a question that somebody's run asks there."""
-    who = gateway.doors.principal(where.platform, PEOPLE[whose], STANDINGS[whose])
+    who = gateway.access.principal(where.platform, PEOPLE[whose], STANDINGS[whose])
     record = await gateway.runtime.hermes.open_session(where, who, workspace="/", new=True)
     said = Inbound(
         source="test", source_id=record.id, principal=who, conversation=where, parts=(Text(text="Do it"),), received=1.0
@@ -233,11 +235,11 @@ def roomy() -> FakePlatform:
     return FakePlatform(replace(ABILITIES, longest_message=20_000))
 
 
-async def alone(here: House, text: str, user: str) -> str:
+async def alone(here: Harness, text: str, user: str) -> str:
     return await here.ask(text, user=user, chat=user)
 
 
-async def in_group(here: House, text: str, user: str) -> str:
+async def in_group(here: Harness, text: str, user: str) -> str:
     return await here.ask(text, user=user, chat="5", group=True, addressed=True)
 
 
@@ -250,7 +252,7 @@ def searching(heard: Heard) -> Say | Call:
 
 @pytest.mark.parametrize("shared", ["false", "true"])
 async def test_two_people_of_a_group_never_find_what_the_other_said_alone(tmp_path: Path, shared: str):
-    async with house(tmp_path, searching, f"{GROUP}shared: {shared}\n", roomy()) as here:
+    async with harness(tmp_path, searching, f"{GROUP}shared: {shared}\n", roomy()) as here:
         await alone(here, f"Remember: {SECRET}", "7")
         assert FOUND in await alone(here, "find it", "7")
 
@@ -263,7 +265,7 @@ async def test_two_people_of_a_group_never_find_what_the_other_said_alone(tmp_pa
 
 
 async def test_two_people_of_a_group_never_see_the_other_s_session(tmp_path: Path):
-    async with house(tmp_path, lambda _: Say("Noted."), GROUP, roomy()) as here:
+    async with harness(tmp_path, lambda _: Say("Noted."), GROUP, roomy()) as here:
         await alone(here, f"Remember: {SECRET}", "7")
         await alone(here, f"/title {SECRET}", "7")
         await in_group(here, "I am here too", "7")
@@ -279,7 +281,7 @@ async def test_two_people_of_a_group_never_see_the_other_s_session(tmp_path: Pat
 
 async def test_two_people_of_a_group_never_answer_what_the_other_is_asked(tmp_path: Path):
     script = [Call("terminal", {"command": "touch done; rm -rf build"}), Say("Done.")]
-    async with house(tmp_path, script, GROUP, roomy()) as here:
+    async with harness(tmp_path, script, GROUP, roomy()) as here:
         question = await in_group(here, "Do it", "7")
         assert "/approve" in question
         (shown,) = here.platform.chats.of("5")

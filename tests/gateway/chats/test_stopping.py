@@ -16,24 +16,24 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 AT_ONCE = 2.0
 """Seconds: LAW 9."""
 NO_QUESTIONS = "approvals:\n  mode: off\n"
 
 
-async def stopped(here: House, platform: FakePlatform, *, chat: str = "1") -> float:
+async def stopped(here: Harness, platform: FakePlatform, *, chat: str = "1") -> float:
     """Say `/stop`; seconds until the run that was under way has ended."""
-    floor = here.gateway.runtime.hermes.floor
-    (running,) = list(floor._running.values())
+    scheduler = here.gateway.runtime.hermes.scheduler
+    (running,) = list(scheduler._running.values())
     began = time.monotonic()
     await platform.say("/stop", chat=chat)
     await asyncio.wait_for(running.ended.wait(), 15)
     return time.monotonic() - began
 
 
-async def endings(here: House) -> list[Outcome]:
+async def endings(here: Harness) -> list[Outcome]:
     (record,) = await here.store.sessions.list()
     entries = await here.store.history.entries(record.id)
     return [entry.event.outcome for entry in entries if isinstance(entry.event, RunEnded)]
@@ -41,7 +41,7 @@ async def endings(here: House) -> list[Outcome]:
 
 @pytest.mark.parametrize("headers", [True, False])
 async def test_while_the_model_hangs(tmp_path: Path, headers: bool):
-    async with house(tmp_path, [Hang(headers=headers)]) as here:
+    async with harness(tmp_path, [Hang(headers=headers)]) as here:
         await here.platform.say("Hi")
         await eventually(lambda: bool(here.model.exchanges))
 
@@ -55,7 +55,7 @@ async def test_while_the_model_hangs(tmp_path: Path, headers: bool):
 async def test_while_a_tool_hangs_and_nothing_of_it_is_left(tmp_path: Path):
     deaf = "trap '' TERM INT HUP; setsid sleep 61.723 & sleep 61.723; echo never"
     script = [Call("terminal", {"command": deaf, "timeout": 60})]
-    async with house(tmp_path, script, more=NO_QUESTIONS) as here:
+    async with harness(tmp_path, script, more=NO_QUESTIONS) as here:
         await here.platform.say("Hang")
         await eventually(lambda: len(sleeping()) == 2)
 
@@ -82,7 +82,7 @@ def sleeping() -> list[str]:
 async def test_while_a_hundred_messages_are_queued(tmp_path: Path):
     rules, pace = "owners: ['7']\nbusy: queue\n", "messages_per_minute: 1000\n"
     replies = iter([Hang()])
-    async with house(tmp_path, lambda _: next(replies, Say("Later.")), rules, gateway=pace) as here:
+    async with harness(tmp_path, lambda _: next(replies, Say("Later.")), rules, gateway=pace) as here:
         await here.platform.say("Hi")
         await eventually(lambda: bool(here.model.exchanges))
         for number in range(100):
@@ -97,7 +97,7 @@ async def test_while_a_hundred_messages_are_queued(tmp_path: Path):
 
 
 async def test_while_the_platform_takes_nothing(tmp_path: Path):
-    async with house(tmp_path, [Hang()], "owners: ['7']\nstream: false\n") as here:
+    async with harness(tmp_path, [Hang()], "owners: ['7']\nstream: false\n") as here:
         for _ in range(2):
             here.platform.chats.order(Trouble.BROKEN, "send")
         await here.platform.say("Hi")
@@ -121,7 +121,7 @@ async def test_while_the_platform_never_answers(tmp_path: Path):
 
     channel.send = deaf
     platform.made = lambda _: channel
-    async with house(
+    async with harness(
         tmp_path,
         [[Say("Let me see."), Call("todo", {"items": []})], Hang()],
         platform=platform,
@@ -137,7 +137,7 @@ async def test_while_the_platform_never_answers(tmp_path: Path):
 
 
 async def test_from_elsewhere_while_the_channel_is_not_even_heard(tmp_path: Path):
-    async with house(tmp_path, [Hang()]) as here:
+    async with harness(tmp_path, [Hang()]) as here:
         await here.platform.say("Hi")
         await eventually(lambda: bool(here.model.exchanges))
         for _ in range(10):

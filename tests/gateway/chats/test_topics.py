@@ -10,20 +10,20 @@ from hermes_agent.cli.commands.send import place_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.channel import NeverHere
-from hermes_agent.gateway.heard import Media, Sender
+from hermes_agent.gateway.inbound_events import Media, Sender
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
-from tests.gateway.house import House, eventually, house
+from tests.gateway.harness import Harness, eventually, harness
 
 
-def asked(here: House) -> str:
+def asked(here: Harness) -> str:
     return str(here.model.asked[-1].messages)
 
 
 async def test_each_topic_is_a_conversation_of_its_own(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Say("Yes.")) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes.")) as here:
         await here.ask("I am in the chat")
         assert "Topic food" in await here.ask("/topic create food")
         await here.ask("I talk of food")
@@ -38,7 +38,7 @@ async def test_each_topic_is_a_conversation_of_its_own(tmp_path: Path):
 
 
 async def test_what_is_said_right_behind_a_topic_belongs_to_it(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Say("Yes.")) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes.")) as here:
         await here.ask("I am in the chat")
         await here.platform.say("/topic create food")
         await here.platform.say("I talk of food")
@@ -49,7 +49,7 @@ async def test_what_is_said_right_behind_a_topic_belongs_to_it(tmp_path: Path):
 
 
 async def test_what_is_said_right_behind_a_command_comes_after_it(tmp_path: Path):
-    async with house(tmp_path, lambda heard: Say("Yes.")) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes.")) as here:
         await here.ask("I am in the old session")
         await here.platform.say("/new")
         await here.platform.say("I am in the new session")
@@ -63,7 +63,7 @@ async def test_what_is_said_right_behind_a_command_comes_after_it(tmp_path: Path
 
 
 async def test_a_topic_that_is_told_twice_is_made_once(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+    async with harness(tmp_path, []) as here:
         assert "Topic food" in await here.ask("/topic create food")
         await here.platform.again()
         await here.rest()
@@ -73,7 +73,7 @@ async def test_a_topic_that_is_told_twice_is_made_once(tmp_path: Path):
 
 async def test_topics_of_a_group_are_each_person_s_own(tmp_path: Path):
     rules = "owners: ['7']\nmembers: ['8']\ngroups: ['5']\n"
-    async with house(tmp_path, lambda heard: Say("Yes."), rules) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes."), rules) as here:
         await here.ask("/topic create food", user="7", chat="5", group=True)
         await here.ask("Hi", user="8", chat="5", group=True, addressed=True)
 
@@ -81,7 +81,7 @@ async def test_topics_of_a_group_are_each_person_s_own(tmp_path: Path):
 
 
 async def test_the_home_of_a_channel_is_set_in_its_chat_by_its_owner(tmp_path: Path):
-    async with house(tmp_path, [], "owners: ['7']\nmembers: ['8']\n") as here:
+    async with harness(tmp_path, [], "owners: ['7']\nmembers: ['8']\n") as here:
         home = here.gateway.runtime.home
         assert "not for you" in await here.ask("/sethome", user="8", chat="8")
         assert "home of fake" in await here.ask("/sethome")
@@ -105,7 +105,7 @@ async def test_a_chat_has_a_model_and_toolsets_of_its_own(tmp_path: Path):
     rules = (
         "owners: ['7']\ntoolsets: [todo, clarify]\nchats:\n  '2':\n    model: custom/other\n    toolsets: [clarify]\n"
     )
-    async with house(tmp_path, lambda heard: Say("Yes."), rules) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes."), rules) as here:
         await here.ask("/status", chat="2")  # A command may be the first thing that is said.
         assert [record.model for record in await here.store.sessions.list()] == ["custom/other"]
         await here.ask("Hi", chat="2")
@@ -120,7 +120,7 @@ async def test_a_chat_that_need_not_name_the_agent_and_one_that_is_shared(tmp_pa
         "owners: ['7']\nmembers: ['8']\ngroups: ['*']\n"
         "chats:\n  '5': {mention: false, shared: true}\n  '6': {mention: true}\n"
     )
-    async with house(tmp_path, lambda heard: Say("Yes."), rules) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes."), rules) as here:
         await here.ask("I am Ann", user="7", chat="5", group=True, name="Ann")
         await here.ask("I am Bo", user="8", chat="5", group=True, name="Bo")
         await here.platform.say("Hi", user="7", chat="6", group=True)
@@ -142,16 +142,16 @@ async def test_an_id_that_is_a_phone_number_reaches_neither_the_model_nor_the_lo
     made = platform.kind(hash_ids=hash_ids)
     platform.kind = lambda **_: made
     rules = f"owners: ['{PHONE}']\ngroups: ['*']\nshared: true\n"
-    async with house(tmp_path, lambda heard: Say("Yes."), rules, platform=platform, more=setting) as here:
+    async with harness(tmp_path, lambda heard: Say("Yes."), rules, platform=platform, more=setting) as here:
         await here.ask("Hi", user=PHONE, chat=PHONE, group=True, addressed=True, name=PHONE)
         logging.getLogger("hermes_agent.gateway").warning("slot of fake:dm:%s broke for %s", PHONE, PHONE)
         text = here.gateway.runtime.home.log_file.read_text()
 
         body = here.model.exchanges[-1].request.body.decode()
         assert PHONE not in body
-        assert here.gateway.doors.veil.of(PHONE) in body
+        assert here.gateway.access.pseudonyms.of(PHONE) in body
         assert PHONE not in text
-        assert here.gateway.doors.veil.of(PHONE) in text
+        assert here.gateway.access.pseudonyms.of(PHONE) in text
         assert (await here.store.sessions.list())[0].conversation == f"fake:group:{PHONE}"
 
 
@@ -161,7 +161,7 @@ async def test_an_id_in_the_words_of_a_failure_does_not_reach_the_model(tmp_path
 
     broken = Media(name=f"{PHONE}.pdf", media_type="application/pdf", size=1, fetch=fetch)
     hidden = "privacy:\n  hash_ids: true\n"
-    async with house(tmp_path, [Say("Yes.")], f"owners: ['{PHONE}']\n", more=hidden) as here:
+    async with harness(tmp_path, [Say("Yes.")], f"owners: ['{PHONE}']\n", more=hidden) as here:
         await here.platform.say("See", user=PHONE, media=(broken,))
         await eventually(lambda: len(here.model.exchanges) == 1)
 
@@ -171,6 +171,6 @@ async def test_an_id_in_the_words_of_a_failure_does_not_reach_the_model(tmp_path
 
 
 async def test_where_ids_are_no_secret_they_are_shown(tmp_path: Path):
-    async with house(tmp_path, [], more="privacy:\n  hash_ids: false\n") as here:
-        who = here.gateway.doors.principal("fake", Sender(user=PHONE, name=PHONE), Standing.MEMBER)
+    async with harness(tmp_path, [], more="privacy:\n  hash_ids: false\n") as here:
+        who = here.gateway.access.principal("fake", Sender(user=PHONE, name=PHONE), Standing.MEMBER)
         assert (who.name, who.alias) == (PHONE, "")

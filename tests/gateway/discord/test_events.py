@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.gateway.discord.events import Place, Reader, plain, singly
-from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 
 
 async def place(channel: str) -> Place:

@@ -155,7 +155,7 @@ async def test_a_beat_that_discord_asks_for_is_given(platform, http, tmp_path):
     await platform.gateway.links[-1].send({"op": 1, "d": None})
     await platform.say("hello")
 
-    await until(lambda: platform.told() == 1)
+    await until(lambda: platform.received() == 1)
     following.cancel()
     with suppress(asyncio.CancelledError):
         await following

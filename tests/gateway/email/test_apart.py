@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.email.apart import read_apart, told
+from hermes_agent.gateway.email.apart import parsed, read_apart
 from hermes_agent.gateway.email.reading import Mail, Unreadable, read
 from tests.holds import longest_hold
 
@@ -35,8 +35,8 @@ async def test_what_is_no_mail_says_why():
     with pytest.raises(Unreadable, match="does not name one sender"):
         await read_apart(b"Subject: x\r\n\r\nHello", OWN)
 
-    assert "sender" in msgspec.msgpack.decode(told(b"", OWN, ""), type=str)
-    assert msgspec.msgpack.decode(told(HEAD, OWN, ""), type=Mail) == read(HEAD, OWN)
+    assert "sender" in msgspec.msgpack.decode(parsed(b"", OWN, ""), type=str)
+    assert msgspec.msgpack.decode(parsed(HEAD, OWN, ""), type=Mail) == read(HEAD, OWN)
 
 
 @pytest.mark.timeout(120)

@@ -17,7 +17,7 @@ from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.testing.model_servers import ModelServer
 from tests.gateway.email.dovecot import Dovecot, dovecot, program
 from tests.gateway.email.outgoing import OWN, Outgoing, smtp
-from tests.gateway.house import eventually, opened
+from tests.gateway.harness import eventually, opened
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes_agent.gateway.channel import Channel, Needs, NotNow
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.heard import Heard, Invited
+from hermes_agent.gateway.inbound_events import Heard, Invited
 from hermes_agent.testing.doubles.homeserver import matrix_platform
 from hermes_agent.testing.doubles.matrix import MatrixPlatform
 from tests.contracts.channels import needs

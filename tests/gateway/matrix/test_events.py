@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.app.service.settings import ChannelSettings
+from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.access import Access
-from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.moves import Moves
 from hermes_agent.testing.channel import FakeKept
 from hermes_agent.testing.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing, until
@@ -234,7 +234,9 @@ def test_whatever_somebody_wrote_is_heard_or_passed_over(event, answer):
 
     rooms = Rooms(Answering(answer))
     rooms.own = OWN
-    reader = Reader(own=OWN, name="Hermes", rooms=rooms, moves=Moves(FakeKept(), "x"), fetch=nothing, threads=True)
+    reader = Reader(
+        own=OWN, name="Hermes", rooms=rooms, moves=ChatMigration(FakeKept(), "x"), fetch=nothing, threads=True
+    )
     heard = asyncio.run(reader.heard(ROOM, event))
 
     assert heard is None or str(heard).encode()

@@ -19,7 +19,7 @@ from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import ModelServer
 from tests.cli.shell import program
-from tests.gateway.house import eventually, opened
+from tests.gateway.harness import eventually, opened
 from tests.gateway.matrix.synapse import SERVER, AtOnce, Person, Synapse, is_installed, person
 
 pytestmark = [

@@ -3,8 +3,8 @@
 import pytest
 import vodozemac
 
+from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.machine import TAKE
-from hermes_agent.gateway.matrix.opened import Opened
 from hermes_agent.testing.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 from tests.gateway.matrix.test_secret import Session
@@ -42,11 +42,11 @@ def forwarded(ann: Session, **other: str) -> dict:
     }
 
 
-async def asked(at: Hearing, ann: Session) -> Opened:
+async def asked(at: Hearing, ann: Session) -> Decryption:
     """Have a message come whose key does not."""
     ann.says(at, "A secret")
     await until(lambda: bool(at.platform.direct))
-    crypto: Opened = at.channel._crypto
+    crypto: Decryption = at.channel._crypto
     return crypto
 
 

@@ -11,8 +11,8 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.heard import Said
-from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
+from hermes_agent.gateway.inbound_events import Said
+from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
 from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
 from hermes_agent.testing.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
@@ -41,7 +41,7 @@ class Session:
 
     def reaches(self, at: Hearing) -> None:
         """Its key reaches the agent."""
-        crypto: Opened = at.channel._crypto
+        crypto: Decryption = at.channel._crypto
         keys = self.device.curve25519_key.to_base64(), self.device.ed25519_key.to_base64()
         crypto._olm.create_group_session(*keys, ROOM, self.made.session_id, self.key.to_base64())
         at.platform.to_device.append({"type": "m.dummy", "sender": ANN, "content": {}})

@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client
-from hermes_agent.gateway.matrix.opened import Opened
+from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.signing import is_signed
 from hermes_agent.gateway.service import Service
@@ -37,7 +37,7 @@ async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
     headers = {"Authorization": "Bearer x"}
 
     client = Client(Service(title="x", http=given.http, headers=headers), platform.url)
-    crypto = Opened(client, folder, Rooms(client), time.monotonic, notes.append)
+    crypto = Decryption(client, folder, Rooms(client), time.monotonic, notes.append)
     try:
         await crypto.begin(OWN, DEVICE)
         await crypto.synced({})

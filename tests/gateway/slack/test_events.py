@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.slack.events import Own, Reader
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.heard import Said
+from hermes_agent.gateway.inbound_events import Said
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
-from tests.gateway.house import eventually
+from tests.gateway.harness import eventually
 
 MENTION = [{"type": "mention", "offset": 0, "length": 11}]
 
@@ -62,7 +62,7 @@ async def test_an_album_is_one_message_with_its_words_and_its_pictures(place):
     await place.picture("c")
 
     async with place.listening():
-        await eventually(lambda: place.double.told() == 4)
+        await eventually(lambda: place.double.received() == 4)
 
     assert [(said.text, said.addressed, said.source_id) for said in place.heard] == [
         ("compare", True, "-9:1"),
@@ -76,7 +76,7 @@ async def test_what_of_an_album_is_still_on_its_way_is_waited_for(place):
         await place.picture("a", caption="@hermes_bot compare", caption_entities=MENTION)
         await eventually(lambda: place.double.given_out == 1)
         await place.picture("b")
-        await eventually(lambda: place.double.told() == 2)
+        await eventually(lambda: place.double.received() == 2)
 
     assert place.pictures() == [["a", "b"]]
 
@@ -105,6 +105,6 @@ async def test_two_albums_are_two_messages(place):
     await place.picture("c", "1", chat="-8")
 
     async with place.listening():
-        await eventually(lambda: place.double.told() == 3)
+        await eventually(lambda: place.double.received() == 3)
 
     assert sorted(place.pictures()) == [["a"], ["b"], ["c"]]

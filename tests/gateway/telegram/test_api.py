@@ -10,8 +10,8 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
-from hermes_agent.gateway.heard import Heard
-from hermes_agent.gateway.moves import Moves
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import FakeKept
@@ -36,7 +36,7 @@ async def http() -> AsyncIterator[Http]:
 
 
 def bot(double: TelegramDouble, http: Http, token: str = TOKEN) -> Telegram:
-    return Telegram(BotApi(url=double.url, token=token, http=http), Moves(FakeKept(), "1"), poll_seconds=0.1)
+    return Telegram(BotApi(url=double.url, token=token, http=http), ChatMigration(FakeKept(), "1"), poll_seconds=0.1)
 
 
 async def hear(_: Heard) -> str:
@@ -53,7 +53,7 @@ async def test_a_wrong_token_is_said(double: TelegramDouble, http: Http):
 
 
 async def test_who_cannot_be_reached_was_not_told_anything(http: Http):
-    channel = Telegram(BotApi(url="http://127.0.0.1:1", token=TOKEN, http=http), Moves(FakeKept(), "1"))
+    channel = Telegram(BotApi(url="http://127.0.0.1:1", token=TOKEN, http=http), ChatMigration(FakeKept(), "1"))
 
     with pytest.raises(NotNow, match=r"http://127.0.0.1:1 cannot be reached: All connection attempts failed") as told:
         await channel.send(CHAT, Part(text="Hi"), "k")

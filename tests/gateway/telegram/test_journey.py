@@ -17,7 +17,7 @@ from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script
 from tests.app.place import settle_home
-from tests.gateway.house import eventually
+from tests.gateway.harness import eventually
 
 SLOW = KeepAlives(reply=Answer(pieces=(Say("One, two, three."),)), every=0.4, count=3)
 
@@ -44,7 +44,7 @@ async def test_a_reply_is_formatted_and_told_once(tmp_path: Path):
         await double.say("Hi", chat="7", user="7")
         await double.again()
         await eventually(lambda: bool(double.chats.of("7")))
-        await eventually(lambda: double.told() == 2)
+        await eventually(lambda: double.received() == 2)
 
         assert [shown.text for shown in double.chats.of("7")] == ["Hello, Ann! 1. It works."]
 

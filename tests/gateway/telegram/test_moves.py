@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import MessageGone, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
 

@@ -9,9 +9,9 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
-from hermes_agent.gateway.telegram.webhook import MOST_WAITING, Entrance, secret_of, told
+from hermes_agent.gateway.telegram.webhook import MOST_WAITING, Entrance, acknowledge, secret_of
 from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
@@ -164,6 +164,6 @@ async def test_more_than_can_wait_is_to_be_brought_again():
     waiting = [bring(number) for number in range(MOST_WAITING)]
     await asyncio.sleep(0)
     assert (await bring(MOST_WAITING)).status == 503
-    told(await entrance.next())
+    acknowledge(await entrance.next())
 
     assert {(await each).status for each in waiting} == {200}

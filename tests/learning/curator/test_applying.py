@@ -4,15 +4,15 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.learning.curator.applying import Applying
-from hermes_agent.learning.curator.back import PuttingBack
-from hermes_agent.learning.curator.past import Past
+from hermes_agent.learning.curator.candidates import hash_of
+from hermes_agent.learning.curator.history import QueryHistory
 from hermes_agent.learning.curator.plan import Plan, Step, Stood
+from hermes_agent.learning.curator.restore import Restore
 from hermes_agent.learning.curator.snapshot import Snapshot, take
-from hermes_agent.learning.curator.wards import hash_of
 from hermes_agent.skills.changes import By
 from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.versions import Author
-from tests.learning.curator.house import Kept, kept_home
+from tests.learning.curator.harness import Kept, kept_home
 from tests.skills.shelf import skill_text
 
 BY = By(author=Author.BACKGROUND)
@@ -26,7 +26,7 @@ async def claimed(kept: Kept) -> Claim:
     return claim
 
 
-async def applying(kept: Kept, steps: list[Step], past: tuple[Past, ...] = ()) -> Applying:
+async def applying(kept: Kept, steps: list[Step], past: tuple[QueryHistory, ...] = ()) -> Applying:
     """A plan for the home as it stands."""
     claim, writer = await claimed(kept), kept.curating.writer
     home = writer.home
@@ -47,7 +47,7 @@ async def applying(kept: Kept, steps: list[Step], past: tuple[Past, ...] = ()) -
         proposing=kept.here.runtime.learner.proposing,
         claim=claim,
         plan=plan,
-        back=PuttingBack(writer=writer, snapshot=Snapshot(path)),
+        back=Restore(writer=writer, snapshot=Snapshot(path)),
         asks=False,
     )
 
@@ -123,7 +123,7 @@ async def test_what_cost_a_past_query_its_answer_is_put_back_and_stays_so(tmp_pa
                 absorbs={"brew-oolong": found(kept, "tea/brew-oolong")},
             ),
         ]
-        past = (Past(query="oolong in the gaiwan", skill="brew-oolong", shown=5),)
+        past = (QueryHistory(query="oolong in the gaiwan", skill="brew-oolong", shown=5),)
         work = await applying(kept, steps, past)
         await work.all()
         assert [each for each in await work.check() if each] == []
@@ -140,7 +140,7 @@ async def test_what_cost_a_past_query_its_answer_is_put_back_and_stays_so(tmp_pa
 async def test_what_nobody_can_answer_is_told(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         await kept.make("make-coffee")
-        work = await applying(kept, [], (Past(query="never said words", skill="make-tea", shown=5),))
+        work = await applying(kept, [], (QueryHistory(query="never said words", skill="make-tea", shown=5),))
         await work.all()
         assert len(await work.check()) == 1
 

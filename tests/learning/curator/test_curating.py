@@ -16,7 +16,7 @@ from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.scripted import Status
-from tests.learning.curator.house import OLD, Upkeep, join, kept_home, loads, points
+from tests.learning.curator.harness import OLD, Upkeep, join, kept_home, loads, points
 from tests.skills.shelf import skill_text
 
 BY = By(author=Author.BACKGROUND)

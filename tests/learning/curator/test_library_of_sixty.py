@@ -8,7 +8,7 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
 from hermes_agent.store.versions import Author
-from tests.learning.curator.house import Kept, Upkeep, join, kept_home, loads, points
+from tests.learning.curator.harness import Kept, Upkeep, join, kept_home, loads, points
 from tests.skills.shelf import skill_text
 
 AHEAD = 40.0

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from hermes_agent.learning.curator.curating import What
-from hermes_agent.learning.curator.notebook import kept_apart
+from hermes_agent.learning.curator.journal import kept_apart
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.learning.jobs import Account, Job, JobKind, JobState
 from hermes_agent.store.versions import Author
 from hermes_agent.testing.scripted import Status
-from tests.learning.curator.house import Kept, Upkeep, kept_home
+from tests.learning.curator.harness import Kept, Upkeep, kept_home
 from tests.learning.curator.test_curating import TEA, looked
 
 
@@ -76,7 +76,7 @@ async def test_an_overlap_with_a_persons_skill_is_told_and_one_that_was_taken_ap
         await kept.make("mine-tea", TEA, author=Author.OWNER)
         await looked(kept)
         await kept.curating.run()
-        await kept.curating.notebook.change(kept_apart([("make-tea", "brew-tea")]))
+        await kept.curating.journal_file.change(kept_apart([("make-tea", "brew-tea")]))
         await report_overlap(kept, "make-tea", "brew-tea")
         await report_overlap(kept, "make-tea", "mine-tea")
         assert (await kept.curating.status()).overlaps == (("make-tea", "mine-tea"),)

@@ -11,9 +11,9 @@ from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Came, calls_of, together
-from hermes_agent.learning.curator.notebook import NotebookFile, brought_back, kept_apart, paused
+from hermes_agent.learning.curator.history import QueryHistory, covered_by, lost, queries_in, that_find
+from hermes_agent.learning.curator.journal import JournalFile, brought_back, kept_apart, paused
 from hermes_agent.learning.curator.overlaps import groups, shared
-from hermes_agent.learning.curator.past import Past, covered_by, lost, queries_in, that_find
 from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, Stood, keep, kept
 from hermes_agent.learning.curator.prompt import system
 from hermes_agent.learning.curator.rubric import CRITERIA, checked, grade, missing_files
@@ -25,7 +25,7 @@ from tests.skills.shelf import put
 
 
 async def test_a_notebook_keeps_what_was_said_and_a_broken_one_is_told(tmp_path: Path):
-    file = NotebookFile(tmp_path / "skills")
+    file = JournalFile(tmp_path / "skills")
     assert not file.get().paused
     await file.change(paused(True))
     await file.change(kept_apart([("b", "a"), ("a", "b")]))
@@ -144,7 +144,7 @@ def test_a_query_is_what_was_said_or_looked_for_before_a_skill_was_loaded():
 
 
 async def test_a_query_is_lost_that_finds_neither_its_skill_nor_what_covers_it():
-    past = [Past(query=name, skill=name, shown=5) for name in ("a", "b", "c")]
+    past = [QueryHistory(query=name, skill=name, shown=5) for name in ("a", "b", "c")]
 
     async def finds(query: str, shown: int) -> list[str]:
         assert shown == 5

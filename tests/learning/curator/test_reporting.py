@@ -12,7 +12,7 @@ from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import Account, JobState
 from hermes_agent.store.versions import Author
-from tests.learning.curator.house import kept_home
+from tests.learning.curator.harness import kept_home
 from tests.learning.curator.test_applying import applying, found
 
 BY = By(author=Author.BACKGROUND)

@@ -9,7 +9,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.rollback import Rollback
 from hermes_agent.skills.changes import By
 from hermes_agent.store.versions import Author
-from tests.learning.curator.house import kept_home
+from tests.learning.curator.harness import kept_home
 
 BY = By(author=Author.BACKGROUND)
 
@@ -37,7 +37,7 @@ async def test_what_changed_nothing_cannot_be_taken_back(tmp_path: Path):
         back = Rollback(
             clock=kept.here.runtime.clock,
             writer=kept.curating.writer,
-            notebook=kept.curating.notebook,
+            journal_file=kept.curating.journal_file,
             places=kept.curating.places,
             by=lambda _: BY,
         )

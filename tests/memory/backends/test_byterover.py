@@ -8,7 +8,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.backend import Exchange
 from hermes_agent.memory.backends.byterover import ByteRover, topic
 from tests.memory.backends.brv import installed
-from tests.memory.house import TOLD
+from tests.memory.harness import TOLD
 
 
 def made(folder: Path, behaves: str = "") -> ByteRover:

@@ -22,12 +22,12 @@ from hermes_agent.memory.backends.holographic import (
     worth,
 )
 from hermes_agent.store.database import Store
+from hermes_agent.store.facts.facts import Action
+from hermes_agent.store.facts.finding import Asked, Standing, search_words
 from hermes_agent.store.finding.terms import terms
-from hermes_agent.store.known.facts import Action
-from hermes_agent.store.known.finding import Asked, Standing, wanted
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
-from tests.memory.house import TOLD, Call, told
+from tests.memory.harness import TOLD, Call, told
 
 
 def space_of(store: Store, folder: Path, space: str = "hermes", clock: FakeClock | None = None) -> Holographic:
@@ -52,7 +52,7 @@ def asked(texts: Mapping[int, str], question: str) -> Asked:
         standing=tuple(Standing(id=number, trust=0.5, checked=0.0) for number in texts),
         holding={
             phrase: frozenset(number for number, text in texts.items() if set(phrase) <= set(terms(text)))
-            for phrase in wanted(question)
+            for phrase in search_words(question)
         },
     )
 

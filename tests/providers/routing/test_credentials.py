@@ -46,9 +46,9 @@ def test_a_key_is_not_shown_and_its_mark_changes_with_it():
 def test_the_strategies_order_by_need_by_time_and_by_number():
     pool = [Credential(name=name, key=name) for name in ("A", "B", "C")]
     uses = {"A": Use(calls=5, last=30.0), "B": Use(calls=9, last=10.0), "C": Use(calls=1, last=20.0)}
-    orders = {
+    command_queue = {
         strategy: "".join(one.name for one in in_order(pool, strategy, uses))
         for strategy in ("fill_first", "round_robin", "least_used")
     }
-    assert orders == {"fill_first": "ABC", "round_robin": "BCA", "least_used": "CAB"}
+    assert command_queue == {"fill_first": "ABC", "round_robin": "BCA", "least_used": "CAB"}
     assert [one.name for one in in_order(pool, "least_used", {"A": Use(calls=1)})] == ["B", "C", "A"]

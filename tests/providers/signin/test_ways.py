@@ -11,7 +11,7 @@ from hermes_agent.core.errors import AuthRefused, NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.signin.anthropic import SIGN_IN as ANTHROPIC
-from hermes_agent.providers.signin.keeper import Keeper
+from hermes_agent.providers.signin.token_refresh import TokenRefresh
 from hermes_agent.providers.signin.tokens import Issuer, claims_of
 from hermes_agent.providers.signin.ways import DEVICE_SECONDS, Shown, by_code, by_device
 from hermes_agent.testing.clock import FakeClock
@@ -90,9 +90,9 @@ async def test_a_code_of_another_sign_in_is_refused(http: Http):
 
 
 def test_without_a_client_of_one_s_own_it_is_said_what_is_allowed(tmp_path, http: Http):
-    keeper = Keeper(Home(root=tmp_path, base=tmp_path), FakeClock(), {}.get)
+    renewal = TokenRefresh(Home(root=tmp_path, base=tmp_path), FakeClock(), {}.get)
     with pytest.raises(NoModel, match=r"does not let.*ANTHROPIC_CLIENT_ID.*ANTHROPIC_API_KEY"):
-        keeper.issuer(ANTHROPIC, http)
+        renewal.issuer(ANTHROPIC, http)
 
 
 def test_the_claims_of_what_is_no_token_are_none():

@@ -14,7 +14,7 @@ import pytest
 from hermes_agent.sandbox.backends.docker import build
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
-from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import ContainerSettings
 from tests.sandbox.escapes import BOMB, listening
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
@@ -32,12 +32,12 @@ class Box:
         self.count = 0
         self.command = Command(text="true", folder=str(self.work), shell="g")
 
-    def place(self, **changes: object) -> ReachedPlace:
+    def place(self, **changes: object) -> RemotePlace:
         settings = ContainerSettings(image=IMAGE, command=podman(), arguments=ARGUMENTS, processes=60, tmp_mb=4)
         walls = Walls(hidden=(str(self.work / "home"),))
         return build(self.folder / "docker", replace(settings, **changes), walls, dict(os.environ), {"TERM": "dumb"})
 
-    async def __call__(self, place: ReachedPlace, text: str) -> tuple[int | None, str]:
+    async def __call__(self, place: RemotePlace, text: str) -> tuple[int | None, str]:
         self.count += 1
         running = await place.start(f"g/{self.count}", replace(self.command, text=text))
         ended = await running.wait()

@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.sandbox.backends.ssh import Machine, build
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
-from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
 from tests.sandbox.sshd import NoServer, server
 
@@ -25,9 +25,9 @@ def settings() -> SshSettings:
         pytest.skip(f"no ssh server here: {reason}")
 
 
-def place_of(settings: SshSettings, folder: Path) -> ReachedPlace:
+def place_of(settings: SshSettings, folder: Path) -> RemotePlace:
     place = build(folder, settings, Walls(), {}, {"PAGER": "cat"}, home=str(folder / "account"))
-    assert isinstance(place, ReachedPlace)
+    assert isinstance(place, RemotePlace)
     return place
 
 

@@ -92,7 +92,7 @@ def test_a_file_is_written_with_its_time_and_the_mode_that_was_there(here: Here)
     (here.root / "a").write_text("old")
     (here.root / "a").chmod(0o640)
 
-    assert here.write("a", info(1_000_000), b"new", over=here.look("a")) == here.look("a")
+    assert here.write("a", info(1_000_000), b"new", over=here.stamp("a")) == here.stamp("a")
     assert here.write("x/run", info(1, 0o755), b"new", over="")
     assert ((here.root / "a").read_text(), (here.root / "a").stat().st_mode & 0o777) == ("new", 0o640)
     assert (here.root / "a").stat().st_mtime == 1_000_000
@@ -104,7 +104,7 @@ def test_a_file_is_written_with_its_time_and_the_mode_that_was_there(here: Here)
 
 def test_what_looks_different_by_now_is_neither_written_over_nor_deleted(here: Here) -> None:
     (here.root / "a").write_text("old")
-    before = here.look("a")
+    before = here.stamp("a")
     (here.root / "a").write_text("newer")
 
     assert not here.write("a", info(), b"theirs", over=before)
@@ -120,9 +120,9 @@ def test_nothing_is_written_or_deleted_through_a_link_or_a_file(here: Here) -> N
     (here.root / "out").symlink_to(outside)
     (here.root / "file").write_text("x")
 
-    assert not here.write("out/a", info(), b"y", over=here.look("out/a"))
+    assert not here.write("out/a", info(), b"y", over=here.stamp("out/a"))
     assert not here.write("file/a", info(), b"y", over="")
-    assert not here.delete("out/a", here.look("out/a"))
+    assert not here.delete("out/a", here.stamp("out/a"))
     assert (outside / "a").read_text() == "x"
 
 
@@ -130,7 +130,7 @@ def test_folders_that_a_deletion_leaves_empty_go_too(here: Here) -> None:
     for name in ("x/y/a", "x/b"):
         here.write(name, info(), b"1", over="")
 
-    assert here.delete("x/y/a", here.look("x/y/a"))
+    assert here.delete("x/y/a", here.stamp("x/y/a"))
     assert [path.name for path in (here.root / "x").iterdir()] == ["b"]
 
 

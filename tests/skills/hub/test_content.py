@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.skills.hub.content import LINK, MODULE, chosen
+from hermes_agent.skills.hub.content import LINK, MODULE, select_files
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.git import TreeEntry
 
@@ -13,7 +13,7 @@ def entry(path: str, kind: str = "100644", size: int = 1) -> TreeEntry:
 
 def test_hidden_files_stay_behind():
     entries = [entry("a/SKILL.md"), entry("a/.github/x", LINK), entry("a/b/.DS_Store"), entry("a/b/c.md")]
-    assert list(chosen(entries, "a")) == ["SKILL.md", "b/c.md"]
+    assert list(select_files(entries, "a")) == ["SKILL.md", "b/c.md"]
 
 
 def test_every_reason_is_told():
@@ -26,15 +26,15 @@ def test_every_reason_is_told():
         *[entry(f"many/{number}", size=1 << 20) for number in range(300)],
     ]
     with pytest.raises(HubError, match=r"no SKILL\.md; it has 305 files.*bytes, at most.*link.*and 2 more"):
-        chosen(entries, "")
+        select_files(entries, "")
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\\b", "con:", "x" * 201, "/".join("abcdefghi"), "a\u202eb", "what?"])
 def test_names_that_are_none_everywhere_are_refused(name: str):
     with pytest.raises(HubError, match="is no name for a file"):
-        chosen([entry("SKILL.md"), entry(name)], "")
+        select_files([entry("SKILL.md"), entry(name)], "")
 
 
 def test_letters_that_look_alike_to_a_file_system_are_one_name():
     with pytest.raises(HubError, match="are one name"):
-        chosen([entry("SKILL.md"), entry("caf\u00e9.md"), entry("cafe\u0301.md")], "")
+        select_files([entry("SKILL.md"), entry("caf\u00e9.md"), entry("cafe\u0301.md")], "")

@@ -11,7 +11,7 @@ from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import Bid, Grant, Limit, Rules, Scope, Spent, UnknownPrice, nanos
 from hermes_agent.store.accounts import KEPT_SECONDS, READ, Owner
 from hermes_agent.store.database import Store
-from hermes_agent.store.usage import Opened, UsageRow
+from hermes_agent.store.usage import OpenCall, UsageRow
 from tests.databases import OpenAnother
 
 BID = Bid(model="v/m", tokens=100, longest=900, question=nanos(0.1), rate=nanos(0.9) / 900)  # a dollar at most
@@ -41,14 +41,14 @@ EACH = Rules(
 )
 
 
-async def reserve(store: Store, call: str, rules: Rules = DAY, bid: Bid = BID, **changes: object) -> Opened:
+async def reserve(store: Store, call: str, rules: Rules = DAY, bid: Bid = BID, **changes: object) -> OpenCall:
     row = replace(ROW, call_id=call, **changes)
     return await store.write(lambda tx: store.usage.reserve(tx, row, bid, rules))
 
 
 async def settle(store: Store, call: str, cost: float | None, usage: Usage | None = None) -> None:
     used = usage or Usage(input=50, output=50)
-    await store.write(lambda tx: store.usage.settle(tx, call, used, cost, "ok", 1.0))
+    await store.write(lambda tx: store.usage.complete(tx, call, used, cost, "ok", 1.0))
 
 
 async def kept(store: Store, ids: Sequence[str] = ACCOUNTS) -> dict[str, Spent]:

@@ -93,7 +93,7 @@ class World:
         if share is not None:
             charged.money, charged.tokens = int(charged.money * share), int(charged.tokens * share)
             usage, cost = Usage(output=charged.tokens), charged.money / NANO
-        await store.write(lambda tx: store.usage.settle(tx, call, usage, cost, "ended", 1.0))
+        await store.write(lambda tx: store.usage.complete(tx, call, usage, cost, "ended", 1.0))
 
     def judge(self) -> None:
         money, tokens = Counter(), Counter()

@@ -1,10 +1,10 @@
 """Passages: sessions cut where they are long enough."""
 
-from hermes_agent.store.finding.passages import FULL_MESSAGES, Line, cut
+from hermes_agent.store.finding.passages import FULL_MESSAGES, PassageRow, cut
 
 
-def lines(count: int, text: str) -> list[Line]:
-    return [Line(number=number, at=float(number), text=text) for number in range(1, count + 1)]
+def lines(count: int, text: str) -> list[PassageRow]:
+    return [PassageRow(number=number, at=float(number), text=text) for number in range(1, count + 1)]
 
 
 def test_a_short_session_is_one_passage():

@@ -187,7 +187,7 @@ async def test_what_a_conversation_was_not_told_is_found_until_it_is(store: Stor
         await store.learning.end(claim, JobState.DONE, Account(kept=kept))
 
     assert [each.id for each in await store.learning.untold()] == ["j1"]
-    await store.learning.told("j1")
+    await store.learning.mark_reported("j1")
 
     assert await store.learning.untold() == []
     found = await store.learning.get("j1")
@@ -209,7 +209,7 @@ async def test_deleting_a_conversation_drops_its_reviews_and_asks_for_a_retracti
         after=b"x",
         session="s1",
     )
-    await store.write(lambda tx: store.versions.keep(tx, change))
+    await store.write(lambda tx: store.versions.record(tx, change))
     await store.write(lambda tx: store.pace.count(tx, "s1", 4, 1))
 
     await store.sessions.delete("s1")

@@ -26,7 +26,7 @@ async def wrote(store: Store, author: Author) -> int:
     change = Change(
         kind=Kind.MEMORY, item="MEMORY.md", at=1.0, author=author, action="add", before=None, after=author.encode()
     )
-    return await store.write(lambda tx: store.versions.keep(tx, change, VersionState.DONE))
+    return await store.write(lambda tx: store.versions.record(tx, change, VersionState.DONE))
 
 
 async def any_due(store: Store, now: float) -> bool:

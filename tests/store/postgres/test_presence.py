@@ -51,8 +51,8 @@ async def test_a_lock_that_is_missing_for_a_blink_proves_nothing(engine: Postgre
 
 
 async def test_after_a_servers_start_nobody_is_judged(engine: PostgresEngine):
-    assert await presence(engine, grace=1e9).look() is False
-    assert await presence(engine, grace=0.0).look() is True
+    assert await presence(engine, grace=1e9).check() is False
+    assert await presence(engine, grace=0.0).check() is True
 
 
 async def test_a_lost_connection_comes_back_with_its_lock(engine: PostgresEngine, cluster: PostgresCluster):
@@ -74,14 +74,14 @@ async def test_whoever_lost_its_own_connection_judges_nobody_for_a_while(
     here = presence(engine, grace=1.0)
     await here.arrive("aaaaaaaaaaaa", 1)
     async with asyncio.timeout(5):
-        while not await here.look():  # The server may be younger than that.
+        while not await here.check():  # The server may be younger than that.
             await here.wait(0.05)
 
     await asyncio.to_thread(cluster.hang_up)
     async with asyncio.timeout(5):
-        while await here.look():
+        while await here.check():
             await here.wait(0.05)
-        while not await here.look():
+        while not await here.check():
             await here.wait(0.05)
     await here.leave()
 

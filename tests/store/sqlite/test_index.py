@@ -11,7 +11,7 @@ import pytest
 from bench.recall import fill, taken
 from hermes_agent.core.errors import StoreError
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.search import Scope, Wanted
+from hermes_agent.store.search import Scope, SearchTerms
 from hermes_agent.store.sqlite.index import SqliteIndex
 from tests.store.test_search import found, tell
 
@@ -117,7 +117,7 @@ async def test_it_tells_which_messages_of_a_passage_hold_what_was_looked_for(sto
     await index.catch_up()
 
     async def holding(*phrases: tuple[str, ...]) -> tuple[int, ...] | None:
-        (extent,) = await index.passages(Wanted(some=phrases), Scope(principal="cli:ann"), 5)
+        (extent,) = await index.passages(SearchTerms(some=phrases), Scope(principal="cli:ann"), 5)
         assert (extent.first, extent.last) == (1, 6)
         return extent.holding
 

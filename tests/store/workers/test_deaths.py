@@ -33,7 +33,7 @@ async def test_what_was_there_at_two_deaths_is_put_aside_and_at_the_third_it_wai
     clock.set_now(1060.0)
     deadly = await lease_of(peer, "s1")
     assert (deadly.crashes, deadly.suspect, deadly.deadly, deadly.poison) == (3, True, True, "")
-    assert not deadly.wanted().deadly
+    assert not deadly.retried().deadly
 
 
 async def lease_of(store: Store, lane: str) -> Lease:

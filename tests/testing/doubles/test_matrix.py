@@ -17,7 +17,7 @@ async def test_what_a_person_says_is_told_once_it_was_asked_for():
     platform = MatrixPlatform()
     await platform.say("hello")
     await platform.again()
-    assert platform.told() == 0
+    assert platform.received() == 0
 
     platform.reached = 2
-    assert platform.told() == 2
+    assert platform.received() == 2

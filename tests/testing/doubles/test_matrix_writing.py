@@ -9,7 +9,7 @@ async def test_it_hears_and_answers(homeserver, client):
     (event,) = found.rooms.join[ROOM].timeline.events
     assert (event.body, event.sender) == ("hello", "@ann:hermes.test")
     await client.sync(timeout=0)
-    assert homeserver.told() == 1
+    assert homeserver.received() == 1
 
     relation = {"m.relates_to": {"m.in_reply_to": {"event_id": event.event_id}}}
     content = {"msgtype": "m.text", "body": "hi", **relation}

@@ -32,7 +32,7 @@ async def test_the_sdk_hears_acknowledges_and_answers(platform):
     await client.connect()
     source_id = await platform.say("hello")
     async with asyncio.timeout(10):
-        while not platform.told():
+        while not platform.received():
             await asyncio.sleep(0.01)
     event = heard[0].payload["event"]
     sent = await web.chat_postMessage(channel=event["channel"], text="hi", thread_ts=event["ts"])

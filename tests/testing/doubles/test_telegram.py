@@ -31,7 +31,7 @@ async def test_updates_are_told_until_they_are_confirmed(double: TelegramDouble,
     assert len(await bot.get_updates(timeout=0)) == 1
 
     assert await bot.get_updates(offset=update.update_id + 1, timeout=0) == ()
-    assert double.told() == 1
+    assert double.received() == 1
 
 
 async def test_messages_are_sent_changed_and_deleted(double: TelegramDouble, bot: Bot):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.tools.checkpoints.checkpoints import Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause
 
-TOLD = Told(why="write_file: a.txt", session="s1")
+TOLD = Cause(why="write_file: a.txt", session="s1")
 
 
 def files(folder: Path) -> dict[str, str]:

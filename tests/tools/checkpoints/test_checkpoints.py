@@ -9,7 +9,7 @@ import pytest
 
 from hermes_agent.host import process
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed
 from tests.tools.checkpoints.project import TOLD, files
@@ -17,7 +17,7 @@ from tests.tools.checkpoints.project import TOLD, files
 
 async def test_files_come_back_as_they_were_and_new_ones_go(kept: Checkpoints, root: Path):
     before = files(root)
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     (root / "src/b.py").unlink()
     (root / "new").mkdir()
@@ -31,7 +31,7 @@ async def test_files_come_back_as_they_were_and_new_ones_go(kept: Checkpoints, r
 
 
 async def test_a_restore_is_undone_by_the_checkpoint_that_it_took(kept: Checkpoints, root: Path):
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     (root / "c.txt").write_text("three\n")
     after = files(root)
@@ -43,7 +43,7 @@ async def test_a_restore_is_undone_by_the_checkpoint_that_it_took(kept: Checkpoi
 
 
 async def test_one_file_alone_is_put_back(kept: Checkpoints, root: Path):
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     (root / "src/b.py").write_text("x = 2\n")
 
@@ -53,7 +53,7 @@ async def test_one_file_alone_is_put_back(kept: Checkpoints, root: Path):
 
 
 async def test_the_difference_is_shown_of_all_or_of_one_file(kept: Checkpoints, root: Path):
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     (root / "new.txt").write_text("n\n")
 
@@ -63,11 +63,11 @@ async def test_the_difference_is_shown_of_all_or_of_one_file(kept: Checkpoints, 
 
 
 async def test_where_nothing_changed_the_last_one_stands(kept: Checkpoints, root: Path):
-    first = await kept.take(root, TOLD)
+    first = await kept.save(root, TOLD)
 
-    assert await kept.take(root, TOLD) == first
+    assert await kept.save(root, TOLD) == first
     (root / "a.txt").write_text("two\n")
-    second = await kept.take(root, Told(why="terminal: make", session="s2"))
+    second = await kept.save(root, Cause(why="terminal: make", session="s2"))
     assert [each.number for each in await kept.of(root)] == [second.number, first.number] == [2, 1]
     assert (await kept.of(root))[0].told.why == "terminal: make"
 
@@ -77,7 +77,7 @@ async def test_a_projects_own_repository_is_not_touched(kept: Checkpoints, root:
     (root / ".gitattributes").write_text("* text eol=crlf\n")
     own = {str(path): path.stat().st_mtime_ns for path in (root / ".git").rglob("*")}
 
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     await kept.restore(root, taken.number)
 
@@ -92,7 +92,7 @@ async def test_what_is_made_again_ignored_or_too_large_is_left_out_and_left_alon
     (root / ".gitignore").write_text("*.log\n")
     (root / "x.log").write_text("log")
     (root / "big").write_bytes(bytes(2 << 20))
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     for name in ("node_modules/m.js", "x.log", "big"):
         (root / name).write_text("changed")
 
@@ -106,7 +106,7 @@ async def test_what_is_made_again_ignored_or_too_large_is_left_out_and_left_alon
 async def test_a_file_that_is_about_to_be_changed_is_kept_though_ignored(kept: Checkpoints, root: Path):
     (root / ".gitignore").write_text("*.log\n")
     (root / "x.log").write_text("log")
-    taken = await kept.take(root, TOLD, [root / "x.log", root / "new.log"])
+    taken = await kept.save(root, TOLD, [root / "x.log", root / "new.log"])
     (root / "x.log").write_text("changed")
     (root / "new.log").write_text("new")
 
@@ -118,7 +118,7 @@ async def test_a_file_that_is_about_to_be_changed_is_kept_though_ignored(kept: C
 
 async def test_of_a_folder_with_too_many_files_only_those_about_to_be_changed_are_kept(tmp_path: Path, root: Path):
     kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_files=1), FakeClock())
-    taken = await kept.take(root, TOLD, [root / "a.txt"])
+    taken = await kept.save(root, TOLD, [root / "a.txt"])
     (root / "a.txt").write_text("two\n")
     (root / "other.txt").write_text("mine\n")
 
@@ -135,7 +135,7 @@ async def test_modes_links_and_odd_names_come_back(kept: Checkpoints, root: Path
     (root / "link").symlink_to("a.txt")
     (root / "run.sh").write_text("#!/bin/sh\n")
     (root / "run.sh").chmod(0o755)
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     for name in (odd, "link", "run.sh"):
         (root / name).unlink()
 
@@ -149,7 +149,7 @@ async def test_modes_links_and_odd_names_come_back(kept: Checkpoints, root: Path
 async def test_nothing_is_written_or_removed_through_a_link_that_leads_out(
     kept: Checkpoints, root: Path, tmp_path: Path
 ):
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/b.py").write_text("not mine\n")
     (root / "src/b.py").unlink()
@@ -165,7 +165,7 @@ async def test_nothing_is_written_or_removed_through_a_link_that_leads_out(
 async def test_older_ones_are_forgotten(kept: Checkpoints, root: Path):
     for number in range(5):
         (root / "a.txt").write_text(f"{number}\n")
-        await kept.take(root, TOLD)
+        await kept.save(root, TOLD)
 
     assert await kept.prune(root, 2) == 3
     assert [each.number for each in await kept.of(root)] == [5, 4]
@@ -177,7 +177,7 @@ async def test_the_size_is_kept_within_its_limit(tmp_path: Path, root: Path):
     kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_mb=10), FakeClock())
     for _ in range(4):
         (root / "noise").write_bytes(os.urandom(5 << 20))
-        await kept.take(root, TOLD)
+        await kept.save(root, TOLD)
 
     await kept.prune(root)
 
@@ -187,7 +187,7 @@ async def test_the_size_is_kept_within_its_limit(tmp_path: Path, root: Path):
 
 async def test_folders_are_listed_and_forgotten(kept: Checkpoints, root: Path):
     assert (await kept.roots(), await kept.of(root), await kept.prune(root)) == ([], [], 0)
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
 
     assert await kept.roots() == [root]
     await kept.forget(root)
@@ -199,7 +199,7 @@ async def test_folders_are_listed_and_forgotten(kept: Checkpoints, root: Path):
     [(9, "", "no checkpoint 9; there are 1 to 1"), (1, "../x", "not below"), (1, "none", "not in checkpoint 1")],
 )
 async def test_what_is_not_there_is_said(kept: Checkpoints, root: Path, number: int, file: str, words: str):
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
 
     with pytest.raises(CheckpointFailed, match=words):
         await kept.restore(root, number, file)
@@ -214,4 +214,4 @@ async def test_without_git_it_is_said(tmp_path: Path, root: Path):
     kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git="no-such-git")
 
     with pytest.raises(CheckpointFailed, match="need git, which is not installed"):
-        await kept.take(root, TOLD)
+        await kept.save(root, TOLD)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, shadow_of
 from tests.tools.checkpoints.project import TOLD, files
@@ -22,7 +22,7 @@ TAKES = """
 import asyncio, sys
 from pathlib import Path
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Cause
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 
 async def main():
@@ -31,7 +31,7 @@ async def main():
     while True:
         number += 1
         Path(sys.argv[2], "a.txt").write_text(f"{number}")
-        await kept.take(Path(sys.argv[2]), Told(why="x"))
+        await kept.save(Path(sys.argv[2]), Cause(why="x"))
         print(number, flush=True)
 
 asyncio.run(main())
@@ -59,7 +59,7 @@ async def test_a_process_that_is_killed_in_the_middle_leaves_the_checkpoints_usa
         killed_while_taking(tmp_path / "c", root)
 
         (root / "a.txt").write_text("mine")
-        taken = await kept.take(root, TOLD)
+        taken = await kept.save(root, TOLD)
         (root / "a.txt").write_text("changed")
         await kept.restore(root, taken.number)
         assert (root / "a.txt").read_text() == "mine"
@@ -89,7 +89,7 @@ def objects(kept: Checkpoints) -> list[Path]:
 async def test_a_large_folder_is_kept_in_a_few_files_and_comes_back(kept: Checkpoints, large: Path):
     before = files(large)
 
-    taken = await kept.take(large, TOLD)
+    taken = await kept.save(large, TOLD)
     made = len(objects(kept))
     for name in before:
         (large / name).unlink()
@@ -102,10 +102,10 @@ async def test_a_large_folder_is_kept_in_a_few_files_and_comes_back(kept: Checkp
 
 
 async def test_the_trees_that_are_packed_are_those_of_the_folder(kept: Checkpoints, large: Path):
-    packed = await kept.take(large, TOLD)
+    packed = await kept.save(large, TOLD)
     (large / "a.txt").write_text("two\n")
     (large / "d1/1.txt").unlink()
-    later = await kept.take(large, TOLD)
+    later = await kept.save(large, TOLD)
 
     assert await kept.diff(large, later.number) == ""
     told = await kept.diff(large, packed.number)
@@ -133,17 +133,17 @@ def words(asked: Path, word: str) -> int:
 
 async def test_git_is_asked_only_about_new_names_where_there_are_rules(tmp_path: Path, root: Path, asked: Path):
     kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git=str(asked.with_name("git")))
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     (root / "a.txt").write_text("two\n")
     (root / "new").mkdir()
     (root / "new/c.txt").write_text("three\n")
-    await kept.take(root, TOLD)
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
+    await kept.save(root, TOLD)
     assert words(asked, "none") == 0
 
     (root / ".gitignore").write_text("*.log\n")
     (root / "x.log").write_text("log")
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
 
     assert words(asked, "check-ignore") == 1
     assert await kept.diff(root, taken.number) == ""
@@ -151,11 +151,11 @@ async def test_git_is_asked_only_about_new_names_where_there_are_rules(tmp_path:
 
 async def test_a_change_that_shows_in_no_time_and_no_size_is_seen(kept: Checkpoints, root: Path):
     found = (root / "a.txt").stat()
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     for content in ("two\n", "six\n"):
         (root / "a.txt").write_text(content)
         os.utime(root / "a.txt", ns=(found.st_atime_ns, found.st_mtime_ns))
-        taken = await kept.take(root, TOLD)
+        taken = await kept.save(root, TOLD)
         (root / "a.txt").write_text("x")
         await kept.restore(root, taken.number)
         assert (root / "a.txt").read_text() == content
@@ -163,38 +163,38 @@ async def test_a_change_that_shows_in_no_time_and_no_size_is_seen(kept: Checkpoi
 
 async def test_a_file_of_a_moment_ago_that_reads_as_before_leaves_nothing_to_remember(kept: Checkpoints, root: Path):
     (root / "a.txt").write_text("two\n")
-    first = await kept.take(root, TOLD)
+    first = await kept.save(root, TOLD)
     seen = next(kept.folder.glob("*/seen"))
     before = seen.stat()
 
-    assert await kept.take(root, TOLD) == first
+    assert await kept.save(root, TOLD) == first
 
     assert seen.stat().st_mtime_ns == before.st_mtime_ns
     (root / "a.txt").write_text("six\n")
-    assert (await kept.take(root, TOLD)).number == first.number + 1
+    assert (await kept.save(root, TOLD)).number == first.number + 1
 
 
 async def test_a_forgotten_look_costs_nothing_but_reading_again(kept: Checkpoints, root: Path):
-    first = await kept.take(root, TOLD)
+    first = await kept.save(root, TOLD)
     for lost in (b"", b"nonsense", None):
         seen = next(kept.folder.glob("*/seen"))
         seen.unlink()
         if lost is not None:
             seen.write_bytes(lost)
 
-        assert await kept.take(root, TOLD) == first
+        assert await kept.save(root, TOLD) == first
 
 
 async def test_a_killed_process_that_had_made_a_checkpoint_and_not_remembered_it_loses_none(kept, root: Path):
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     seen = next(kept.folder.glob("*/seen"))
     remembered = seen.read_bytes()
     (root / "a.txt").write_text("two\n")
-    second = await kept.take(root, TOLD)
+    second = await kept.save(root, TOLD)
     seen.write_bytes(remembered)
     (root / "a.txt").write_text("three\n")
 
-    third = await kept.take(root, TOLD)
+    third = await kept.save(root, TOLD)
 
     assert third.number == second.number + 1
     await kept.restore(root, second.number)
@@ -203,26 +203,26 @@ async def test_a_killed_process_that_had_made_a_checkpoint_and_not_remembered_it
 
 async def test_checkpoints_of_an_earlier_version_go_on(kept: Checkpoints, root: Path):
     """They were packed by git, which kept an index, and remembered nothing."""
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     shadow = shadow_of(root, kept.folder, "git")
     await shadow.run("pack-refs", "--all", "--prune")
     (shadow.folder / "seen").unlink()
     (shadow.folder / "index").touch()
     shutil.rmtree(shadow.folder / "refs")
     (shadow.folder / "refs").mkdir()
-    assert (await kept.take(root, TOLD)).number == 1
+    assert (await kept.save(root, TOLD)).number == 1
     (root / "a.txt").write_text("two\n")
 
-    assert (await kept.take(root, TOLD)).number == 2
+    assert (await kept.save(root, TOLD)).number == 2
     await kept.restore(root, 1)
     assert (root / "a.txt").read_text() == "one\n"
 
 
 async def test_all_forgotten_and_begun_again_is_whole(kept: Checkpoints, root: Path):
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     await kept.prune(root, 0)
 
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
     (root / "a.txt").unlink()
     await kept.restore(root, taken.number)
 
@@ -231,7 +231,7 @@ async def test_all_forgotten_and_begun_again_is_whole(kept: Checkpoints, root: P
 
 async def test_a_folder_that_is_not_there_yet_comes_back_to_nothing(kept: Checkpoints, tmp_path: Path):
     later = tmp_path / "later"
-    taken = await kept.take(later, Told(why="write_file"), [later / "x.txt"])
+    taken = await kept.save(later, Cause(why="write_file"), [later / "x.txt"])
     later.mkdir()
     (later / "x.txt").write_text("x")
 
@@ -242,12 +242,12 @@ async def test_a_folder_that_is_not_there_yet_comes_back_to_nothing(kept: Checkp
 
 async def test_what_cannot_be_read_stays_as_it_was_known(kept: Checkpoints, root: Path):
     (root / "pipe").touch()
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     (root / "pipe").unlink()
     os.mkfifo(root / "pipe")
     (root / "a.txt").write_text("two\n")
 
-    taken = await kept.take(root, TOLD)
+    taken = await kept.save(root, TOLD)
 
     assert "pipe" not in await kept.diff(root, taken.number)
 
@@ -258,7 +258,7 @@ async def test_two_processes_at_one_folder_take_turns(tmp_path: Path, root: Path
     async def change(kept: Checkpoints, name: str) -> None:
         for number in range(10):
             (root / name).write_text(f"{number}\n")
-            await kept.take(root, TOLD)
+            await kept.save(root, TOLD)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(change(both[0], "one"))
@@ -270,18 +270,18 @@ async def test_two_processes_at_one_folder_take_turns(tmp_path: Path, root: Path
 
 
 async def test_a_store_that_cannot_be_written_is_told_in_a_sentence(kept: Checkpoints, root: Path):
-    await kept.take(root, TOLD)
+    await kept.save(root, TOLD)
     objects = next(kept.folder.glob("*/objects"))
     objects.rename(objects.with_name("moved"))
     objects.touch()
     (root / "a.txt").write_text("two\n")
 
     with pytest.raises(CheckpointFailed, match=r"^Checkpoints cannot be kept: Not a directory\.$"):
-        await kept.take(root, TOLD)
+        await kept.save(root, TOLD)
 
 
 async def test_a_stop_comes_in_the_middle_of_a_large_folder_and_leaves_what_was_there(kept: Checkpoints, large: Path):
-    first = await kept.take(large, TOLD)
+    first = await kept.save(large, TOLD)
     for number in range(3_000):
         (large / f"{number}").write_text("more")
 
@@ -290,4 +290,4 @@ async def test_a_stop_comes_in_the_middle_of_a_large_folder_and_leaves_what_was_
             await kept._take(shadow_of(large, kept.folder, "git"), TOLD, ())
 
     assert [each.number for each in await kept.of(large)] == [first.number]
-    assert (await kept.take(large, TOLD)).number == first.number + 1
+    assert (await kept.save(large, TOLD)).number == first.number + 1

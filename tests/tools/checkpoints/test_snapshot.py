@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.tools.checkpoints.objects import FOLDER, named, tree
-from hermes_agent.tools.checkpoints.snapshot import LEFT_OUT, Look, Seen
+from hermes_agent.tools.checkpoints.snapshot import LEFT_OUT, Scan, Seen
 
 NAMES = ["a", "b.log", "c", "sub", "node_modules", "\xff", ".gitignore"]
 RULES = ["*.log", "!b.log", "sub/", "/c", "c/a", "*", "", "**/sub/a"]
@@ -84,7 +84,7 @@ acts = st.one_of(
 
 def looked(root: Path, seen: Seen, touched: list[bytes] | None = None) -> tuple[dict[bytes, tuple[int, bytes]], bytes]:
     """Every file that is kept, and the tree."""
-    look = Look(os.fsencode(root), seen, whole=True, touched=touched or [], now=2**62, most=MOST)
+    look = Scan(os.fsencode(root), seen, whole=True, touched=touched or [], now=2**62, most=MOST)
     names = look.go_on()
     while not look.is_over:
         names = look.go_on(ignored(root, names) if names else None)
@@ -97,7 +97,7 @@ def looked(root: Path, seen: Seen, touched: list[bytes] | None = None) -> tuple[
     return found, made
 
 
-def kept(look: Look) -> bytes:
+def kept(look: Scan) -> bytes:
     while look.read(InMemory(), MOST):
         pass
     return look.keep(InMemory())
@@ -187,7 +187,7 @@ def test_a_look_at_an_unchanged_folder_has_nothing_to_write(tmp_path: Path):
     git(tmp_path, "init", "-q")
     looked(tmp_path, seen)
 
-    again = Look(os.fsencode(tmp_path), seen, whole=True, touched=[], now=2**62, most=MOST)
+    again = Scan(os.fsencode(tmp_path), seen, whole=True, touched=[], now=2**62, most=MOST)
 
     assert again.go_on() == []
     assert not again.changed
@@ -198,7 +198,7 @@ def test_more_changes_than_the_limit_leave_only_what_is_touched(tmp_path: Path):
         (tmp_path / name).write_text(name)
     seen = Seen()
 
-    look = Look(os.fsencode(tmp_path), seen, whole=True, touched=[b"b", b"new"], now=2**62, most=2)
+    look = Scan(os.fsencode(tmp_path), seen, whole=True, touched=[b"b", b"new"], now=2**62, most=2)
 
     assert look.go_on() == []
     assert (look.whole, look.absent) == (False, (b"new",))
@@ -224,7 +224,7 @@ def test_a_file_of_a_moment_ago_is_read_again(tmp_path: Path):
     seen = Seen()
 
     for when, times in ((now + 10**9, 1), (now + 3 * 10**9, 1), (now + 3 * 10**9, 0)):
-        look = Look(os.fsencode(tmp_path), seen, whole=True, touched=[], now=when, most=MOST)
+        look = Scan(os.fsencode(tmp_path), seen, whole=True, touched=[], now=when, most=MOST)
         look.go_on()
         assert look.number() == times
         kept(look)

@@ -13,7 +13,7 @@ from tests.tools.test_output import Output
 
 async def all_found(output: Output, lookout: Lookout) -> list[str]:
     found = []
-    while line := await lookout.look(output):
+    while line := await lookout.next_line(output):
         found.append(line)
     return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.tools.web.pages import Page
-from hermes_agent.tools.web.reading import READ, decoded, read_apart, text_of, told
+from hermes_agent.tools.web.reading import READ, decoded, parsed, read_apart, text_of
 from tests.holds import longest_hold
 from tests.tools.files.documents.test_documents import make_pdf
 
@@ -65,8 +65,8 @@ async def test_a_page_is_read_the_same_in_a_process_of_its_own():
     with pytest.raises(ToolError, match="PDF that cannot be read"):
         await read_apart(broken)
 
-    assert told(b"x", URL, "text/plain", "")[:1] == READ
-    assert told(broken.body, URL, "", "")[:1] != READ
+    assert parsed(b"x", URL, "text/plain", "")[:1] == READ
+    assert parsed(broken.body, URL, "", "")[:1] != READ
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ class Shortener:
         if event.note is not None:
             rest = earlier(session.messages[plan.head : plan.upto])[1]
             self.leaving(session.id, self.redact(trimmed(rest, LEAVING_TOKENS)))
-        journal.post(event, *_told(session, plan) if event.note is not None else (), durable=True)
-        if self.tail is not None and (again := await self.tail.beside(session, "")):
+        journal.post(event, *described(session, plan) if event.note is not None else (), durable=True)
+        if self.tail is not None and (again := await self.tail.context_for(session, "")):
             journal.post(again, durable=True)
         await journal.settled()
         return True
@@ -168,7 +168,7 @@ class Shortener:
         raise MalformedReply("The stream ended without a reply.", model=writer.name)
 
 
-def _told(session: Session, plan: Cut) -> tuple[Notice, ...]:
+def described(session: Session, plan: Cut) -> tuple[Notice, ...]:
     """What the person is told of long messages that the model is shown no more."""
     sizes = [len(each.text) for each in session.messages[plan.head : plan.upto] if is_long(each)]
     if not sizes:

@@ -6,9 +6,9 @@ import logging
 from contextlib import aclosing
 from functools import partial
 
+from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.homes import place_named
-from hermes_agent.app.visits.visit import deliver_once, retried
+from hermes_agent.app.session_access import deliver_once, retried
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation
@@ -28,18 +28,18 @@ class Deliveries:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def begin(self, session: str, target: str) -> None:
+    def start(self, session: str, target: str) -> None:
         """Deliver the session's reply once it is there."""
         work = partial(self._deliver, session, target)
         spawn(retried(work, self._runtime.clock), name=f"delivery of {session}")
 
-    async def take_up(self, principal: str) -> None:
+    async def resume(self, principal: str) -> None:
         """Deliver what a process before this one left."""
         store, now = self._runtime.store, self._runtime.clock.now()
         for record in await store.sessions.list(principal, MOST):
             target = Conversation.parse(record.conversation).thread
             if target and record.created > now - RECENT and await store.outbox.find(key_of(record.id)) is None:
-                self.begin(record.id, target)
+                self.start(record.id, target)
 
     async def _deliver(self, session: str, target: str) -> None:
         try:

@@ -54,7 +54,7 @@ async def _apart(slow: list[tuple[str, str]], patience: float) -> bool:
     running = await open_piped(argv, env={}, data=json.dumps(slow).encode())
     try:
         async with asyncio.timeout(patience):
-            out, _, code = await running.told(len("False\n"))
+            out, _, code = await running.collect(len("False\n"))
     except TimeoutError:
         code = 1
     finally:

@@ -14,22 +14,22 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes_agent.api.about import healthy
-from hermes_agent.api.doors import JSON, MEGABYTE, Room, read, whole
+from hermes_agent.api.endpoint_app import JSON, MEGABYTE, Room, read, whole
 from hermes_agent.api.events import written
-from hermes_agent.api.figures import Figures
-from hermes_agent.api.gate import Gate
+from hermes_agent.api.meta import healthy
+from hermes_agent.api.metrics import Metrics
+from hermes_agent.api.middleware import Guard
 from hermes_agent.api.problems import Problem, missing
-from hermes_agent.api.story import Ref
+from hermes_agent.api.run_view import Ref
 from hermes_agent.api.webhooks.delivering import Deliveries
 from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
 from hermes_agent.api.webhooks.filters import passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
+from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
+from hermes_agent.app.chats.home_chats import place_named
+from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.homes import place_named
-from hermes_agent.app.service.settings import ChannelSettings
-from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
-from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.app.session_access import deliver_once
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
@@ -73,9 +73,9 @@ class Pace:
 class Incoming:
     """The webhook routes of a system as an ASGI application."""
 
-    def __init__(self, runtime: Runtime, figures: Figures, *, workspace: str) -> None:
+    def __init__(self, runtime: Runtime, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime
-        self._figures = figures
+        self._metrics = metrics
         self._workspace = workspace
         self._paces: dict[str, Pace] = {}
         self._room = Room(MOST_READ)
@@ -86,11 +86,11 @@ class Incoming:
         """The settings in force."""
         return self._runtime.settings.webhooks
 
-    async def take_up(self) -> None:
+    async def resume(self) -> None:
         """Deliver the replies that a process before this one left."""
         for name, route in self._settings.routes.items():
             if route.deliver != LOG:
-                await self._deliveries.take_up(f"{PLATFORM}:{name}")
+                await self._deliveries.resume(f"{PLATFORM}:{name}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises `Problem`."""
@@ -102,9 +102,9 @@ class Incoming:
         try:
             accepted = await self._take(name, route, Headers(scope=scope), receive)
         except Problem as problem:
-            self._figures.webhooks[name, problem.facts.code or "refused"] += 1
+            self._metrics.webhooks[name, problem.facts.code or "refused"] += 1
             raise
-        self._figures.webhooks[name, accepted.status] += 1
+        self._metrics.webhooks[name, accepted.status] += 1
         await whole(send, 202 if accepted.status == "accepted" else 200, JSON, written(accepted))
 
     async def healthy(self, _: StarletteRequest) -> Response:
@@ -162,11 +162,11 @@ class Incoming:
             parts=(*await self._skilled(route, where), *fenced(parts, self._runtime.ids.short())),
             received=self._runtime.clock.now(),
         )
-        begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)
+        begun = await self._runtime.hermes.start_session(inbound, workspace=self._workspace, model=route.model)
         if begun.inbox is None:
             return Accepted(status="duplicate")
         if target:
-            self._deliveries.begin(begun.session, target)
+            self._deliveries.start(begun.session, target)
         return Accepted(status="accepted", run=Ref(session=begun.session, row=begun.inbox).id())
 
     async def _skilled(self, route: WebhookRoute, where: Conversation) -> tuple[Text, ...]:
@@ -196,16 +196,16 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 ) from error
 
 
-async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
+async def webhooks(runtime: Runtime, metrics: Metrics) -> ASGIApp:
     """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
     themselves: no Host is asked for. Raises `ConfigError`."""
     check(runtime.settings.webhooks, runtime.settings.gateway.channels)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
-    incoming = Incoming(runtime, figures, workspace=str(folder))
-    await incoming.take_up()
+    incoming = Incoming(runtime, metrics, workspace=str(folder))
+    await incoming.resume()
     routes = [
         Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
         Route("/health", endpoint=incoming.healthy, methods=["GET"]),
     ]
-    return Gate(Router(routes=routes, redirect_slashes=False), None, perf_counter, figures.answered)
+    return Guard(Router(routes=routes, redirect_slashes=False), None, perf_counter, metrics.answered)

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Protocol
 
 from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySettings, Purpose
-from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, Through
 from hermes_agent.providers.broker import Ledger
+from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.sessions import Session
 
 
@@ -34,9 +34,9 @@ class Auxiliaries:
     book: Book
 
     async def model(
-        self, purpose: Purpose, session: Session, deck: Deck, ledger: Ledger | None = None, *, alone: bool = False
+        self, purpose: Purpose, session: Session, seam: Seam, ledger: Ledger | None = None, *, alone: bool = False
     ) -> Model:
-        """Who is asked for this purpose, for this session, as it comes out of the deck: with the purpose's own row in
+        """Who is asked for this purpose, for this session, as it comes through the seam: with the purpose's own row in
         the ledger, within its time.
 
         A call that belongs to a run is written into that run's `ledger`, any other into one of its own. `alone` leaves
@@ -46,9 +46,9 @@ class Auxiliaries:
         live: Callable[[Ledger], Awaitable[Model]] = partial(
             self._live, main=session.model, first=chosen.model, alone=alone
         )
-        clock = deck.own(session.id, purpose).clock
+        clock = seam.own(session.id, purpose).clock
         book = ledger or StoredLedger(replace(self.book, clock=clock), session.principal)
-        model = await deck.model(session.id, purpose, book, live)
+        model = await seam.model(session.id, purpose, book, live)
         return Assigned(model, purpose, chosen, self.book.clock)
 
     async def alone(self, purpose: Purpose, session: Session, ledger: Ledger) -> Model:

@@ -13,13 +13,13 @@ from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.decks.deck import Own
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.messages import Role, said
 from hermes_agent.core.model import Model
 from hermes_agent.host.tasks import spawn
+from hermes_agent.replay.seam import RunSeam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -70,7 +70,7 @@ class Titles:
         *,
         store: Store,
         model: Callable[[Purpose, SessionRecord], Awaitable[Model]],
-        own: Callable[[str, str], Own],
+        own: Callable[[str, str], RunSeam],
         redact: Callable[[str], str],
     ) -> None:
         self._store = store

@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import Answer
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 
 log = logging.getLogger(__name__)
@@ -73,9 +73,9 @@ class CheckpointHook:
             return
         words = "keeping how the folder is, before anything in it is changed"
         waiting = asyncio.get_running_loop().call_later(self.patience, proposed.context.progress, words)
-        told = Told(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
+        told = Cause(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
         try:
-            await self.checkpoints.take(root, told, [Path(path) for path in touched])
+            await self.checkpoints.save(root, told, [Path(path) for path in touched])
             self.taken |= {str(root), *touched}
         except (HermesError, OSError) as error:
             log.warning("no checkpoint of %s: %s", root, error)

@@ -30,7 +30,7 @@ def line_of(each: Checkpoint) -> str:
     return f"{each.number:>4}  {when(each.at)}  before {each.told.why}{part}"
 
 
-def told(done: Restored, number: int) -> str:
+def restore_report(done: Restored, number: int) -> str:
     """What a restore did, and how it is undone."""
     if not done.written and not done.removed:
         return f"Everything is as it was at {number} already."

@@ -46,7 +46,7 @@ async def approvals(desk: Desk, rest: str) -> Done:
     found = {name_of(asked): (record, asked) for record, asked in await _open(desk)}
     name, _, word = rest.partition(" ")
     if not name:
-        lines = [f"{name}  {_told(record, asked)}" for name, (record, asked) in found.items()]
+        lines = [f"{name}  {_report(record, asked)}" for name, (record, asked) in found.items()]
         how = "Answer with `/approvals ID once` (or session, always, deny WHY)."
         return Done(text="\n\n".join((*lines, how)) if lines else "Nothing waits for an approval.")
     if name not in found:
@@ -62,7 +62,7 @@ async def approvals(desk: Desk, rest: str) -> Done:
         answers=asked.question,
     )
     await desk.hermes.submit(message, record.id)
-    return Done(text=f"{answer}: {_told(record, asked)}")
+    return Done(text=f"{answer}: {_report(record, asked)}")
 
 
 def name_of(asked: Asked) -> str:
@@ -70,7 +70,7 @@ def name_of(asked: Asked) -> str:
     return hashlib.sha256(asked.question.encode()).hexdigest()[:6]
 
 
-def _told(record: Session, asked: Asked) -> str:
+def _report(record: Session, asked: Asked) -> str:
     return f"{record.title or record.id}: {asked.text}"
 
 

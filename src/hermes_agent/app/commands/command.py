@@ -7,13 +7,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.front import Hermes
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
+from hermes_agent.runs.front import Hermes
 from hermes_agent.store.sessions import Session as SessionRecord
 
 

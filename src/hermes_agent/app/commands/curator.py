@@ -31,7 +31,7 @@ async def _done(desk: Desk, word: str, name: str) -> str:
         case "status":
             return "\n".join((await curating.status()).lines)
         case "run" | "look":
-            return (await curating.run(look=word == "look")).told
+            return (await curating.run(look=word == "look")).summary
         case "report":
             return (await curating.one(name)).text
         case "rollback":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hermes_agent.app.chats.people import may
+from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.service.people import may
-from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route

@@ -15,9 +15,9 @@ from hermes_agent.memory.whose import Person, Target, is_shared, space_in
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from hermes_agent.store.known.facts import Source
+    from hermes_agent.store.facts.facts import Source
 
-SOURCE = "hermes_agent.store.known.facts:Source"
+SOURCE = "hermes_agent.store.facts.facts:Source"
 LINES = 10
 
 
@@ -27,7 +27,7 @@ async def memory(desk: Desk, rest: str) -> Done:
     principal = desk.inbound.principal
     if is_shared(desk.record.conversation):
         raise HermesError("Others read along here: ask for your notes where only you and I are.")
-    person = Person(key=principal.key, owner=desk.runtime.generations.now.toolkit.is_owner(principal.key))
+    person = Person(key=principal.key, owner=desk.runtime.snapshots.now.toolkit.is_owner(principal.key))
     word, _, more = rest.partition(" ")
     match word:
         case "":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.returning import note_asker
+from hermes_agent.app.restart_notice import note_asker
 from hermes_agent.core.errors import HermesError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.app.checkpoints.rolling import checkpoints_of, line_of, told
+from hermes_agent.app.checkpoints.rolling import checkpoints_of, line_of, restore_report
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 
@@ -27,7 +27,7 @@ async def rollback(desk: Desk, rest: str) -> Done:
     file = more[0].strip() if more else ""
     if shows_diff:
         return Done(text=await kept.diff(root, int(number), file) or f"Nothing changed since {number}.")
-    return Done(text=told(await kept.restore(root, int(number), file), int(number)))
+    return Done(text=restore_report(await kept.restore(root, int(number), file), int(number)))
 
 
 ROLLBACK = Command(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from hermes_agent.app.chats.home_chats import home_of
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.service.homes import home_of
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.held import change_under
 from hermes_agent.host.late import late
+from hermes_agent.host.locks import change_under
 
 SET = "hermes_agent.host.config_edit:set_value"
 UNSET = "hermes_agent.host.config_edit:unset"

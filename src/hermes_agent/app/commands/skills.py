@@ -21,12 +21,12 @@ async def skills(desk: Desk, rest: str) -> Done:
     library = desk.runtime.skills.library
     occasion = desk.runtime.skills.occasion(desk.record.id, desk.record.conversation)
     if rest:
-        cards = await library.candidates(rest, desk.record.workspace, occasion, 10)
+        headers = await library.candidates(rest, desk.record.workspace, occasion, 10)
     else:
-        cards = await library.all(desk.record.workspace, occasion, limit=LINES)
-    lines = [shown(card) + (" (a command has this name)" if card.name in COMMANDS else "") for card in cards]
+        headers = await library.all(desk.record.workspace, occasion, limit=LINES)
+    lines = [shown(header) + (" (a command has this name)" if header.name in COMMANDS else "") for header in headers]
     lines += [f"{folder}: {problem}" for folder, problem in await library.broken(desk.record.workspace)]
-    if not rest and len(cards) == LINES:
+    if not rest and len(headers) == LINES:
         lines.append("There are more: `/skills WORDS` finds one, `hermes skills list` shows all.")
     return Done(text="\n".join(lines) or "There are no skills.")
 
@@ -37,11 +37,11 @@ async def bundles(desk: Desk, rest: str) -> Done:
         raise HermesError("A guest sees no skills.")
     kept = bundles_of(desk.runtime.skills.library.places.home)
     names = [rest] if rest else await asyncio.to_thread(kept.names)
-    lines = [await asyncio.to_thread(_told, kept, name) for name in names]
+    lines = [await asyncio.to_thread(_report, kept, name) for name in names]
     return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")
 
 
-def _told(kept: Bundles, name: str) -> str:
+def _report(kept: Bundles, name: str) -> str:
     try:
         found = kept.there(name)
     except BadBundle as error:

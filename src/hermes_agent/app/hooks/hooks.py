@@ -13,7 +13,7 @@ from typing import Any
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.hooks.consent import Consents, mark_of
-from hermes_agent.app.hooks.running import HookFailed, Verdict, run_hook
+from hermes_agent.app.hooks.hook_process import HookFailed, Verdict, run_hook
 from hermes_agent.app.hooks.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused

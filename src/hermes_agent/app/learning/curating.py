@@ -13,25 +13,25 @@ import msgspec
 
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.learning.status import Status, row
-from hermes_agent.app.ledger import StoredLedger
-from hermes_agent.app.remembering import local_owner
+from hermes_agent.app.local_notes import local_owner
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.learning.curator import report
+from hermes_agent.learning.curator.candidates import survey
 from hermes_agent.learning.curator.curating import Curator, What
-from hermes_agent.learning.curator.notebook import NotebookFile, brought_back, paused
+from hermes_agent.learning.curator.journal import JournalFile, brought_back, paused
 from hermes_agent.learning.curator.overlaps import there
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rollback import Rollback
-from hermes_agent.learning.curator.wards import survey
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
+from hermes_agent.replay.ledger import StoredLedger
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
 from hermes_agent.skills.swap import ARCHIVE
@@ -41,13 +41,13 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from hermes_agent.app.ledger import Book
     from hermes_agent.app.settings import Settings
     from hermes_agent.app.skills import Skills
     from hermes_agent.core.clock import Clock
     from hermes_agent.core.ids import Ids
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.providers.broker import Ledger
+    from hermes_agent.replay.ledger import Book
     from hermes_agent.store.database import Store
 
 HOUR = 3_600.0
@@ -81,7 +81,7 @@ class Curating:
     def __init__(self, means: Means) -> None:
         self._means = means
         root = means.skills.home.parent
-        self.notebook = NotebookFile(means.skills.home)
+        self.journal_file = JournalFile(means.skills.home)
         self.places = Places(
             logs=root / "logs" / "curator", snapshots=root / "backups" / "curator", cache=root / "cache"
         )
@@ -102,7 +102,7 @@ class Curating:
             settings=means.settings.curator,
             writer=self.writer,
             usage=means.skills.usage,
-            notebook=self.notebook,
+            journal_file=self.journal_file,
             places=self.places,
             proposing=means.proposing,
             model=self._model,
@@ -137,18 +137,18 @@ class Curating:
 
     async def due(self) -> float | None:
         """When a pass may begin by itself; None: never."""
-        settings, notebook = self._means.settings, await asyncio.to_thread(self.notebook.get)
-        if notebook.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._means.taped:
+        settings, journal_file = self._means.settings, await asyncio.to_thread(self.journal_file.get)
+        if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._means.taped:
             return None
-        return notebook.passed + settings.curator.interval_hours * HOUR if notebook.looked else 0.0
+        return journal_file.passed + settings.curator.interval_hours * HOUR if journal_file.looked else 0.0
 
     async def _subjects(self) -> list[str]:
         """What the next pass does by itself: the first only looks, and asks no model."""
-        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
-        if not notebook.looked:
+        settings, journal_file = self._means.settings.curator, await asyncio.to_thread(self.journal_file.get)
+        if not journal_file.looked:
             return [What.LOOK]
         rest = settings.interval_hours * HOUR * stretched(1, await self._empty())
-        model = settings.consolidate and self._means.clock.now() >= notebook.asked + rest
+        model = settings.consolidate and self._means.clock.now() >= journal_file.asked + rest
         return [What.STATES, What.UPKEEP] if model else [What.STATES]
 
     async def _quiet(self) -> float:
@@ -207,7 +207,7 @@ class Curating:
         means, settings = self._means, self._means.settings
         if settings.learning.mode == "off":
             raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
-        first = not (await asyncio.to_thread(self.notebook.get)).looked
+        first = not (await asyncio.to_thread(self.journal_file.get)).looked
         wanted = [What.LOOK] if first or look else [What.STATES]
         if settings.curator.consolidate and (look or not first):
             wanted.append(What.TRIAL if look else What.UPKEEP)
@@ -222,25 +222,25 @@ class Curating:
 
     async def status(self) -> Status:
         """Where everything stands."""
-        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
-        wards = await survey(self.writer, self._means.skills.usage, notebook)
+        settings, journal_file = self._means.settings.curator, await asyncio.to_thread(self.journal_file.get)
+        candidates = await survey(self.writer, self._means.skills.usage, journal_file)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
         reported = await self._means.store.learning.overlaps()
         return Status(
             enabled=settings.enabled,
-            paused=notebook.paused,
-            passed=notebook.passed,
+            paused=journal_file.paused,
+            passed=journal_file.passed,
             due=await self.due(),
             empty=await self._empty(),
             last=runs[0].id if runs else "",
-            skills=tuple(row(ward, notebook, settings, self._means.clock.now()) for ward in wards),
-            overlaps=tuple(there(reported, {ward.name for ward in wards}, notebook.apart)),
+            skills=tuple(row(candidate, journal_file, settings, self._means.clock.now()) for candidate in candidates),
+            overlaps=tuple(there(reported, {candidate.name for candidate in candidates}, journal_file.apart)),
             archived=tuple(await asyncio.to_thread(_names, aside)),
         )
 
     async def pause(self, said: bool) -> None:
         """No pass begins by itself, or again."""
-        await self.notebook.change(paused(said))
+        await self.journal_file.change(paused(said))
 
     async def pin(self, name: str, *, off: bool = False) -> None:
         """Leave a skill alone, or no longer. Raises `NoSkill`."""
@@ -258,12 +258,12 @@ class Curating:
         touched = (run.skills[name] for run in await self.runs() if name in run.skills)
         place = next((each.place for each in touched if not each.after), name)
         await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
-        await self.notebook.change(brought_back([name], self._means.clock.now()))
+        await self.journal_file.change(brought_back([name], self._means.clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
         """Take a pass back, as `Rollback`. Raises `HermesError`."""
         back = Rollback(
-            clock=self._means.clock, writer=self.writer, notebook=self.notebook, places=self.places, by=self._by
+            clock=self._means.clock, writer=self.writer, journal_file=self.journal_file, places=self.places, by=self._by
         )
         return await back(name)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
-from hermes_agent.app.ledger import Book
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
@@ -24,6 +23,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
+from hermes_agent.replay.ledger import Book
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from hermes_agent.app.auxiliary.settings import Purpose
-    from hermes_agent.app.front import Hermes
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.hands import HomeHands
+    from hermes_agent.app.learning.home_writers import HomeWriters
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
     from hermes_agent.providers.broker import Ledger
+    from hermes_agent.runs.front import Hermes
     from hermes_agent.sandbox.place import Place
     from hermes_agent.store.learning.jobs import Account, Claim, Job
 
@@ -57,8 +57,8 @@ PROBES = "hermes_agent.app.learning.probes:Probes"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
 CURATING = "hermes_agent.app.learning.curating:Curating"
 MEANS = "hermes_agent.app.learning.curating:Means"
-HANDS = "hermes_agent.app.learning.hands:HomeHands"
-LEDGER = "hermes_agent.app.ledger:StoredLedger"
+HANDS = "hermes_agent.app.learning.home_writers:HomeWriters"
+LEDGER = "hermes_agent.replay.ledger:StoredLedger"
 PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
 
 
@@ -164,7 +164,7 @@ class Learner:
             ids=self.ids,
             settings=self.settings.learning,
             model_for=self._model,
-            hands_of=self.hands,
+            hands_of=self.writers,
             proposing=self.proposing,
             effort=self.settings.model.reasoning_effort,
         )
@@ -173,7 +173,7 @@ class Learner:
         does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting, kinds.CURATOR: self._curate}
         if self.skills.place is not None:
             does[kinds.PROBE] = self._probing(self.skills.place)
-        made: Jobs = late(JOBS)(self.store, does, self._tell)
+        made: Jobs = late(JOBS)(self.store, does, self._report)
         return made
 
     def _probing(self, place: Place) -> Probing:
@@ -181,7 +181,7 @@ class Learner:
             store=self.store,
             clock=self.clock,
             settings=self.settings.learning,
-            hands_of=self.hands,
+            hands_of=self.writers,
             proposing=self.proposing,
             passes=late(PROBES)(place=place, tools=self.tools, ids=self.ids),
         )
@@ -216,7 +216,7 @@ class Learner:
     def proposing(self) -> Proposing:
         """What waits."""
         made: Proposing = late(PROPOSING)(
-            store=self.store, clock=self.clock, hands_of=self.hands, days=self.settings.learning.waits_days
+            store=self.store, clock=self.clock, hands_of=self.writers, days=self.settings.learning.waits_days
         )
         return made
 
@@ -239,9 +239,11 @@ class Learner:
     def _is_owner(self, principal: str) -> bool:
         return self.standing(principal) is Standing.OWNER
 
-    def hands(self, record: SessionRecord) -> HomeHands:
+    def writers(self, record: SessionRecord) -> HomeWriters:
         """The tools of a review of this conversation."""
-        made: HomeHands = late(HANDS)(record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner)
+        made: HomeWriters = late(HANDS)(
+            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner
+        )
         return made
 
     async def _model(self, record: SessionRecord) -> Model:
@@ -256,13 +258,13 @@ class Learner:
         ledger = late(LEDGER)(book, record.principal)
         return await self.auxiliary(late(PURPOSE).REVIEW, record, ledger)
 
-    async def _tell(self, job: Job) -> bool:
+    async def _report(self, job: Job) -> bool:
         """One line in the conversation, with its undo; False while it is busy elsewhere."""
         record = await self.store.sessions.get(job.session)
         if self.hermes is None or record is None:
             return self.hermes is not None
         try:
-            await self.hermes.tell(record, job.account.note)
+            await self.hermes.notify(record, job.account.note)
         except HermesError:
             return False
         return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from hermes_agent.learning.curator.notebook import Notebook
+from hermes_agent.learning.curator.candidates import Age, Candidate
+from hermes_agent.learning.curator.journal import CuratorJournal
 from hermes_agent.learning.curator.report import moment
 from hermes_agent.learning.curator.rubric import grade
-from hermes_agent.learning.curator.wards import Age, Ward
 from hermes_agent.learning.settings import CuratorSettings
 
 
@@ -49,7 +49,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return f"{last} {due}, once nobody talks.{empty}"
 
     @property
-    def beside(self) -> list[str]:
+    def side_rows(self) -> list[str]:
         """What stands below the skills."""
         pairs = ", ".join(" + ".join(names) for names in self.overlaps)
         found = [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
@@ -63,18 +63,18 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             + (f", {each.grade}" if each.grade else "")
             for each in self.skills
         ]
-        return [self.when, *rows, *self.beside]
+        return [self.when, *rows, *self.side_rows]
 
 
-def row(ward: Ward, notebook: Notebook, settings: CuratorSettings, now: float) -> Row:
+def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
     """A skill as `status` tells it."""
-    rating, age = notebook.ratings.get(ward.name), ward.age(now, settings)
+    rating, age = journal_file.ratings.get(candidate.name), candidate.age(now, settings)
     shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
     return Row(
-        name=ward.name,
-        age=shown if ward.is_ours else "",
-        days=int(ward.unused(now)),
-        pinned=ward.pinned,
-        grade=grade(rating.points) if rating and rating.hash == ward.hash else "",
-        why_not=ward.why_not,
+        name=candidate.name,
+        age=shown if candidate.is_ours else "",
+        days=int(candidate.unused(now)),
+        pinned=candidate.pinned,
+        grade=grade(rating.points) if rating and rating.hash == candidate.hash else "",
+        why_not=candidate.why_not,
     )

@@ -62,8 +62,10 @@ def sign_ins(secrets: Secrets) -> SignIns:
     """The sign-ins of the home of these secrets; what they need is loaded when a vendor has a way to sign in."""
 
     def source_of(vendor: Vendor) -> KeySource | None:
-        keeper = late("hermes_agent.providers.signin.keeper:Keeper")(secrets.home, SystemClock(), secrets.get)
-        source: KeySource | None = keeper.source(vendor)
+        renewal = late("hermes_agent.providers.signin.token_refresh:TokenRefresh")(
+            secrets.home, SystemClock(), secrets.get
+        )
+        source: KeySource | None = renewal.source(vendor)
         return source
 
     return source_of

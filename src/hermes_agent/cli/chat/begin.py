@@ -12,7 +12,7 @@ from hermes_agent.cli.chat.chat import open_chat
 from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.taped import tape_of
+from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import asked_to_end
 from hermes_agent.host.paths import environment, find_home
@@ -34,7 +34,7 @@ async def _run(invocation: Invocation) -> int:
     here = sys.stdin.isatty()
     options = Options(
         model=invocation.model,
-        tape=tape_of(invocation),
+        tape=recording_of(invocation),
         titles=here,
         reviews=here,
         strict_input=invocation.strict_input,

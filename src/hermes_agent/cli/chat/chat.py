@@ -10,11 +10,11 @@ from contextlib import aclosing
 from pathlib import Path
 
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.menu import more_help
 from hermes_agent.cli.chat.questions import answer_of
-from hermes_agent.cli.chat.recap import retell, take_up
+from hermes_agent.cli.chat.recap import replay, retell
 from hermes_agent.cli.chat.status import Status
-from hermes_agent.cli.chat.talk import Talk
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation
@@ -45,8 +45,8 @@ class Chat:
     """One chat. `changed` is called after everything that may look different. It is `over` when the person leaves, or
     when the session's events ended with a `failure`."""
 
-    def __init__(self, talk: Talk, transcript: Transcript, status: Status) -> None:
-        self.talk = talk
+    def __init__(self, chat_session: ChatSession, transcript: Transcript, status: Status) -> None:
+        self.chat_session = chat_session
         self.transcript = transcript
         self.status = status
         self.over = False
@@ -68,12 +68,12 @@ class Chat:
 
     async def begin(self) -> None:
         """Greet, and take up the session where it stands. Raises `StoreError`."""
-        activity.set(Activity(notify=self._tell))
+        activity.set(Activity(notify=self._submit_to_run))
         self._greet()
-        if self.talk.record is not None:
-            await self._take_up()
+        if self.chat_session.record is not None:
+            await self._resume()
 
-    def _tell(self, text: str) -> None:
+    def _submit_to_run(self, text: str) -> None:
         self.transcript.remark(text, YELLOW)
         self.changed()
 
@@ -90,13 +90,13 @@ class Chat:
     async def answer(self, answer: str) -> None:
         """Answer the open question."""
         if self.question is not None:
-            await self.talk.answer(self.question.question, answer)
+            await self.chat_session.answer(self.question.question, answer)
 
     async def stop(self) -> None:
         """End the run at once."""
         self.transcript.stopping = self.transcript.running
         self.changed()
-        await self.talk.stop()
+        await self.chat_session.stop()
 
     def halt(self) -> None:
         """End the run at once, without waiting for its end; for keys and signals."""
@@ -111,10 +111,10 @@ class Chat:
 
     def farewell(self) -> str:
         """The last line: how to come back."""
-        if not self.talk.session:
+        if not self.chat_session.session:
             return ""
-        profile = self.talk.runtime.home.profile
-        command = f"hermes {f'-p {profile} ' if profile else ''}--resume {self.talk.session}"
+        profile = self.chat_session.runtime.home.profile
+        command = f"hermes {f'-p {profile} ' if profile else ''}--resume {self.chat_session.session}"
         if self.transcript.running:
             return f"The run was left in the middle. Go on with: {command}"
         return f"Come back with: {command}"
@@ -138,12 +138,12 @@ class Chat:
         self.transcript.remark(f"Thoughts are shown {'whole' if shown else 'in short'}.")
 
     async def _command_or_words(self, text: str) -> None:
-        before = self.talk.session
-        done = await self.talk.command(text, busy=self.transcript.running)
-        if self.talk.session != before:
+        before = self.chat_session.session
+        done = await self.chat_session.command(text, busy=self.transcript.running)
+        if self.chat_session.session != before:
             await self._switched(begins=not before)
         if done is None:
-            await self._submit(self.talk.inbound(text))
+            await self._submit(self.chat_session.inbound(text))
             return
         if done.submit is not None:
             await self._submit(done.submit)
@@ -152,41 +152,41 @@ class Chat:
         if done.text:
             more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
             self.transcript.answer(f"{done.text}{more}")
-        self._look_again()
+        self._refresh()
 
     async def _submit(self, inbound: Inbound) -> None:
         if not self._warm:
             self._warm = True
             spawn(asyncio.to_thread(late, "hermes_agent.cli.chat.markdown:render"), name="load the renderer")
-        self.transcript.wait(await self.talk.submit(inbound), inbound.text)
+        self.transcript.wait(await self.chat_session.submit(inbound), inbound.text)
 
     async def _switched(self, *, begins: bool) -> None:
         """Go on with another session; one that just begins has no past to show."""
         self.transcript.leave()
         if begins:
-            self.status.session = self.talk.session
+            self.status.session = self.chat_session.session
             self._watch(0)
         else:
-            self.status = self.talk.status()
-            await self._take_up()
+            self.status = self.chat_session.status()
+            await self._resume()
 
-    async def _take_up(self) -> None:
-        entries = await self.talk.entries()
+    async def _resume(self) -> None:
+        entries = await self.chat_session.entries()
         retell(entries, self.transcript)
-        last = take_up(entries, self.transcript, self.status)
+        last = replay(entries, self.transcript, self.status)
         interrupted = self.transcript.running
         self._watch(last)
-        if not await self.talk.resume() and interrupted:
+        if not await self.chat_session.resume() and interrupted:
             self.transcript.running = False
             self.transcript.remark("A run of this session is under way in another process.", YELLOW)
 
-    def _look_again(self) -> None:
-        record = self.talk.record
+    def _refresh(self) -> None:
+        record = self.chat_session.record
         if record is None:
             return
         self.status.title = record.title
         try:
-            fresh = self.talk.status()
+            fresh = self.chat_session.status()
         except NoModel as error:
             self.transcript.remark(str(error), RED)
         else:
@@ -195,11 +195,11 @@ class Chat:
     def _watch(self, after: int) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
-        self._watcher = spawn(self._see(self.talk.session, after), name=f"watch {self.talk.session}")
+        self._watcher = spawn(self._see(self.chat_session.session, after), name=f"watch {self.chat_session.session}")
 
     async def _see(self, session: str, after: int) -> None:
         try:
-            async with aclosing(self.talk.runtime.hermes.watch(session, after)) as events:
+            async with aclosing(self.chat_session.runtime.hermes.watch(session, after)) as events:
                 async for seen in events:
                     self._show(seen.event)
         except HermesError as error:
@@ -217,20 +217,20 @@ class Chat:
         self.changed()
 
     def _greet(self) -> None:
-        talk = self.talk
-        route = talk.runtime.route(talk.record.model if talk.record is not None else "")
+        chat_session = self.chat_session
+        route = chat_session.runtime.route(chat_session.record.model if chat_session.record is not None else "")
         # What answers from within this program is no model.
         scripted = " (scripted model)" if route.vendor.server else ""
         lines = [
             f"{paint('Hermes', BOLD)} {VERSION} · {self.status.model}{scripted}",
-            paint(place_line(short_path(talk.folder), self._name(), self.transcript.width), DIM),
+            paint(place_line(short_path(chat_session.folder), self._name(), self.transcript.width), DIM),
         ]
         self.transcript.head("\n".join(lines))
-        if talk.runtime.notice:
-            self.transcript.remark(talk.runtime.notice, YELLOW)
+        if chat_session.runtime.notice:
+            self.transcript.remark(chat_session.runtime.notice, YELLOW)
 
     def _name(self) -> str:
-        record = self.talk.record
+        record = self.chat_session.record
         if record is None:
             return "new session"
         return f"session {record.id}" + (f" ({one_line(record.title, 40)})" if record.title else "")
@@ -252,6 +252,6 @@ def place_line(folder: str, session: str, columns: int) -> str:
 
 async def open_chat(runtime: Runtime, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:
     """The chat on a page. Raises `NoModel` and `UnknownSession`."""
-    talk = Talk(runtime, invocation)
-    await talk.open()
-    return Chat(talk, Transcript(page, runtime.clock, render), talk.status())
+    chat_session = ChatSession(runtime, invocation)
+    await chat_session.open()
+    return Chat(chat_session, Transcript(page, runtime.clock, render), chat_session.status())

@@ -42,7 +42,7 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
             await chat.begin()
-            spawn(chat.talk.see_skills(), name="chat: skills to complete")
+            spawn(chat.chat_session.see_skills(), name="chat: skills to complete")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
                 await screen.run(app, lambda: chat.busy)

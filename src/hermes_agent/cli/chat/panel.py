@@ -57,7 +57,9 @@ class Panel:
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
             multiline=True,
-            completer=ThreadedCompleter(ChatCompleter(lambda: chat.talk.folder, lambda: chat.talk.skills)),
+            completer=ThreadedCompleter(
+                ChatCompleter(lambda: chat.chat_session.folder, lambda: chat.chat_session.skills)
+            ),
             complete_while_typing=True,
             history=history,
         )

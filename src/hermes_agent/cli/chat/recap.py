@@ -75,7 +75,7 @@ def _shortened(text: str) -> str:
     return f"… {plural(len(lines) - MOST_LINES, 'line')} before\n\n" + "\n".join(lines[-MOST_LINES:])
 
 
-def take_up(entries: Sequence[Entry], transcript: Transcript, status: Status) -> int:
+def replay(entries: Sequence[Entry], transcript: Transcript, status: Status) -> int:
     """Bring the transcript's open part and the status to where the log stands; the number of the last event."""
     for entry in entries:
         status.see(entry.event)

@@ -6,10 +6,10 @@ import secrets
 
 import click
 
-from hermes_agent.app.serving.settings import API_KEY, DRAIN_SECONDS
+from hermes_agent.app.api_settings import API_KEY, DRAIN_SECONDS
 from hermes_agent.cli.output import announce, remark, say
+from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import PATIENCE, told_to_end
@@ -34,7 +34,7 @@ def run(surface: Surface) -> None:
 
 async def _serve(surface: Surface) -> None:
     with told_to_end(DRAIN_SECONDS + PATIENCE) as told:
-        home, tape = surface.home.ensure(), tape_of(surface.invocation)
+        home, tape = surface.home.ensure(), recording_of(surface.invocation)
         await late(SERVE)(home, announce, until_told=told.wait, tape=tape, platform=late(PLATFORM_OF))
 
 

@@ -20,9 +20,9 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.signin.auth_file import SignedIn
 from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.keeper import Keeper
-from hermes_agent.providers.signin.kept import SignedIn
+from hermes_agent.providers.signin.token_refresh import TokenRefresh
 from hermes_agent.providers.signin.tokens import Tokens
 from hermes_agent.providers.signin.ways import Shown, by_code, by_device
 from hermes_agent.providers.vendor import Vendor
@@ -100,7 +100,7 @@ def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
 
     The vendor's own list of devices may show it until it expires.
     """
-    forgotten = asyncio.run(keeper_of(surface).forget(vendor.name))
+    forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
     if as_json:
         say_json({"vendor": vendor.name, "forgotten": forgotten})
     else:
@@ -129,16 +129,16 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
     """Go one vendor's way to the end and keep what it gave. Raises `NoModel`, `ProviderError`."""
-    keeper, http = keeper_of(surface), Http()
+    renewal, http = token_refresh_of(surface), Http()
     try:
-        issuer = keeper.issuer(facts, http)
+        issuer = renewal.issuer(facts, http)
         tokens: Tokens
         match facts.way:
             case "device":
                 tokens = await by_device(issuer, show, SystemClock())
             case "code":
                 tokens = await by_code(issuer, show, paste)
-        return await keeper.keep(facts, tokens)
+        return await renewal.keep(facts, tokens)
     finally:
         await http.close()
 
@@ -161,7 +161,7 @@ async def paste() -> str:
 
 def sign_ins(surface: Surface) -> list[Way]:
     """Who is signed in."""
-    kept = keeper_of(surface).file.read()
+    kept = token_refresh_of(surface).file.read()
     return [way_of(late(vendor.sign_in), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
 
 
@@ -190,6 +190,6 @@ def with_sign_in() -> list[Vendor]:
     return [vendor for vendor in (load_vendor(name) for name in VENDORS) if vendor.sign_in]
 
 
-def keeper_of(surface: Surface) -> Keeper:
+def token_refresh_of(surface: Surface) -> TokenRefresh:
     """The sign-ins of this home."""
-    return Keeper(surface.home, SystemClock(), surface.secrets.get)
+    return TokenRefresh(surface.home, SystemClock(), surface.secrets.get)

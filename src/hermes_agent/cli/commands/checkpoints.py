@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.checkpoints.rolling import checkpoints_of, folder_of, told, when
+from hermes_agent.app.checkpoints.rolling import checkpoints_of, folder_of, restore_report, when
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
@@ -89,7 +89,7 @@ def restore(surface: Surface, number: int, file: str, root: str, *, as_json: boo
     if as_json:
         say_json({"written": done.written, "removed": done.removed, "undo": done.undo.number})
     else:
-        say(told(done, number))
+        say(restore_report(done, number))
 
 
 @checkpoints.command()

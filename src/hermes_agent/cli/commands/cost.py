@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from hermes_agent.app.costs import LimitLine, cached_share, dollars, limit_lines, together
-from hermes_agent.cli.breaks import show_breaks
-from hermes_agent.cli.moments import Since
-from hermes_agent.cli.opened import with_store
+from hermes_agent.cli.cache_breaks import show_breaks
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import Since
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.store.usage import LAST_TIME, GroupBy, Total
 

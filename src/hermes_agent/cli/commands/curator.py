@@ -10,10 +10,10 @@ import click
 
 from hermes_agent.app.learning.curating import Curating
 from hermes_agent.app.wiring import open_runtime
-from hermes_agent.cli.moments import moment
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import moment
 from hermes_agent.learning.curator.plan import REPORT
 from hermes_agent.learning.curator.report import Run, summary
 
@@ -43,7 +43,7 @@ def status(surface: Surface, as_json: bool) -> None:
         for each in found.skills
     ]
     say(table(rows, ("SKILL", "STATE", "UNUSED", "GRADE", "PINNED"), right=(2,)) if rows else "The home has no skills.")
-    for line in found.beside:
+    for line in found.side_rows:
         say(line)
 
 
@@ -57,7 +57,7 @@ def run(surface: Surface, dry_run: bool, as_json: bool) -> None:
     if as_json:
         say_json(done)
         return
-    say(done.told)
+    say(done.summary)
     if done.looks and not dry_run:
         say("The first pass only looks. The next one, now or in a week, does it.")
     remark(f"{surface.home.logs / 'curator' / done.id / REPORT}")

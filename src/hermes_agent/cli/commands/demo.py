@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hermes_agent.cli.demo.learning import demonstrate_learning
-from hermes_agent.cli.demo.show import demonstrate, tell
+from hermes_agent.cli.demo.show import demonstrate, print_line
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.surface import Surface, pass_surface
 
@@ -29,7 +29,7 @@ def demo(surface: Surface, learning: bool, keep: bool) -> int:
     finally:
         if held and not keep:
             shutil.rmtree(folder, ignore_errors=True)
-            tell("The folder is removed again (--keep leaves it).")
+            print_line("The folder is removed again (--keep leaves it).")
         else:
-            tell(f"Everything is left in {folder}")
+            print_line(f"Everything is left in {folder}")
     return Exit.OK if held else Exit.FAILED

@@ -12,10 +12,10 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
 from hermes_agent.cli.log_lines import log_options, show_log
-from hermes_agent.cli.moments import moment
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import moment
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from hermes_agent.app.hooks.consent import Consents
+from hermes_agent.app.hooks.hook_process import run_hook
 from hermes_agent.app.hooks.hooks import CONSENTS, EVENTS, Known, known_hooks
-from hermes_agent.app.hooks.running import run_hook
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError

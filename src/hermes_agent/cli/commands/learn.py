@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import click
 
-from hermes_agent.app.remembering import local_owner
+from hermes_agent.app.local_notes import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import open_runtime
-from hermes_agent.cli.moments import Since
 from hermes_agent.cli.output import say, say_json
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import Since
 from hermes_agent.learning.learned import Learned
 from hermes_agent.store.learning.proposals import Proposal
 from hermes_agent.store.versions import Version

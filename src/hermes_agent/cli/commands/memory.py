@@ -7,18 +7,18 @@ from typing import TypeVar
 
 import click
 
-from hermes_agent.app.remembering import notes_of, owner_by
-from hermes_agent.cli.facts import facts
-from hermes_agent.cli.moments import moment
-from hermes_agent.cli.opened import with_store
+from hermes_agent.app.local_notes import notes_of, owner_by
+from hermes_agent.cli.known_facts import facts
 from hermes_agent.cli.output import remark, say, say_json
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.memory.entries import decoded as text_of
 from hermes_agent.memory.entries import entries_of, size_of
-from hermes_agent.memory.log import Line, log, undo
+from hermes_agent.memory.log import LedgerRow, log, undo
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import Person, Target, target_of
 
@@ -85,7 +85,7 @@ def log_(surface: Surface, limit: int, as_json: bool) -> None:
     elif not found:
         remark("Nothing was noted yet.")
     for line in () if as_json else found:
-        say(told(line))
+        say(change_report(line))
 
 
 @memory.command("undo")
@@ -102,7 +102,7 @@ def undo_(surface: Surface, version: int | None) -> None:
         say(f"Nothing is left of version {taken.id} of {taken.change.item}.")
 
 
-def told(line: Line) -> str:
+def change_report(line: LedgerRow) -> str:
     """One change in words, its lines below."""
     source = f"  {line.session} {line.first}-{line.last}" if line.session else ""
     undoes = f" of {line.undoes}" if line.undoes else ""

@@ -12,10 +12,10 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.models.auxiliary import auxiliary, single
 from hermes_agent.cli.models.credentials import credentials
 from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.picking.picking import Choice, pick
+from hermes_agent.cli.picker.choices import Choice, pick
 from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config_edit import set_value

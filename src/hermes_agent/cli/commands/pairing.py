@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import HermesError
 from hermes_agent.store.chats.pairing import Known

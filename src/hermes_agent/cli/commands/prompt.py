@@ -9,8 +9,8 @@ from functools import partial
 
 import click
 
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
@@ -117,7 +117,7 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
             created=0.0,
             updated=0.0,
         )
-        sections, tools = await runtime.generations.now.builder.begins(record)
+        sections, tools = await runtime.snapshots.now.builder.begins(record)
         return parts_of(sections, tools), runtime.not_offered()
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.replays.driving import Played, played
-from hermes_agent.app.replays.telling import Step, Verdict, steps_of, verdict_of
+from hermes_agent.app.replay.driver import Played, played
+from hermes_agent.app.replay.report import Step, Verdict, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.cassette.playing import Player, Replay
-from hermes_agent.providers.cassette.reading import Cassette, read_cassette
+from hermes_agent.replay.cassette.playing import Player, Replay
+from hermes_agent.replay.cassette.reading import Cassette, read_cassette
 
 WORDS = 60
 
@@ -43,7 +43,7 @@ def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: 
     if as_json:
         say_json(Report(file=str(file), notes=cassette.notes, steps=steps, sessions=verdicts))
     else:
-        _tell(cassette, steps, verdicts, live=how.is_live)
+        _report(cassette, steps, verdicts, live=how.is_live)
     good = (not each.failed if how.is_live else each.same for each in verdicts)
     return Exit.OK if all(good) else Exit.FAILED
 
@@ -69,7 +69,7 @@ async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Play
             return sessions
 
 
-def _tell(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdict], *, live: bool) -> None:
+def _report(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdict], *, live: bool) -> None:
     for note in cassette.notes:
         remark(note)
     rows = [

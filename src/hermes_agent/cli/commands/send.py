@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.service.homes import place_named
-from hermes_agent.app.service.settings import GatewaySettings
-from hermes_agent.cli.opened import with_store
+from hermes_agent.app.chats.home_chats import place_named
+from hermes_agent.app.chats.settings import GatewaySettings
 from hermes_agent.cli.output import remark, say
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.ids import RandomIds

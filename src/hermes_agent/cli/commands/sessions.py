@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.intake.session_files import without_files
-from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.moments import Since, moment
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import Since, moment
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Entry, Outcome, RunEnded

@@ -11,8 +11,8 @@ import click
 from hermes_agent.cli.asking import Answered, ask_once
 from hermes_agent.cli.candidates import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset

@@ -8,13 +8,13 @@ import click
 import msgspec
 
 from hermes_agent.app.skills import Skills
-from hermes_agent.cli.moments import moment
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.skills.following import audit, check, publish, update
 from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninstall
 from hermes_agent.cli.skills.shelf import JSON, SKILL, by_owner, with_hub, with_skills
 from hermes_agent.cli.skills.tap import tap
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.time_format import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
@@ -60,16 +60,16 @@ def list_(surface: Surface, family: str, as_json: bool) -> None:
     async def act(kept: Skills, writer: Writer) -> tuple[list[Row], list[tuple[str, str]]]:
         pinned = kept.library.state.get().pinned
         rows = []
-        for card in await kept.library.all(here, family=family, limit=100_000):
-            owner = (await writer.owner(card)).value
+        for header in await kept.library.all(here, family=family, limit=100_000):
+            owner = (await writer.owner(header)).value
             rows.append(
                 Row(
-                    name=card.name,
-                    layer=card.layer.value,
+                    name=header.name,
+                    layer=header.layer.value,
                     owner=owner,
-                    family=card.family,
-                    pinned=card.name in pinned,
-                    description=card.description,
+                    family=header.family,
+                    pinned=header.name in pinned,
+                    description=header.description,
                 )
             )
         return rows, await kept.library.broken(here)
@@ -100,10 +100,10 @@ def show(surface: Surface, name: str) -> None:
     """Print SKILL.md as it stands, and what it hides."""
 
     async def act(kept: Skills, _: Writer) -> None:
-        card = await kept.library.find(name, str(current_folder()))
-        skill = await kept.library.read(card)
+        header = await kept.library.find(name, str(current_folder()))
+        skill = await kept.library.read(header)
         say(skill.text.rstrip("\n"))
-        remark(f"{card.folder} ({card.layer.value})")
+        remark(f"{header.folder} ({header.layer.value})")
         for other in (await kept.library.same_name(name, str(current_folder())))[1:]:
             remark(f"It hides another of that name: {other.folder} ({other.layer.value})")
         for command in commands_of(skill):

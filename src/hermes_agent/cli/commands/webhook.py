@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
+from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark
+from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.taped import tape_of
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run, told_to_end
 
@@ -26,7 +26,7 @@ def worker(surface: Surface) -> None:
 
 async def _work(surface: Surface) -> None:
     model = surface.invocation.model
-    tape = tape_of(surface.invocation)
+    tape = recording_of(surface.invocation)
     options = Options(queue=SERVED, own_only=False, model=model, reviews=True, tape=tape, platform=late(PLATFORM_OF))
     with told_to_end() as told:
         async with open_runtime(surface.home.ensure(), options) as runtime:

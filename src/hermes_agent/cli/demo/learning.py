@@ -10,7 +10,7 @@ from pathlib import Path
 from hermes_agent.app.demo import CHANGED, PUBLISH, SHOP, Stage, begin_anew, demo_stage
 from hermes_agent.cli.demo.checks import Check
 from hermes_agent.cli.demo.child import Remark, hermes
-from hermes_agent.cli.demo.show import Task, finish, follow, heading, tell
+from hermes_agent.cli.demo.show import Task, finish, follow, heading, print_line
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Replied, ToolEnded
 
@@ -31,15 +31,19 @@ class Took:
 
 async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bool:
     """Show the three conversations in an empty folder; True where every check holds."""
-    tell("The model of this demonstration is scripted. It hears the same words in three conversations; what it does")
-    tell("differs by what the program tells it, and by nothing else. Review, skill and history are the program's own.")
-    tell(f"Folder: {folder}")
+    print_line(
+        "The model of this demonstration is scripted. It hears the same words in three conversations; what it does"
+    )
+    print_line(
+        "differs by what the program tells it, and by nothing else. Review, skill and history are the program's own."
+    )
+    print_line(f"Folder: {folder}")
     async with demo_stage(folder, SHOP) as stage:
         first = await conversation(stage, variables, "1. The task is new")
         heading(
             "   The reply is there. Beside whatever comes next, the conversation is looked over (hermes learn review):"
         )
-        learned = await told(stage, variables, "learn", "review")
+        learned = await output_of(stage, variables, "learn", "review")
         skill = stage.home.skills / SKILL / "SKILL.md"
         made = await asyncio.to_thread(content, skill)
         begin_anew(stage)
@@ -48,8 +52,8 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
         third = await conversation(stage, variables, "3. The same words, but one command has another name now")
         patched = await asyncio.to_thread(content, skill)
         heading("   hermes learn log; hermes learn undo")
-        await told(stage, variables, "learn", "log")
-        await told(stage, variables, "learn", "undo")
+        await output_of(stage, variables, "learn", "log")
+        await output_of(stage, variables, "learn", "undo")
         restored = await asyncio.to_thread(content, skill)
     compare(first, second, third)
     checks = [
@@ -61,7 +65,7 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
     ]
     heading("Looked at afterwards:")
     for check in checks:
-        tell(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
+        print_line(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
     return all(check.holds for check in checks)
 
 
@@ -83,14 +87,14 @@ async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -
     )
 
 
-async def told(stage: Stage, variables: Mapping[str, str], *arguments: str) -> list[str]:
+async def output_of(stage: Stage, variables: Mapping[str, str], *arguments: str) -> list[str]:
     """What a command of the program prints, shown."""
     lines = []
     async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
         async for line in watched.lines:
             if isinstance(line, Remark):
                 lines.append(line.text)
-                tell(f"     {line.text}")
+                print_line(f"     {line.text}")
     return lines
 
 
@@ -115,4 +119,4 @@ def compare(first: Took, second: Took, third: Took) -> None:
     )
     for name, before, after, changed in rows:
         saved = HUNDRED - HUNDRED * after / before if before else 0.0
-        tell(f"  {name:<16}{before:>12,}{after:>13,}{saved:>7.0f} %{changed:>22,}")
+        print_line(f"  {name:<16}{before:>12,}{after:>13,}{saved:>7.0f} %{changed:>22,}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, log_of
 from hermes_agent.cli.demo.checks import Check, check_log, check_project
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
-from hermes_agent.cli.demo.told import Teller, counted
+from hermes_agent.cli.demo.narration import Narrator, counted
 from hermes_agent.cli.output import say
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, Seen, ToolStarted
@@ -28,18 +28,20 @@ class Task:
     """One task as it is shown: which session it became, its words, and in the end its log."""
 
     session: str = ""
-    teller: Teller = field(default_factory=Teller)
+    teller: Narrator = field(default_factory=Narrator)
     began: float = field(default_factory=time.monotonic)
     log: tuple[Entry, ...] = ()
 
 
 async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
     """Show both tasks in an empty folder; True where every check holds."""
-    tell("The model of this demonstration is scripted: it follows a scenario file, no language model is behind it, and")
-    tell("nothing leaves this machine. The rest is real: the program, its database, its tools, and the files.")
-    tell(f"Folder: {folder}")
+    print_line(
+        "The model of this demonstration is scripted: it follows a scenario file, no language model is behind it, and"
+    )
+    print_line("nothing leaves this machine. The rest is real: the program, its database, its tools, and the files.")
+    print_line(f"Folder: {folder}")
     async with demo_stage(folder) as stage:
-        tell(f"Model:  {stage.url} (OpenAI chat completions over a loopback socket)")
+        print_line(f"Model:  {stage.url} (OpenAI chat completions over a loopback socket)")
         repaired = await repair(stage, variables)
         extended, killed = await extend(stage, variables)
     heading("Looked at afterwards, in the files and in the database:")
@@ -48,7 +50,7 @@ async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
         found = check_log(task.log, killed=was_killed)
         checks += [Check(claim=f"{name}: {check.claim}", holds=check.holds) for check in found]
     for check in checks:
-        tell(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
+        print_line(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
     return all(check.holds for check in checks)
 
 
@@ -118,29 +120,29 @@ def show(seen: Seen | Remark, task: Task) -> None:
         line(task, f"remark: {seen.text}")
         return
     task.session = seen.session
-    if words := task.teller.tell(seen.event):
+    if words := task.teller.narrate(seen.event):
         line(task, words)
 
 
 def line(task: Task, words: str) -> None:
     """A line of a task, with the seconds since it began."""
-    tell(f"  {time.monotonic() - task.began:5.2f} s  {words}")
+    print_line(f"  {time.monotonic() - task.began:5.2f} s  {words}")
 
 
 def heading(words: str) -> None:
     """A line that begins something."""
-    tell("")
-    tell(words)
+    print_line("")
+    print_line(words)
 
 
 async def finish(stage: Stage, task: Task) -> None:
     """Read the task's log and print what it took."""
     seconds = time.monotonic() - task.began
     task.log = await log_of(stage, task.session)
-    tell(f"  {counted(task.log, seconds)}")
+    print_line(f"  {counted(task.log, seconds)}")
 
 
-def tell(words: str) -> None:
+def print_line(words: str) -> None:
     """A line that is on its way at once, into a pipe too."""
     say(words)
     sys.stdout.flush()

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hermes_agent.cli.gateway.beside import Beside, check
+from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
+from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.surface import Surface
-from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.state import Phase, forget_state, state_of, write_state
 from hermes_agent.host.loops import PATIENCE, ends_within, heeding
-from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
+from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ NO_CHANNEL = "`hermes gateway setup` says how one is switched on"
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class StopRequests:
     """What somebody asked of this process: to end, or to begin `again`; `hurry` waits no longer for what runs."""
 
     over: asyncio.Event
@@ -78,7 +78,7 @@ class Sign:
     supervisor: Supervisor
     phase: Phase = Phase.STARTING
     gateway: Gateway | None = None
-    beside: Beside | None = None
+    beside: SideServers | None = None
     shown: dict[str, str] = field(default_factory=dict)
     ailments: tuple[str, ...] = ()
     checked: float = 0.0
@@ -88,13 +88,13 @@ class Sign:
         if (gateway := self.gateway) is None:
             lines, unmade, notice = {}, {}, ""
         else:
-            lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.told
+            lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.problems
         if self.phase is Phase.READY:
             self.show({name: (line.state, line.ailment) for name, line in lines.items()})
             self.show({name: ("stopped", why) for name, why in unmade.items()})
         with suppress(HomeError, OSError):
             state = state_of(self.started, lines, unmade, self.phase)
-            beside = self.beside.told if self.beside else ()
+            beside = self.beside.addresses if self.beside else ()
             state = replace(state, config=notice, beside=beside, ailments=self.ailments, checked=self.checked)
             write_state(self.home, state)
 
@@ -104,16 +104,16 @@ class Sign:
 
     async def answer(self) -> None:
         """Say how it is to whoever asked."""
-        await self.look(LOOK_SECONDS)
+        await self.stalled_for(LOOK_SECONDS)
         self.checked = SystemClock().now()
         self.write()
 
-    async def look(self, patience: float) -> float:
+    async def stalled_for(self, patience: float) -> float:
         """See what does not get on; for how many seconds it has stood still."""
         found = await self.gateway.runtime.health.ailments(patience) if self.gateway is not None else []
         before, self.ailments = self.ailments, tuple(f"{each.text} {each.detail}".strip() for each in found)
         if bool(before) != bool(self.ailments):
-            tell(" ".join(self.ailments) or "All is well again.")
+            print_line(" ".join(self.ailments) or "All is well again.")
         if before != self.ailments:
             self.write()
         return max((each.stands for each in found), default=0.0)
@@ -121,7 +121,7 @@ class Sign:
     async def gets_on(self) -> bool:
         """Whether nothing has stood still for too long."""
         limit = self.supervisor.seconds
-        return await self.look(min(LOOK_SECONDS, limit / 10)) < STILL * limit
+        return await self.stalled_for(min(LOOK_SECONDS, limit / 10)) < STILL * limit
 
     def show(self, channels: Mapping[str, tuple[str, str]]) -> None:
         """Say how a channel is now, where it is otherwise than was said."""
@@ -129,17 +129,17 @@ class Sign:
             words = f"{name}: {state}{f': {ailment}' if ailment else ''}"
             if state != "starting" and self.shown.get(name) != words:
                 self.shown[name] = words
-                tell(words)
+                print_line(words)
 
     def reload(self) -> None:
         """Read the settings again."""
         if self.gateway is not None:
-            self.gateway.reloading.look()
+            self.gateway.reloading.wake()
 
     def now(self, phase: Phase, *lines: str) -> None:
         """It is in that phase from now on."""
         self.phase = phase
-        self.supervisor.tell(*lines)
+        self.supervisor.notify(*lines)
         self.write()
 
 
@@ -159,7 +159,7 @@ async def serve(surface: Surface) -> bool:
     """Serve until told to end; whether it is to begin again."""
     home, settings = surface.home.ensure(), surface.loaded.value
     sign = Sign(home=home, started=SystemClock().now(), supervisor=Supervisor(surface.variables))
-    told = Told(over=asyncio.Event())
+    told = StopRequests(over=asyncio.Event())
     async with AsyncExitStack() as closing:
         closing.enter_context(
             heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload})
@@ -172,21 +172,21 @@ async def serve(surface: Surface) -> bool:
         alive = spawn(sign.supervisor.reassure(sign.gets_on), name="signs of life")
         closing.callback(alive.cancel)
         check(settings, surface.secrets.get)
-        tape = tape_of(surface.invocation)
+        tape = recording_of(surface.invocation)
         opening = open_gateway(home, changed=sign.write, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
         runtime, told.hurry = sign.gateway.runtime, sign.gateway.hurry
-        beside = sign.beside = Beside(runtime)
+        beside = sign.beside = SideServers(runtime)
         closing.push_async_callback(beside.close)
         sign.gateway.reloading.followers.append(beside)
         await beside.follow(runtime.settings)
         if runtime.hooks is not None:
             await runtime.hooks.fire("gateway:start", {"url": beside.url})
         names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
-        tell(f"The gateway runs, with {names}.")
+        print_line(f"The gateway runs, with {names}.")
         await sign.answer()
         if runtime.store.notice:
-            tell(runtime.store.notice)
+            print_line(runtime.store.notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         await told.over.wait()
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
@@ -194,11 +194,11 @@ async def serve(surface: Surface) -> bool:
         how = "Beginning again" if told.again else "Ending"
         if not told.again and not told.hurried:
             ends_within(drain + PATIENCE)
-        tell(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
+        print_line(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
     return told.again
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """A line for whoever looks; where nobody reads it any more, or its disk is full, the gateway goes on."""
     with suppress(OSError):
         announce(text)

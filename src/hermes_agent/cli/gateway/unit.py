@@ -106,19 +106,19 @@ async def install(unit: Unit, surface: Surface) -> None:
         out = "run it as root, or without --system." if unit.system else way_out(error, unit.path)
         raise HomeError(f"{unit.path} cannot be written ({reason(error)}): {out}") from error
     for words in (("daemon-reload",), ("enable", unit.name), ("restart", unit.name)):
-        await _tell(unit.systemctl(*words), surface)
+        await _run_systemctl(unit.systemctl(*words), surface)
 
 
 async def uninstall(unit: Unit, surface: Surface) -> None:
     """End the service and take its unit away. Raises `HermesError` where there is none."""
     if not unit.path.exists():
         raise HermesError(f"There is no {unit.path}.")
-    await _tell(unit.systemctl("disable", "--now", unit.name), surface)
+    await _run_systemctl(unit.systemctl("disable", "--now", unit.name), surface)
     unit.path.unlink()
-    await _tell(unit.systemctl("daemon-reload"), surface)
+    await _run_systemctl(unit.systemctl("daemon-reload"), surface)
 
 
-async def _tell(argv: Sequence[str], surface: Surface) -> None:
+async def _run_systemctl(argv: Sequence[str], surface: Surface) -> None:
     try:
         done: Finished = await run(argv, env=surface.variables, seconds=180.0)
     except (OSError, TimeoutError) as error:

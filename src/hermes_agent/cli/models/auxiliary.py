@@ -17,7 +17,7 @@ WITHOUT = {**dict.fromkeys(Purpose, "the one that answers"), Purpose.VISION: "no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class PurposeModel:
     """Who works for a purpose: `model` is empty where none is named; limits in seconds of one call, US dollars and
     tokens of a day. `note` says what is wrong with it."""
 
@@ -35,7 +35,7 @@ class Beside:
 def auxiliary(surface: Surface, as_json: bool) -> None:
     """List which models work beside the one that answers, each for a purpose (section `auxiliary`)."""
     chosen = surface.loaded.value.auxiliary
-    found = [beside(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
+    found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
     if as_json:
         say_json(found)
         return
@@ -43,7 +43,7 @@ def auxiliary(surface: Surface, as_json: bool) -> None:
     say(table(rows, ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", ""), right=(2, 3, 4)))
 
 
-def beside(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> Beside:
+def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:
     """The model of a purpose as the settings have it, and whether it can be asked."""
     note = ""
     if isinstance(chosen, TitleModel) and not chosen.enabled:
@@ -53,7 +53,7 @@ def beside(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> Beside
             single(surface, chosen.model)
         except NoModel as error:
             note = f"cannot be asked: {error}"
-    return Beside(
+    return PurposeModel(
         purpose=purpose,
         model=chosen.model,
         seconds=chosen.seconds,
@@ -71,7 +71,7 @@ def single(surface: Surface, name: str) -> Route:
     return route
 
 
-def limits(each: Beside) -> tuple[str, str, str]:
+def limits(each: PurposeModel) -> tuple[str, str, str]:
     """The limits as columns."""
     seconds = "-" if each.seconds is None else f"{each.seconds:g}"
     money = "-" if each.money is None else f"{each.money:g}"

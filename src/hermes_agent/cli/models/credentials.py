@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import click
 
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
-from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass

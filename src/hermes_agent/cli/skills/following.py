@@ -124,9 +124,9 @@ def publish(  # noqa: PLR0913  what a person may say about it
     """
 
     async def act(hub: Hub) -> Published:
-        card = await hub.writer.library.find(name, str(current_folder()))
+        header = await hub.writer.library.find(name, str(current_folder()))
         letter = Letter(message=message, push=push, **({"author": _author(author)} if author else {}))
-        return await give(hub.sources, _target(hub.sources, target), name, card.path, letter)
+        return await give(hub.sources, _target(hub.sources, target), name, header.path, letter)
 
     made = with_hub(surface, act)
     patch = output or current_folder() / f"{name}.patch"

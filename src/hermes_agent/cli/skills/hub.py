@@ -73,7 +73,7 @@ def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) 
 
     held = with_hub(surface, act)
     if as_json:
-        say_json(_told(held))
+        say_json(_report(held))
         return
     say(held.report.skill.text.rstrip("\n"))
     _show(held)
@@ -110,7 +110,7 @@ def install(  # noqa: PLR0913  what a person may say about it
 
     held, entry = with_hub(surface, act)
     if as_json:
-        say_json({**_told(held), "installed": True})
+        say_json({**_report(held), "installed": True})
         return Exit.OK
     say(f"`{held.name}` is installed, at {entry.commit[:12]}. `hermes skills uninstall {held.name}` takes it away.")
     if held.name in COMMANDS:
@@ -170,7 +170,7 @@ def _list(rows: list[Row], nothing: str, as_json: bool) -> None:
         remark(f"{each.tap}/{each.path}: {each.problem}")
 
 
-def _told(held: Held) -> dict[str, object]:
+def _report(held: Held) -> dict[str, object]:
     return {
         "name": held.name,
         "description": held.report.skill.description,

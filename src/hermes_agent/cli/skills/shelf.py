@@ -11,10 +11,10 @@ from typing import TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.remembering import local_owner
+from hermes_agent.app.local_notes import local_owner
 from hermes_agent.app.skills import Skills
-from hermes_agent.cli.opened import opened
 from hermes_agent.cli.output import remark
+from hermes_agent.cli.session_lookup import lookup_session
 from hermes_agent.cli.skills.waiting import Waiting
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
@@ -68,7 +68,7 @@ def with_skills(surface: Surface, act: Callable[[Skills, Writer], Awaitable[T]])
     """Open the library, act, close it."""
 
     async def run() -> T:
-        async with opened(surface) as store:
+        async with lookup_session(surface) as store:
             kept = Skills(surface.home, surface.loaded.value.skills, SystemClock())
             try:
                 return await act(kept, kept.writer(store))

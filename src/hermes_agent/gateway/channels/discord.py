@@ -28,7 +28,7 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Place, Reader, singly
 from hermes_agent.gateway.discord.rest import Rest, Unanswerable
 from hermes_agent.gateway.discord.stream import Stream
-from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.inbound_events import Hear, Pressed
 from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.websocket import require

@@ -30,7 +30,7 @@ from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
 from hermes_agent.gateway.email.sending import Post
 from hermes_agent.gateway.email.writing import Author, Thread, enclose, written
-from hermes_agent.gateway.heard import Hear, Media, Quoted, Said, Sender
+from hermes_agent.gateway.inbound_events import Hear, Media, Quoted, Said, Sender
 from hermes_agent.gateway.media import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.late import late

@@ -24,12 +24,13 @@ from hermes_agent.gateway.channel import (
     Part,
     Unit,
 )
-from hermes_agent.gateway.heard import Hear
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Hear
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
-from hermes_agent.gateway.matrix.entering import Entering
+from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.opened import Opened
+from hermes_agent.gateway.matrix.membership import Membership
 from hermes_agent.gateway.matrix.place import Places
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, table, text
@@ -46,7 +47,6 @@ from hermes_agent.gateway.matrix.writing import (
     words,
 )
 from hermes_agent.gateway.media import bytes_of
-from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.service import Service
 
 TYPING_SECONDS = 10.0
@@ -62,9 +62,11 @@ class MatrixChannel(Bare):
         self._threads = threads
         self._needs = needs
         self._rooms = Rooms(self._client)
-        self._moves = Moves(needs.kept, f"channel:{PLATFORM}")
+        self._moves = ChatMigration(needs.kept, f"channel:{PLATFORM}")
         self._crypto: Crypto = (
-            Opened(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note) if encryption else Shut()
+            Decryption(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note)
+            if encryption
+            else Shut()
         )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
@@ -88,7 +90,7 @@ class MatrixChannel(Bare):
             rooms=self._rooms,
             crypto=self._crypto,
             reader=reader,
-            entering=Entering(
+            entering=Membership(
                 client=self._client, rooms=self._rooms, moves=self._moves, places=places, now=self._needs.clock.now
             ),
             places=places,

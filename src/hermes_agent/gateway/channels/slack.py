@@ -26,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
-from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.inbound_events import Hear, Pressed
 from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader

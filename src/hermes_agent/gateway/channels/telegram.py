@@ -24,9 +24,9 @@ from hermes_agent.gateway.channel import (
     TokenRefused,
     Unit,
 )
-from hermes_agent.gateway.heard import Hear
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Hear
 from hermes_agent.gateway.media import bytes_of
-from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
 from hermes_agent.gateway.telegram.files import Way, ways_of
 from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
@@ -48,7 +48,7 @@ class Telegram(Bare):
     """A bot, at the other end of one token."""
 
     def __init__(
-        self, api: BotApi, moves: Moves, webhook: Webhook | None = None, poll_seconds: float = POLL_SECONDS
+        self, api: BotApi, moves: ChatMigration, webhook: Webhook | None = None, poll_seconds: float = POLL_SECONDS
     ) -> None:
         self._api = api
         self._moves = moves
@@ -164,7 +164,9 @@ def make(needs: Needs) -> Channel:
         raise ConfigError("Telegram needs TELEGRAM_BOT_TOKEN: @BotFather gives one, `hermes secrets set` keeps it.")
     url = needs.options.get("api_url") or "https://api.telegram.org"
     api = BotApi(url=url.rstrip("/"), token=token, http=needs.http)
-    return Telegram(api, Moves(needs.kept, f"channel:telegram:{token.partition(':')[0]}"), _webhook(needs, token))
+    return Telegram(
+        api, ChatMigration(needs.kept, f"channel:telegram:{token.partition(':')[0]}"), _webhook(needs, token)
+    )
 
 
 def _webhook(needs: Needs, token: str) -> Webhook | None:

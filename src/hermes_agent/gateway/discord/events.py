@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.heard import Heard, Media, Pressed, Quoted, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Quoted, Removed, Said, Sender, Withdrawn
 
 PLATFORM = "discord"
 BUTTON = "hermes"

@@ -8,7 +8,7 @@ from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.reading import Mail, Unreadable, read
 from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 
-TOLD = "hermes_agent.gateway.email.apart:told"
+TOLD = "hermes_agent.gateway.email.apart:parsed"
 
 
 async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS, by: str = TOLD) -> Mail:
@@ -36,7 +36,7 @@ async def _still_reads(by: str) -> None:
         raise NotNow(f"No mail can be read now: {error}") from error
 
 
-def told(raw: bytes, own: str, server: str) -> bytes:
+def parsed(raw: bytes, own: str, server: str) -> bytes:
     """The mail as the other process tells it, or why it is none."""
     try:
         return msgspec.msgpack.encode(read(raw, own, server))

@@ -99,7 +99,7 @@ Colour = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Style:
     """How the words below an element look."""
 
     gone: bool = False
@@ -127,7 +127,7 @@ def visible_text(html: str, *, quotes: bool = True) -> str:
             _without_what_follows(quote) if quote.attributes.get("id") else quote.decompose()
     sheet = _sheet(tree)
     pieces: list[str] = []
-    stack: list[tuple[LexborNode | str, Look]] = [(tree.body, Look())]
+    stack: list[tuple[LexborNode | str, Style]] = [(tree.body, Style())]
     while stack:
         node, look = stack.pop()
         if isinstance(node, str):
@@ -149,7 +149,7 @@ def _depth(html: str) -> int:
     return deepest
 
 
-def _open(node: LexborNode, look: Look, pieces: list[str], stack: list[tuple[LexborNode | str, Look]]) -> None:
+def _open(node: LexborNode, look: Style, pieces: list[str], stack: list[tuple[LexborNode | str, Style]]) -> None:
     """Put the element's children on the stack, between what it puts around them."""
     if look.gone:
         return
@@ -187,7 +187,7 @@ def _lines(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _looks(node: LexborNode, look: Look, sheet: Mapping[int, str]) -> Look:
+def _looks(node: LexborNode, look: Style, sheet: Mapping[int, str]) -> Style:
     attributes = node.attributes
     style = f"{sheet.get(node.mem_id, '')};{attributes.get('style') or ''}"
     if "bgcolor" in attributes:
@@ -207,7 +207,7 @@ def _declared(style: str) -> dict[str, str]:
     return found
 
 
-def _styled(style: Mapping[str, str], look: Look) -> Look:
+def _styled(style: Mapping[str, str], look: Style) -> Style:
     gone = (
         style.get("display") == "none"
         or style.get("mso-hide") == "all"
@@ -221,7 +221,7 @@ def _styled(style: Mapping[str, str], look: Look) -> Look:
     tiny = float(size[1] or 0) < SMALLEST[size[2]] if size and size[1].count(".") < 2 else look.tiny
     ground = _colour(style.get("background-color") or style.get("background", "")) or look.ground
     ink = ground if style.get("color") == "transparent" else _colour(style.get("color", "")) or look.ink
-    return Look(look.gone or gone, unseen, tiny, ink, ground)
+    return Style(look.gone or gone, unseen, tiny, ink, ground)
 
 
 def _is_zero(value: str) -> bool:

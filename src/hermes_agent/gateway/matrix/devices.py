@@ -43,7 +43,7 @@ class Devices:
         self._shared: dict[str, set[Device]] = {}
         self._keyless: set[Device] = set()
         self._steps: Counter[str] = Counter()
-        self._telling = asyncio.Lock()
+        self._notices = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
 
     def has(self, user: str) -> bool:
@@ -104,7 +104,7 @@ class Devices:
         try:
             await self.query(await self._run(self.olm.users_for_key_query.copy))
             await self.claim(await self._run(self._broken))
-            await self.tell()
+            await self.send_pending()
         except ChannelError as error:
             log.warning("matrix: whose devices were changed is asked later: %s", error)
 
@@ -155,9 +155,9 @@ class Devices:
         for some in _pieces(users):
             steps = {user: self._steps[user] for user in some}
             wanted = {"device_keys": {user: [] for user in some}, "timeout": PATIENCE_MILLISECONDS}
-            await self._run(self._told, steps, await self._asked("query", wanted))
+            await self._run(self._update_devices, steps, await self._asked("query", wanted))
 
-    def _told(self, steps: Mapping[str, int], answer: Event) -> None:
+    def _update_devices(self, steps: Mapping[str, int], answer: Event) -> None:
         """Take in what is said of people's devices, who had been changed so often when it was asked. Of whom that
         happened again since, what is known may be newer."""
         again = {user for user, step in steps.items() if self._steps[user] != step}
@@ -201,9 +201,9 @@ class Devices:
         except (self.nio.EncryptionError, self.nio.LocalProtocolError, *WRONG) as error:
             log.warning("matrix: keys of people are passed over: %s", error)
 
-    async def tell(self) -> None:
+    async def send_pending(self) -> None:
         """Send what the machine has to say to devices."""
-        async with self._telling:
+        async with self._notices:
             for message in list(self.olm.outgoing_to_device_messages):
                 await self.send({message.recipient: {message.recipient_device: message.content}}, message.type)
                 await self._run(self.olm.handle_response, self.nio.ToDeviceResponse(message))

@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.matrix.rooms import Rooms, thread_of
 from hermes_agent.gateway.matrix.shapes import Event, count, inside, number, table, text
 from hermes_agent.gateway.matrix.writing import SIGNS, SLOT
-from hermes_agent.gateway.moves import Moves
 
 PLATFORM = "matrix"
 FILES = frozenset({"m.image", "m.file", "m.audio", "m.video"})
@@ -36,7 +36,7 @@ class Reader:
     own: str
     name: str
     rooms: Rooms
-    moves: Moves
+    moves: ChatMigration
     fetch: Fetch
     threads: bool
 

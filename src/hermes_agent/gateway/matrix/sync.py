@@ -13,11 +13,11 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.access import harmless
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
-from hermes_agent.gateway.heard import Hear, Removed, Said
+from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
-from hermes_agent.gateway.matrix.entering import Entering
 from hermes_agent.gateway.matrix.events import Reader
+from hermes_agent.gateway.matrix.membership import Membership
 from hermes_agent.gateway.matrix.place import Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
@@ -67,7 +67,7 @@ class Sync:
     rooms: Rooms
     crypto: Crypto
     reader: Reader
-    entering: Entering
+    entering: Membership
     places: Places
     now: Callable[[], float]
     excuse: Callable[[str, str], Awaitable[None]]
@@ -188,9 +188,9 @@ class Sync:
             event = opened
             if room in place.told:
                 place.told.remove(room)
-        return await self._tell(room, event, hear)
+        return await self._handle(room, event, hear)
 
-    async def _tell(self, room: str, event: Event, hear: Hear) -> bool:
+    async def _handle(self, room: str, event: Event, hear: Hear) -> bool:
         if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
             self.crypto.verify(event, partial(self.say, room))
             return False
@@ -213,7 +213,7 @@ class Sync:
             over = self.now() - at >= self.crypto.patience
             opened = await self._opened(room, id_) if keys or over else None
             if opened is not None:
-                await self._tell(room, opened, hear)
+                await self._handle(room, opened, hear)
             elif over:
                 await self._excuse(room, id_, place)
             else:

@@ -59,7 +59,7 @@ class Vouching:
             log.warning("matrix: the homeserver takes no signature of this device: %s", error)
             vouched = False
         self._done = True
-        self._told(device, fingerprint, vouched=vouched)
+        self._notice(device, fingerprint, vouched=vouched)
 
     async def _vouched(self, user: str, device: str, fingerprint: str, sign: Sign) -> bool:
         found = await self._known(user)
@@ -88,6 +88,6 @@ class Vouching:
     async def _known(self, user: str) -> Event:
         return await self._client.call("POST", "keys/query", {"device_keys": {user: []}}, reads=True)
 
-    def _told(self, device: str, fingerprint: str, *, vouched: bool) -> None:
+    def _notice(self, device: str, fingerprint: str, *, vouched: bool) -> None:
         spaced = " ".join(fingerprint[at : at + 4] for at in range(0, len(fingerprint), 4))
         self._note(f"device {device}, fingerprint {spaced}{'' if vouched else ', not signed by its account'}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hermes_agent.gateway.heard import Said
+from hermes_agent.gateway.inbound_events import Said
 
 
 def album_of(update: Mapping[str, Any]) -> str:

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.heard import Hear, Heard, Pressed, Said
-from hermes_agent.gateway.moves import Moves
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import Hear, Heard, Pressed, Said
 from hermes_agent.gateway.telegram.albums import album_of, of_albums, together
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
-from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, told
+from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, acknowledge
 from hermes_agent.host.serve import serve
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
@@ -35,7 +35,7 @@ class Listening:
     """Follows one bot."""
 
     api: BotApi
-    moves: Moves
+    moves: ChatMigration
     webhook: Webhook | None
     poll_seconds: float = POLL_SECONDS
 
@@ -88,7 +88,7 @@ class Listening:
             while True:
                 brought = await entrance.next()
                 await self._hand_on([update for update, _ in brought], me, hear)
-                told(brought)
+                acknowledge(brought)
 
     async def _open(self, open_: AsyncExitStack, webhook: Webhook, entrance: Entrance) -> None:
         wanted = {"url": webhook.url, "secret_token": webhook.secret, "allowed_updates": LISTENED}
@@ -114,16 +114,16 @@ class Listening:
                 where = replace(heard.where, chat=await self.moves.first(heard.where.chat))
                 _put(chats[where.chat], update, replace(heard, where=where))
 
-        async def one(told: list[tuple[Plain, Any]]) -> None:
-            for update, heard in told:
+        async def one(acknowledge: list[tuple[Plain, Any]]) -> None:
+            for update, heard in acknowledge:
                 word = await hear(heard)
                 if isinstance(heard, Pressed):
                     await self._acknowledge(update, word)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for told in chats.values():
-                    group.create_task(one(told))
+                for acknowledge in chats.values():
+                    group.create_task(one(acknowledge))
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
@@ -133,10 +133,10 @@ class Listening:
             await self.api.call("answerCallbackQuery", {"callback_query_id": query, "text": word[:LONGEST_WORD]})
 
 
-def _put(told: list[tuple[Plain, Any]], update: Plain, heard: Heard) -> None:
+def _put(acknowledge: list[tuple[Plain, Any]], update: Plain, heard: Heard) -> None:
     """Put what was heard behind the rest of its chat, a picture of an album to those before it."""
-    for index, (before, first) in enumerate(told):
+    for index, (before, first) in enumerate(acknowledge):
         if isinstance(heard, Said) and album_of(update) and album_of(before) == album_of(update):
-            told[index] = before, together(first, heard)
+            acknowledge[index] = before, together(first, heard)
             return
-    told.append((update, heard))
+    acknowledge.append((update, heard))

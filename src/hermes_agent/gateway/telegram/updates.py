@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.heard import Heard, Media, Pressed, Quoted, Removed, Said, Sender
+from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Quoted, Removed, Said, Sender
 
 Plain = Mapping[str, Any]  # one object of the Bot API
 Fetch = Callable[[str, int], Awaitable[bytes]]

@@ -36,7 +36,7 @@ def secret_of(token: str) -> str:
     return hmac.new(token.encode(), b"webhook", hashlib.sha256).hexdigest()
 
 
-def told(brought: Iterable[Brought]) -> None:
+def acknowledge(brought: Iterable[Brought]) -> None:
     """These were taken in: whoever still waits to hear it is told."""
     for _, taken in brought:
         if not taken.cancelled():

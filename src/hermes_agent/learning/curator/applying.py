@@ -13,10 +13,10 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.back import PuttingBack, own
-from hermes_agent.learning.curator.past import Past, lost
+from hermes_agent.learning.curator.candidates import hash_of
+from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Plan, Step
-from hermes_agent.learning.curator.wards import hash_of
+from hermes_agent.learning.curator.restore import Restore, own
 from hermes_agent.learning.drafts import Waits, draft_of
 from hermes_agent.learning.evidence import Evidence
 from hermes_agent.learning.proposing import Proposing
@@ -54,7 +54,7 @@ class Applying:
     proposing: Proposing
     claim: Claim
     plan: Plan
-    back: PuttingBack
+    back: Restore
     asks: bool
     came: list[Came] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ class Applying:
                 came = Came(number=step.number, state="skipped", reason=str(error))
             self.came.append(came)
 
-    async def check(self) -> list[Past]:
+    async def check(self) -> list[QueryHistory]:
         """Look for what past queries do not find any more, and put back what it is due to; what is lost even then."""
         missing = await self._lost()
         while missing:
@@ -132,8 +132,8 @@ class Applying:
         by = self._by(step, f"aside.{name}")
         if await self.writer.versions.done_by(by.key):
             return
-        card = await own(self.writer, name)
-        if card is None or await asyncio.to_thread(hash_of, card.path) != found:
+        header = await own(self.writer, name)
+        if header is None or await asyncio.to_thread(hash_of, header.path) != found:
             raise Conflict(f"`{name}` was changed meanwhile.")
         await self.writer.archive(name, by)
 
@@ -145,8 +145,8 @@ class Applying:
             key = f"{job.id}.{step.number}{PART}{place}"
             draft = draft_of(ToolCall(id="", name="skill_manage", arguments=arguments), "", key)
             assert draft is not None
-            card = await own(self.writer, step.name)
-            base = await asyncio.to_thread((card.path / FILE).read_bytes) if card else None
+            header = await own(self.writer, step.name)
+            base = await asyncio.to_thread((header.path / FILE).read_bytes) if header else None
             numbers.append(await self.proposing.put(draft, waits, job, self._evidence(), base))
         return tuple(numbers)
 
@@ -159,15 +159,15 @@ class Applying:
             place = next(at for at, came in enumerate(self.came) if came.number == each.number)
             self.came[place] = Came(number=each.number, state="back", reason=PUT_BACK)
 
-    async def _lost(self) -> list[Past]:
+    async def _lost(self) -> list[QueryHistory]:
         library = self.writer.library
 
         async def finds(query: str, shown: int) -> list[str]:
-            return [card.name for card in await library.candidates(query, limit=shown)]
+            return [header.name for header in await library.candidates(query, limit=shown)]
 
         await library.forget()
         standing = [step for step in self.plan.steps if self._state(step) == "done"]
-        there = {card.name for card in await library.all(limit=100_000)}
+        there = {header.name for header in await library.all(limit=100_000)}
         covers = {name: step.name for step in standing for name in step.absorbs if name not in there}
         gone = {step.name for step in standing if step.kind == "unused"}
         return await lost(self.plan.past, finds, covers, gone)

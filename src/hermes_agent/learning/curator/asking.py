@@ -1,4 +1,4 @@
-"""The model's part of a pass: what becomes of each of its calls, on the workbench."""
+"""The model's part of a pass: what becomes of each of its calls, on the staging copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreEr
 from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.curator.plan import Denied
-from hermes_agent.learning.hands import Beside
+from hermes_agent.learning.writers import OtherWriters
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
 
@@ -37,8 +37,8 @@ class Asking:
             raise
         except HermesError as error:
             if call.name not in READS:
-                self.denied.append(Denied(call=_told(call), reason=str(error)))
-                log.warning("curator %s: refused %s: %s", self.claim.job.id, _told(call), error)
+                self.denied.append(Denied(call=_call_report(call), reason=str(error)))
+                log.warning("curator %s: refused %s: %s", self.claim.job.id, _call_report(call), error)
             answer = failure(error)
         result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
         return Message(role=Role.TOOL, parts=(result,))
@@ -50,10 +50,10 @@ class Asking:
             raise BadArguments(f"The arguments are not a JSON object: {call.broken[:200]}")
         tool = self.tools[call.name]
         tool.facts(call.arguments, "")
-        return await tool.run(call.arguments, Beside(key="", session="", workspace="", speaker=""))
+        return await tool.run(call.arguments, OtherWriters(key="", session="", workspace="", speaker=""))
 
 
-def _told(call: ToolCall) -> str:
+def _call_report(call: ToolCall) -> str:
     """A call in a few words."""
     named = call.arguments.get("into") or call.arguments.get("name") or ""
     action = call.arguments.get("action", "")

@@ -21,21 +21,21 @@ from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.asking import Asking
-from hermes_agent.learning.curator.back import PuttingBack
-from hermes_agent.learning.curator.notebook import Notebook, NotebookFile
+from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, Whose, survey
+from hermes_agent.learning.curator.history import QueryHistory, remember, that_find
+from hermes_agent.learning.curator.journal import CuratorJournal, JournalFile
 from hermes_agent.learning.curator.overlaps import groups, there
-from hermes_agent.learning.curator.past import Past, remember, that_find
 from hermes_agent.learning.curator.plan import Move, Plan, Stood
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
+from hermes_agent.learning.curator.restore import Restore
 from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
+from hermes_agent.learning.curator.staging import Staging
 from hermes_agent.learning.curator.tools import CuratorTools
 from hermes_agent.learning.curator.trial import NAME, Trial
-from hermes_agent.learning.curator.wards import DAY, Age, Ward, Whose, survey
-from hermes_agent.learning.curator.workbench import Workbench
 from hermes_agent.learning.jobs import Unfinished
 from hermes_agent.learning.passes import Pass, Spending
 from hermes_agent.learning.proposing import Proposing
@@ -70,7 +70,7 @@ class Curator:
     settings: CuratorSettings
     writer: Writer
     usage: Usage
-    notebook: NotebookFile
+    journal_file: JournalFile
     places: Places
     proposing: Proposing
     model: Callable[[Claim], Awaitable[Model]]
@@ -108,9 +108,9 @@ class Curator:
     async def _planned(self, claim: Claim) -> Plan:
         await self.reporting.left_over()
         now, job = self.clock.now(), claim.job
-        notebook = await asyncio.to_thread(self.notebook.get)
+        journal_file = await asyncio.to_thread(self.journal_file.get)
         remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
-        wards = await survey(self.writer, self.usage, notebook, remembered.loaded)
+        candidates = await survey(self.writer, self.usage, journal_file, remembered.loaded)
         trial = Trial(self.writer.library, self.places.cache / f"{NAME}{job.id}")
         newest = await self.store.versions.list(limit=1)
         plan = Plan(
@@ -118,50 +118,66 @@ class Curator:
             at=now,
             looks=What.LOOK in job.subjects,
             since=newest[0].id if newest else 0,
-            stood={ward.name: Stood(place=ward.place(self.writer.home), hash=ward.hash) for ward in wards},
-            moves=tuple(self._moves(wards, notebook, now)),
+            stood={
+                candidate.name: Stood(place=candidate.place(self.writer.home), hash=candidate.hash)
+                for candidate in candidates
+            },
+            moves=tuple(self._moves(candidates, journal_file, now)),
         )
         try:
             await trial.open()
             past = await that_find(remembered.past, trial.finds)
-            bench = await self._bench(wards, notebook, trial, past)
-            old = [ward for ward in wards if ward.is_ours and ward.age(now, self.settings) is Age.ARCHIVED]
+            bench = await self._bench(candidates, journal_file, trial, past)
+            old = [
+                candidate
+                for candidate in candidates
+                if candidate.is_ours and candidate.age(now, self.settings) is Age.ARCHIVED
+            ]
             await bench.put_aside(old, {each.name: f"unused for {int(each.unused(now))} days" for each in old})
             plan = msgspec.structs.replace(plan, past=tuple(past))
             if {What.UPKEEP, What.TRIAL} & job.subjects:
-                plan = await self._with_model(claim, plan, bench, notebook)
+                plan = await self._with_model(claim, plan, bench, journal_file)
             return msgspec.structs.replace(plan, steps=tuple(bench.steps), ratings=bench.ratings)
         finally:
             await trial.close()
 
-    async def _bench(self, wards: Sequence[Ward], notebook: Notebook, trial: Trial, past: Sequence[Past]) -> Workbench:
-        files = {ward.name: await asyncio.to_thread(files_of_folder, ward.card.path) for ward in wards}
-        return Workbench(
+    async def _bench(
+        self, candidates: Sequence[Candidate], journal_file: CuratorJournal, trial: Trial, past: Sequence[QueryHistory]
+    ) -> Staging:
+        files = {
+            candidate.name: await asyncio.to_thread(files_of_folder, candidate.header.path) for candidate in candidates
+        }
+        return Staging(
             home=self.writer.home,
-            wards={ward.name: ward for ward in wards},
+            candidates={candidate.name: candidate for candidate in candidates},
             files=files,
             trial=trial,
             past=past,
             gates=self.gates(frozenset()),
-            apart=notebook.apart,
+            apart=journal_file.apart,
         )
 
-    async def _with_model(self, claim: Claim, plan: Plan, bench: Workbench, notebook: Notebook) -> Plan:
-        """Let the model plan on the workbench, where there is something that it has not seen."""
-        wards = [
-            ward
-            for ward in bench.wards.values()
-            if ward.name not in bench.gone and ward.whose is not Whose.INSTALLED and (ward.is_ours or not ward.pinned)
+    async def _with_model(self, claim: Claim, plan: Plan, bench: Staging, journal_file: CuratorJournal) -> Plan:
+        """Let the model plan on the staging copy, where there is something that it has not seen."""
+        candidates = [
+            candidate
+            for candidate in bench.candidates.values()
+            if candidate.name not in bench.gone
+            and candidate.whose is not Whose.INSTALLED
+            and (candidate.is_ours or not candidate.pinned)
         ]
-        texts = {ward.name: bench.text(ward.name) for ward in wards if ward.is_ours}
+        texts = {candidate.name: bench.text(candidate.name) for candidate in candidates if candidate.is_ours}
         reported = await self.store.learning.overlaps()
-        seen = there(reported, bench.wards.keys() - bench.gone, notebook.apart)
+        seen = there(reported, bench.candidates.keys() - bench.gone, journal_file.apart)
         plan = msgspec.structs.replace(plan, considered=tuple(reported), seen=tuple(seen))
-        news = any(texts.keys() >= {*each} for each in seen) or fingerprint(bench.wards, bench.gone) != notebook.mended
+        news = (
+            any(texts.keys() >= {*each} for each in seen)
+            or fingerprint(bench.candidates, bench.gone) != journal_file.mended
+        )
         if not texts or not news:
             return plan
-        found = await asyncio.to_thread(groups, texts, notebook.apart)
-        rated = {name for name, each in notebook.ratings.items() if name in texts and each.hash == bench.hash(name)}
+        found = await asyncio.to_thread(groups, texts, journal_file.apart)
+        rated = {name for name, each in journal_file.ratings.items() if name in texts and each.hash == bench.hash(name)}
         asking = Asking(
             claim=claim,
             store=self.store,
@@ -172,7 +188,7 @@ class Curator:
         try:
             model = await self.model(claim)
             name = model.name
-            said = await self._pass(model, asking, question(bench, wards, found, rated, seen)).run()
+            said = await self._pass(model, asking, question(bench, candidates, found, rated, seen)).run()
         except (ProviderError, LimitReached) as error:
             failed = str(error)
         denied = tuple(asking.denied)
@@ -193,13 +209,13 @@ class Curator:
             effort=self.effort,
         )
 
-    def _moves(self, wards: Sequence[Ward], notebook: Notebook, now: float) -> list[Move]:
+    def _moves(self, candidates: Sequence[Candidate], journal_file: CuratorJournal, now: float) -> list[Move]:
         found = []
-        for ward in wards:
-            if ward.is_ours:
-                was, age = notebook.ages.get(ward.name, Age.ACTIVE), ward.age(now, self.settings)
+        for candidate in candidates:
+            if candidate.is_ours:
+                was, age = journal_file.ages.get(candidate.name, Age.ACTIVE), candidate.age(now, self.settings)
                 if was != age:
-                    found.append(Move(name=ward.name, was=was, now=age, days=int(ward.unused(now))))
+                    found.append(Move(name=candidate.name, was=was, now=age, days=int(candidate.unused(now))))
         return found
 
     # Doing it
@@ -217,7 +233,7 @@ class Curator:
             proposing=self.proposing,
             claim=claim,
             plan=plan,
-            back=PuttingBack(writer=self.writer, snapshot=Snapshot(path)),
+            back=Restore(writer=self.writer, snapshot=Snapshot(path)),
             asks=self.asks,
         )
         await applying.all()
@@ -226,17 +242,19 @@ class Curator:
 
     async def _noted(self, plan: Plan) -> None:
         """What the next pass has to know."""
-        notebook = await asyncio.to_thread(self.notebook.get)
-        wards = {ward.name: ward for ward in await survey(self.writer, self.usage, notebook)}
+        journal_file = await asyncio.to_thread(self.journal_file.get)
+        candidates = {candidate.name: candidate for candidate in await survey(self.writer, self.usage, journal_file)}
         now = self.clock.now()
-        states = {name: ward.age(now, self.settings) for name, ward in wards.items() if ward.is_ours}
-        moved = {each.name: each.now for each in plan.moves if each.name in wards}
+        states = {
+            name: candidate.age(now, self.settings) for name, candidate in candidates.items() if candidate.is_ours
+        }
+        moved = {each.name: each.now for each in plan.moves if each.name in candidates}
         ages = {name: age for name, age in {**states, **moved}.items() if age is not Age.ACTIVE}
-        ratings = {**notebook.ratings, **plan.ratings}
+        ratings = {**journal_file.ratings, **plan.ratings}
         asked = bool(plan.model) and not plan.looks
-        mended = fingerprint(wards, ()) if asked and not plan.failed else notebook.mended
+        mended = fingerprint(candidates, ()) if asked and not plan.failed else journal_file.mended
 
-        def change(old: Notebook) -> Notebook:
+        def change(old: CuratorJournal) -> CuratorJournal:
             return msgspec.structs.replace(
                 old,
                 looked=old.looked or now,
@@ -244,15 +262,19 @@ class Curator:
                 asked=now if asked else old.asked,
                 mended=mended,
                 ages=old.ages if plan.looks else {name: str(age) for name, age in ages.items()},
-                ratings={name: each for name, each in ratings.items() if name in wards},
+                ratings={name: each for name, each in ratings.items() if name in candidates},
             )
 
-        await self.notebook.change(change)
+        await self.journal_file.change(change)
 
 
-def fingerprint(wards: Mapping[str, Ward], gone: Sequence[str] | set[str]) -> str:
+def fingerprint(candidates: Mapping[str, Candidate], gone: Sequence[str] | set[str]) -> str:
     """The state of what the model would look at."""
-    lines = [f"{name} {ward.hash}" for name, ward in sorted(wards.items()) if ward.is_ours and name not in gone]
+    lines = [
+        f"{name} {candidate.hash}"
+        for name, candidate in sorted(candidates.items())
+        if candidate.is_ours and name not in gone
+    ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

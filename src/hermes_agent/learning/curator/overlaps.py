@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
-from hermes_agent.learning.curator.notebook import ordered
+from hermes_agent.learning.curator.journal import ordered
 from hermes_agent.store.skills_index import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]{2,}")

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
-from hermes_agent.learning.curator.notebook import Rating
-from hermes_agent.learning.curator.past import Past
+from hermes_agent.learning.curator.history import QueryHistory
+from hermes_agent.learning.curator.journal import Rating
 
 LARGEST = 1 << 27
 PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
@@ -76,7 +76,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     since: int
     stood: dict[str, Stood]
     moves: tuple[Move, ...] = ()
-    past: tuple[Past, ...] = ()
+    past: tuple[QueryHistory, ...] = ()
     steps: tuple[Step, ...] = ()
     ratings: dict[str, Rating] = {}
     groups: tuple[tuple[str, ...], ...] = ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_agent.core.messages import Message, Origin, said
+from hermes_agent.learning.curator.candidates import Candidate
 from hermes_agent.learning.curator.rubric import CRITERIA, missing_files
-from hermes_agent.learning.curator.wards import Ward
-from hermes_agent.learning.curator.workbench import Workbench
+from hermes_agent.learning.curator.staging import Staging
 from hermes_agent.skills.format import BadSkill, read
 
 OPENING = "[Upkeep of skills]"
@@ -35,8 +35,8 @@ def system() -> str:
 
 
 def question(
-    bench: Workbench,
-    wards: Sequence[Ward],
+    bench: Staging,
+    candidates: Sequence[Candidate],
     groups: Sequence[Sequence[str]],
     graded: set[str],
     seen: Sequence[Sequence[str]] = (),
@@ -44,8 +44,11 @@ def question(
     """The skills, those that overlap first: by their words, and as reviews saw."""
     together = [name for group in (*groups, *seen) for name in group]
     order = {name: place for place, name in enumerate(together)}
-    listed = sorted(wards, key=lambda ward: (order.get(ward.name, len(order)), ward.name in graded, ward.name))
-    lines = [_line(bench, ward, graded) for ward in listed[:MOST_LISTED]]
+    listed = sorted(
+        candidates,
+        key=lambda candidate: (order.get(candidate.name, len(order)), candidate.name in graded, candidate.name),
+    )
+    lines = [_line(bench, candidate, graded) for candidate in listed[:MOST_LISTED]]
     if len(listed) > MOST_LISTED:
         lines.append(f"({len(listed) - MOST_LISTED} more, for another time)")
     overlaps = [f"- {', '.join(group)}" for group in groups] or ["- none by their words"]
@@ -54,15 +57,15 @@ def question(
     return said("\n".join(parts), Origin.RUNTIME)
 
 
-def _line(bench: Workbench, ward: Ward, graded: set[str]) -> str:
+def _line(bench: Staging, candidate: Candidate, graded: set[str]) -> str:
     try:
-        skill = read(bench.text(ward.name), ward.name)
+        skill = read(bench.text(candidate.name), candidate.name)
     except BadSkill:
-        return f"- {ward.name}: cannot be read"
-    marks = ["graded"] if ward.name in graded else ["not graded"]
-    marks += [] if ward.is_ours else ["a person's"]
-    gone = missing_files(skill.body, bench.here(ward.name))
+        return f"- {candidate.name}: cannot be read"
+    marks = ["graded"] if candidate.name in graded else ["not graded"]
+    marks += [] if candidate.is_ours else ["a person's"]
+    gone = missing_files(skill.body, bench.here(candidate.name))
     marks += [f"names files that are not there: {', '.join(gone[:4])}"] if gone else []
     about = " ".join(skill.description.split())
     about = about if len(about) <= LONGEST else f"{about[: LONGEST - 1]}…"
-    return f"- {ward.name} ({len(skill.body):,} characters; {'; '.join(marks)}): {about}"
+    return f"- {candidate.name} ({len(skill.body):,} characters; {'; '.join(marks)}): {about}"

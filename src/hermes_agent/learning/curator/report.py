@@ -87,7 +87,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return markdown(self)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """In a few lines."""
         lines = [summary(self)]
         lines += ["This pass only looked: nothing was changed."] if self.looks else []

@@ -15,14 +15,14 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Came
-from hermes_agent.learning.curator.notebook import Notebook
-from hermes_agent.learning.curator.past import Past
+from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.history import QueryHistory
+from hermes_agent.learning.curator.journal import CuratorJournal
 from hermes_agent.learning.curator.plan import RUN, Plan, Stood
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.snapshot import ENDING
-from hermes_agent.learning.curator.wards import survey
 from hermes_agent.skills.depot.files import files_of_folder
 from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.writing import Writer
@@ -79,7 +79,7 @@ class Reporting:
             files.update({f"{step.name}/{file}": content for file, content in step.changes.items()})
         return report.run_of(folder.name, plan, changes, Account(), self.clock.now())
 
-    async def did(self, plan: Plan, folder: Path, came: Sequence[Came], lost: Sequence[Past] = ()) -> Run:
+    async def did(self, plan: Plan, folder: Path, came: Sequence[Came], lost: Sequence[QueryHistory] = ()) -> Run:
         """The report of a pass that did what it planned, as far as that went."""
         changes = await self._changes(plan, came)
         names = {name for step, each in zip(plan.steps, changes, strict=True) if each.versions for name in step.touched}
@@ -116,9 +116,13 @@ class Reporting:
         return found
 
     async def _stand(self, names: set[str]) -> Mapping[str, Stood]:
-        wards = await survey(self.writer, self.usage, Notebook()) if names else []
+        candidates = await survey(self.writer, self.usage, CuratorJournal()) if names else []
         home = self.writer.home
-        return {ward.name: Stood(place=ward.place(home), hash=ward.hash) for ward in wards if ward.name in names}
+        return {
+            candidate.name: Stood(place=candidate.place(home), hash=candidate.hash)
+            for candidate in candidates
+            if candidate.name in names
+        }
 
     async def left_over(self) -> None:
         """Make the reports of passes that were given up half-way: what they did can be taken back too, where nobody

@@ -13,13 +13,13 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.back import PuttingBack, own
-from hermes_agent.learning.curator.notebook import NotebookFile, brought_back, kept_apart
+from hermes_agent.learning.curator.candidates import hash_of
+from hermes_agent.learning.curator.journal import JournalFile, brought_back, kept_apart
 from hermes_agent.learning.curator.plan import Stood
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places
+from hermes_agent.learning.curator.restore import Restore, own
 from hermes_agent.learning.curator.snapshot import Snapshot
-from hermes_agent.learning.curator.wards import hash_of
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.writing import Writer
 
@@ -30,7 +30,7 @@ class Rollback:
 
     clock: Clock
     writer: Writer
-    notebook: NotebookFile
+    journal_file: JournalFile
     places: Places
     by: Callable[[str], By]
 
@@ -38,7 +38,7 @@ class Rollback:
         """Take back the pass of that name (none: the newest that changed something); a sentence for each skill. What
         was joined stays apart, and its age counts anew. Raises `HermesError`."""
         run = await self._one(name)
-        back = PuttingBack(writer=self.writer, snapshot=Snapshot(Path(run.snapshot)))
+        back = Restore(writer=self.writer, snapshot=Snapshot(Path(run.snapshot)))
         lines = [await self._put_back(back, run, each) for each in run.skills]
         now = self.clock.now()
         pairs = [
@@ -47,8 +47,8 @@ class Rollback:
             if each.kind == "join" and each.state == "done"
             for pair in combinations((each.name, *each.absorbs), 2)
         ]
-        await self.notebook.change(brought_back(run.skills, now))
-        await self.notebook.change(kept_apart(pairs))
+        await self.journal_file.change(brought_back(run.skills, now))
+        await self.journal_file.change(kept_apart(pairs))
         done = msgspec.structs.replace(run, rolled_back=now)
         await asyncio.to_thread(report.keep, done, self.places.logs / run.id)
         return lines
@@ -66,7 +66,7 @@ class Rollback:
             raise HermesError(f"The pass {run.id} {'was taken back already' if run.skills else 'changed nothing'}.")
         return run
 
-    async def _put_back(self, back: PuttingBack, run: Run, name: str) -> str:
+    async def _put_back(self, back: Restore, run: Run, name: str) -> str:
         was = run.skills[name]
         live = await own(self.writer, name)
         now = await asyncio.to_thread(hash_of, live.path) if live else ""

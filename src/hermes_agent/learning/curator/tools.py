@@ -9,11 +9,11 @@ from hermes_agent.core.edits import replace
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.tool import tool
-from hermes_agent.learning.curator.notebook import Rating, ordered
+from hermes_agent.learning.curator.candidates import Whose
+from hermes_agent.learning.curator.journal import Rating, ordered
 from hermes_agent.learning.curator.overlaps import LEAST, shared, words_of
 from hermes_agent.learning.curator.rubric import checked, grade
-from hermes_agent.learning.curator.wards import Whose
-from hermes_agent.learning.curator.workbench import Workbench
+from hermes_agent.learning.curator.staging import Staging
 from hermes_agent.learning.naming import named_in
 from hermes_agent.skills.depot.files import Content, text_or_none
 from hermes_agent.skills.format import name_problems, read
@@ -23,9 +23,9 @@ MOST_JOINED = 8
 
 
 class CuratorTools:
-    """The four tools, on one workbench."""
+    """The four tools, on one staging copy."""
 
-    def __init__(self, bench: Workbench, clock: Clock) -> None:
+    def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock
 
     @tool(effect=Effect.READS)
@@ -65,7 +65,7 @@ class CuratorTools:
         text = text_or_none(found.content) if found else None
         if found is None or text is None:
             raise ToolError(f"`{name}` has no text `{target[:200]}`.")
-        if name not in bench.wards or bench.wards[name].whose is Whose.INSTALLED:
+        if name not in bench.candidates or bench.candidates[name].whose is Whose.INSTALLED:
             bench.ours(name)
         done = replace(text, old_string, new_string, everywhere=False).content
         if target == FILE:

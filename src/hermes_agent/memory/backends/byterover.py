@@ -17,7 +17,7 @@ from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import run
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import rows, texts
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 
 MOST = 5
 SECONDS = 25.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, rows, texts
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 
 KEY = "HINDSIGHT_API_KEY"
 MOST = 5

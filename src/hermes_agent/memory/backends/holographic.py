@@ -17,15 +17,15 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
-from hermes_agent.host.held import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
 from hermes_agent.memory.holograms import Vector, hologram, likeness, packed, unpacked
 from hermes_agent.store.database import Store
+from hermes_agent.store.facts.facts import NewFact, Source
+from hermes_agent.store.facts.finding import Asked, Standing, search_words
 from hermes_agent.store.finding.question import STOP
 from hermes_agent.store.finding.terms import stemmed, surface, terms
-from hermes_agent.store.known.facts import NewFact, Source
-from hermes_agent.store.known.finding import Asked, Standing, wanted
 from hermes_agent.store.versions import Author
 
 MOST_FACTS = 5_000
@@ -80,7 +80,7 @@ class Holographic(ToldAlready):
 
     async def recall(self, query: str) -> Sequence[str]:
         await self._ready()
-        asked = await self._store.fact_finding.ask(self.space, wanted(query))
+        asked = await self._store.fact_finding.ask(self.space, search_words(query))
         await self._learn([each.id for each in asked.standing])
         best = await asyncio.to_thread(nearest, asked, self._vectors, seen(query), self._clock.now())
         texts = {each.id: each.text for each in await self._store.fact_finding.kept(self.space, best)}
@@ -121,12 +121,12 @@ class Holographic(ToldAlready):
         if self._taken:
             return
         if self._taking is None or self._taking.done():
-            self._taking = spawn(self._look(), name=f"facts of {self.space}")
+            self._taking = spawn(self._refresh(), name=f"facts of {self.space}")
         if error := await asyncio.shield(self._taking):
             raise error
         self._taken = True
 
-    async def _look(self) -> HermesError | None:
+    async def _refresh(self) -> HermesError | None:
         try:
             if await asyncio.to_thread(self.file.exists):
                 async with held(self.file.with_suffix(".lock")):

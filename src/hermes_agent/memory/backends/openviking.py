@@ -8,7 +8,7 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import Service, rows, texts
-from hermes_agent.store.known.facts import Source
+from hermes_agent.store.facts.facts import Source
 
 KEY = "OPENVIKING_API_KEY"
 MOST = 5

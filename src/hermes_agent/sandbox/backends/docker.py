@@ -9,24 +9,24 @@ from pathlib import Path
 
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.containers import FULL_SECONDS, RECORDS, Maker
+from hermes_agent.sandbox.folders import GroupFolders
 from hermes_agent.sandbox.jail import Walls, check_workspace
-from hermes_agent.sandbox.keeper import words
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.reach import Call, program_call
-from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import ContainerSettings
-from hermes_agent.sandbox.told import GroupFolders
+from hermes_agent.sandbox.supervisor import words
+from hermes_agent.sandbox.transport import Call, program_call
 
 AGAIN_SECONDS = 30.0  # a container that died so soon after it was made anew is not made a third time
 
 
 def build(
     folder: Path, settings: ContainerSettings, walls: Walls, env: Mapping[str, str], told: Mapping[str, str]
-) -> ReachedPlace:
+) -> RemotePlace:
     """The place, of what a `Maker` needs. Raises `PlaceFailed` where there is neither docker nor podman."""
     program = list(settings.command) or [_found()]
     maker = Maker(program=program, folder=folder, settings=settings, walls=walls, env=env, told=told)
-    return ReachedPlace("docker", Containers(maker))
+    return RemotePlace("docker", Containers(maker))
 
 
 def _found() -> str:

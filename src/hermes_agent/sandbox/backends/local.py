@@ -41,7 +41,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.spare import Spare
+from hermes_agent.sandbox.prepared import PreparedShells
 from hermes_agent.sandbox.time_limits import TimeLimits
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
@@ -89,7 +89,7 @@ class LocalPlace:
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
-        self._spare = Spare(folder)
+        self._spare = PreparedShells(folder)
         self._limits = TimeLimits()
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
@@ -200,7 +200,7 @@ class LocalPlace:
         self._spare.make()  # the next one's record, while the shell begins
         running = LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=child, kept=self._kept(command))
         if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
-            running.settle()
+            running.record_end()
         return running
 
     def _launch(
@@ -328,9 +328,9 @@ class LocalRunning:
 
     async def _seen_end(self) -> Ended:
         ended = self._ended
-        return await asyncio.to_thread(self.settle) if ended is None or ended.children else ended
+        return await asyncio.to_thread(self.record_end) if ended is None or ended.children else ended
 
-    def settle(self) -> Ended:
+    def record_end(self) -> Ended:
         """Note how it ended, once; what it leaves goes to the kept shell. Blocks."""
         before = self._ended
         noted = read_text(self._folder / "exit") if before is None else ""

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes_agent.host.process import Finished, run
+from hermes_agent.sandbox.folders import GroupFolders
 from hermes_agent.sandbox.jail import Walls, check_workspace
-from hermes_agent.sandbox.keeper import words
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.reach import Call, program_call
-from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SingularitySettings
-from hermes_agent.sandbox.told import GroupFolders
+from hermes_agent.sandbox.supervisor import words
+from hermes_agent.sandbox.transport import Call, program_call
 
 RECORDS = "/hermes"
 START_SECONDS = 900.0
@@ -31,7 +31,7 @@ def build(
     told: Mapping[str, str],
     *,
     records: str = RECORDS,
-) -> ReachedPlace:
+) -> RemotePlace:
     """The place. `folder` keeps what belongs to it on this machine, `env` is what the program sees, `told` what a new
     shell there is told, `records` where it sees its records. Raises `PlaceFailed` where no image is named or there is
     no such program."""
@@ -42,7 +42,7 @@ def build(
     if not program:
         raise PlaceFailed("There is neither apptainer nor singularity here.")
     setup = Setup(folder, program, settings, walls, env, told, records)
-    return ReachedPlace("singularity", Instances(setup))
+    return RemotePlace("singularity", Instances(setup))
 
 
 class Setup(NamedTuple):

@@ -14,13 +14,13 @@ from typing import Any
 import asyncssh
 
 from hermes_agent.sandbox.jail import Walls
-from hermes_agent.sandbox.keeper import line
 from hermes_agent.sandbox.place import Place, PlaceFailed
-from hermes_agent.sandbox.reach import Call, Unreached
-from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
+from hermes_agent.sandbox.supervisor import line
 from hermes_agent.sandbox.sync.here import Rules
 from hermes_agent.sandbox.sync.place import Copying, SyncedPlace
+from hermes_agent.sandbox.transport import Call, Unreachable
 
 CONNECT_SECONDS = 20
 ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s
@@ -45,7 +45,7 @@ def build(
         raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
     machine = Machine(settings, told, home)
     if not settings.sync:
-        return ReachedPlace("ssh", OneMachine(machine))
+        return RemotePlace("ssh", OneMachine(machine))
     if settings.folder and not settings.folder.startswith("/"):
         raise PlaceFailed("`terminal.ssh.folder` must be an absolute path.")
     rules = Rules(exclude=settings.exclude, max_bytes=settings.max_file_mb << 20, max_files=settings.max_files)
@@ -105,7 +105,7 @@ class Machine:
                 process.stdin.write(data)
                 process.stdin.write_eof()
         except (OSError, asyncssh.Error) as error:
-            raise Unreached(f"The connection to {self._settings.host} broke: {error}.") from error
+            raise Unreachable(f"The connection to {self._settings.host} broke: {error}.") from error
         return MachineCall(process)
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes:
@@ -125,7 +125,7 @@ class Machine:
                 reason = "there was no answer"
             if left:
                 await self._drop()
-        raise Unreached(f"The connection to {self._settings.host} broke: {reason}.")
+        raise Unreachable(f"The connection to {self._settings.host} broke: {reason}.")
 
     async def restore(self) -> str:
         before = self._boot
@@ -241,14 +241,14 @@ class MachineCall:
     async def line(self) -> str:
         read = await self._read(self._process.stdout.readline())
         if not read.endswith(b"\n"):
-            raise Unreached("The connection broke.")
+            raise Unreachable("The connection broke.")
         return read[:-1].decode(errors="surrogateescape")
 
     async def rest(self) -> bytes:
         content = await self._read(self._process.stdout.read())
         await self._process.wait_closed()
         if self._process.exit_status is None:
-            raise Unreached("The connection broke.")
+            raise Unreachable("The connection broke.")
         return content
 
     async def close(self) -> None:
@@ -258,7 +258,7 @@ class MachineCall:
         try:
             content: bytes = await reading
         except (OSError, asyncssh.Error) as error:
-            raise Unreached(f"The connection broke: {error}.") from error
+            raise Unreachable(f"The connection broke: {error}.") from error
         return content
 
 

@@ -139,13 +139,13 @@ class Here:
                     folders.append(f"{path}/")
                 else:
                     facts = entry.stat(follow_symlinks=False)
-                    found.add(path, facts.st_mode, facts.st_size, _look(facts))
+                    found.add(path, facts.st_mode, facts.st_size, _stamp_of(facts))
         return folders
 
-    def look(self, path: str) -> str:
+    def stamp(self, path: str) -> str:
         """How what is at this path looks; empty where nothing is."""
         try:
-            return _look((self.root / path).lstat())
+            return _stamp_of((self.root / path).lstat())
         except (FileNotFoundError, NotADirectoryError):
             return ""
 
@@ -180,11 +180,11 @@ class Here:
             mode = (target if over else beside).stat().st_mode
             beside.chmod((mode | 0o111 if info.mode & 0o100 else mode & ~0o111) & 0o777)
             os.utime(beside, (info.mtime, info.mtime))
-            written = _look(beside.stat())
-            if self.look(path) != over:
+            written = _stamp_of(beside.stat())
+            if self.stamp(path) != over:
                 return ""
             beside.replace(target)
-            now = self.look(path)
+            now = self.stamp(path)
             return now if now.split()[:4] == written.split()[:4] else f"{written} and changed since"
         except OSError:
             return ""
@@ -196,7 +196,7 @@ class Here:
         """Delete the file where it still looks like that, and folders that this leaves empty."""
         target = self.root / path
         with suppress(OSError):
-            if self._is_inside(target) and self.look(path) == over:
+            if self._is_inside(target) and self.stamp(path) == over:
                 target.unlink()
                 for folder in list(target.parents)[: path.count("/")]:
                     folder.rmdir()
@@ -221,7 +221,7 @@ def unpacked(data: bytes, wanted: Iterable[str]) -> Iterator[tuple[str, tarfile.
         raise PlaceFailed(f"Files could not be copied: {error}.") from error
 
 
-def _look(facts: os.stat_result) -> str:
+def _stamp_of(facts: os.stat_result) -> str:
     return f"{facts.st_mode:x} {facts.st_size} {facts.st_mtime_ns} {facts.st_ino} {facts.st_ctime_ns}"
 
 

@@ -11,7 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError
 from hermes_agent.sandbox.place import Command, Deletion, Ended, PlaceFailed
-from hermes_agent.sandbox.reached import ReachedPlace, ReachedRunning, Ways
+from hermes_agent.sandbox.remote_place import RemoteCommand, RemotePlace, Ways
 from hermes_agent.sandbox.sync.here import Here, Rules, is_too_much
 from hermes_agent.sandbox.sync.syncing import Sync
 from hermes_agent.sandbox.sync.there import Shell, There
@@ -29,16 +29,16 @@ class Copying:
     folder: str = ""
 
 
-class SyncedPlace(ReachedPlace):
+class SyncedPlace(RemotePlace):
     """See `Place`."""
 
     def __init__(self, name: str, ways: Ways, copying: Copying) -> None:
         super().__init__(name, ways)
         self._copying = copying
         self._syncs: dict[str, Sync] = {}
-        self._started: dict[str, ReachedRunning | None] = {}  # None: it is about to be
+        self._started: dict[str, RemoteCommand | None] = {}  # None: it is about to be
 
-    async def start(self, exec_id: str, command: Command) -> ReachedRunning:
+    async def start(self, exec_id: str, command: Command) -> RemoteCommand:
         sync, there = self._sync(command.folder), self._copying.folder
         begun = await sync.begun()
         self._started = {each: known for each, known in self._started.items() if known is None or each in begun}
@@ -53,7 +53,7 @@ class SyncedPlace(ReachedPlace):
         running.command, running.follow_up = command, TakeOver(exec_id, sync, notes)
         return running
 
-    async def attach(self, exec_id: str) -> ReachedRunning | None:
+    async def attach(self, exec_id: str) -> RemoteCommand | None:
         running = await super().attach(exec_id)
         if running is not None:
             here = running.command.folder.removeprefix(self._copying.folder)

@@ -19,7 +19,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import write_private
-from hermes_agent.host.held import held, in_thread
+from hermes_agent.host.locks import held, in_thread
 from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
 from hermes_agent.sandbox.sync.here import THEIRS, Found, Here, unpacked
 from hermes_agent.sandbox.sync.there import There
@@ -115,14 +115,14 @@ class Sync:
 
         def take(archive: bytes, some: list[str]) -> None:
             for path, info, content in unpacked(archive, some):
-                look, beside = self.here.look(path), f"{THEIRS}/{path}"
+                look, beside = self.here.stamp(path), f"{THEIRS}/{path}"
                 if self.here.holds(path, info, content):
                     kept = look
                 elif why == CLASH and look in ("", state.known(path)[0]):
                     kept = self.here.write(path, info, content, over=look)
                     state.made |= {path} - state.common.keys() if kept else set()
                 else:
-                    kept = KEPT_BESIDE if self.here.write(beside, info, content, over=self.here.look(beside)) else ""
+                    kept = KEPT_BESIDE if self.here.write(beside, info, content, over=self.here.stamp(beside)) else ""
                     clashing.extend([path] if kept else ())
                 if kept:
                     state.common[path] = (kept, found.files[path])
@@ -174,7 +174,7 @@ class Sync:
         ours = await asyncio.to_thread(self.here.scan)
         clashing, blocked, changed, missing = self._compared(state, ours, found)
         removed = await asyncio.to_thread(
-            lambda: {path for path in state.common.keys() - ours.files if ours.is_whole and not self.here.look(path)}
+            lambda: {path for path in state.common.keys() - ours.files if ours.is_whole and not self.here.stamp(path)}
         )
         notes = await self._take(state, found, clashing, CHANGED_THERE)
         changed += [path for path in clashing if state.known(path)[0] == KEPT_BESIDE]

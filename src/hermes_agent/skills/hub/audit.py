@@ -11,7 +11,7 @@ from hermes_agent.skills.depot.lock import Entry
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.report import report
-from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.skill import Layer, SkillHeader
 from hermes_agent.skills.versions import Owner
 
 
@@ -35,8 +35,8 @@ async def audit(hub: Hub, workspace: str = "", *, everything: bool = False) -> l
     urls = {tap.url for tap in await asyncio.to_thread(hub.sources.taps.all)}
     found = [await _installed(hub, name, entry, urls) for name, entry in sorted(locked.skills.items())]
     if everything:
-        cards = await hub.writer.library.all(workspace, limit=100_000)
-        found += [await _own(hub, card) for card in cards if card.layer not in (Layer.HUB, Layer.BUNDLED)]
+        headers = await hub.writer.library.all(workspace, limit=100_000)
+        found += [await _own(hub, header) for header in headers if header.layer not in (Layer.HUB, Layer.BUNDLED)]
     return found
 
 
@@ -70,13 +70,13 @@ async def _installed(hub: Hub, name: str, entry: Entry, urls: set[str]) -> Audit
     )
 
 
-async def _own(hub: Hub, card: Card) -> Audited:
-    owner = (await hub.writer.owner(card)).value
+async def _own(hub: Hub, header: SkillHeader) -> Audited:
+    owner = (await hub.writer.owner(header)).value
     try:
-        seen = await asyncio.to_thread(lambda: report(card.name, files_of_folder(card.path)))
+        seen = await asyncio.to_thread(lambda: report(header.name, files_of_folder(header.path)))
         grave = [each.words for each in seen.seen if each.severity >= Severity.WARN]
     except BadSkill as error:  # It was changed since it was listed.
         grave = [str(error)]
     return Audited(
-        name=card.name, owner=owner, source=card.folder, commit="", intact=True, grave=tuple(grave), notes=()
+        name=header.name, owner=owner, source=header.folder, commit="", intact=True, grave=tuple(grave), notes=()
     )

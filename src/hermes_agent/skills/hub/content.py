@@ -19,7 +19,7 @@ FORBIDDEN = frozenset('\\:*?"<>|')
 """What cannot stand in a file's name everywhere."""
 
 
-def chosen(entries: Sequence[TreeEntry], path: str) -> dict[str, TreeEntry]:
+def select_files(entries: Sequence[TreeEntry], path: str) -> dict[str, TreeEntry]:
     """The entries of a skill's folder by their path in it, hidden ones left out. Raises `HubError` with every reason
     why they cannot be taken."""
     inside = {entry.path.removeprefix(f"{path}/" if path else ""): entry for entry in entries}

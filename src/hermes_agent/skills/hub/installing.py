@@ -12,7 +12,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.held import held
+from hermes_agent.host.locks import held
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.depot import Depot
 from hermes_agent.skills.depot.files import Files, hash_of_files
@@ -20,7 +20,7 @@ from hermes_agent.skills.depot.lock import Entry, Lock, Locked, put, retire
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.report import Report, report
 from hermes_agent.skills.hub.sources import Offer, Sources
-from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.skill import Layer, SkillHeader
 from hermes_agent.skills.state import State, base_of
 from hermes_agent.skills.versions import Planned
 from hermes_agent.skills.writing import Writer
@@ -131,12 +131,12 @@ class Hub:
         await self.recorded(name, {}, files, by, entry, "restore")
         return True
 
-    async def copy(self, name: str) -> Card | None:
+    async def copy(self, name: str) -> SkillHeader | None:
         """The changed copy of an installed skill, where there is one."""
-        cards = await self.writer.library.same_name(name)
+        headers = await self.writer.library.same_name(name)
         state = await asyncio.to_thread(self.writer.library.state.get)
-        mine = bool(cards) and cards[0].layer is Layer.USER and base_of(state, name)[0] == Layer.HUB.value
-        return cards[0] if mine else None
+        mine = bool(headers) and headers[0].layer is Layer.USER and base_of(state, name)[0] == Layer.HUB.value
+        return headers[0] if mine else None
 
     async def recorded(self, name: str, before: Files, after: Files, by: By, entry: Entry | None, action: str) -> None:
         """Change the lock, with a version for each file that differs, intended before and done after."""
@@ -148,7 +148,7 @@ class Hub:
         intended = await self.writer.versions.intend(plans, who, action, self.writer.ids.short())
         change = put(name, entry) if entry else retire(name)
         await self.lock.change(change)
-        await self.writer.versions.settle(intended)
+        await self.writer.versions.complete(intended)
         await self.writer.library.forget()
 
     async def _free(self, chosen: Held) -> None:
@@ -159,10 +159,10 @@ class Hub:
                 f"`{chosen.name}` is installed from {before.url} ({before.path or 'its top'}) already: "
                 f"`hermes skills uninstall {chosen.name}` first."
             )
-        cards = await self.writer.library.same_name(chosen.name)
-        if cards and cards[0].layer is Layer.USER and await self.copy(chosen.name) is None:
+        headers = await self.writer.library.same_name(chosen.name)
+        if headers and headers[0].layer is Layer.USER and await self.copy(chosen.name) is None:
             raise HubError(
-                f"There is a skill `{chosen.name}` of your own in {cards[0].folder}: it would hide this one."
+                f"There is a skill `{chosen.name}` of your own in {headers[0].folder}: it would hide this one."
             )
 
     async def _sweep(self) -> None:

@@ -20,7 +20,7 @@ from hermes_agent.skills.hub.updating import (
     standing,
     updated,
 )
-from hermes_agent.skills.skill import Card
+from hermes_agent.skills.skill import SkillHeader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ async def update_all(hub: Hub, names: tuple[str, ...], by: By, wish: Wish) -> li
     ]
 
 
-async def _one(hub: Hub, name: str, copy: tuple[Card, Card] | None, by: By, wish: Wish) -> Outcome:
+async def _one(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None, by: By, wish: Wish) -> Outcome:
     try:
         if name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned:
             return Outcome(name=name, ok=True, did=f"pinned, left as it is; `hermes skills pin {name} --off` frees it")

@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.depot.files import Content, Files
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog, Offered, catalog_of, found, kept
-from hermes_agent.skills.hub.content import RUNS, chosen
+from hermes_agent.skills.hub.content import RUNS, select_files
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.git import Repository
 from hermes_agent.skills.hub.taps import Tap, Taps
@@ -105,7 +105,7 @@ class Sources:
     async def files(self, url: str, commit: str, path: str) -> Files:
         """The files of a skill at a commit. Raises `HubError` where they cannot be taken."""
         repository = self.repository(url)
-        entries = chosen(await repository.tree(commit, path), path)
+        entries = select_files(await repository.tree(commit, path), path)
         contents = await repository.contents([entry.oid for entry in entries.values()])
         return {
             name: Content(content=content, runs=entry.kind == RUNS)

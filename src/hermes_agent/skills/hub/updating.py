@@ -16,7 +16,7 @@ from hermes_agent.skills.hub.installing import Held, Hub, installed
 from hermes_agent.skills.hub.merge import Conflict, Merged, merge
 from hermes_agent.skills.hub.sources import Offer
 from hermes_agent.skills.hub.taps import Tap
-from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.skill import Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based
 from hermes_agent.store.versions import Author
 
@@ -151,24 +151,24 @@ async def put_back(hub: Hub, name: str, by: By) -> Updated:
     return Updated(name=name, old=entry.commit, new=commit)
 
 
-async def behind(hub: Hub) -> list[tuple[Card, Card]]:
+async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
     """The changed copies of skills that come with the program, or stand in external folders, whose original moved on:
     the copy and the original."""
     state = await asyncio.to_thread(hub.writer.library.state.get)
     found = []
     for name in state.bases:
         layer, base = base_of(state, name)
-        cards = await hub.writer.library.same_name(name)
-        if not layer or layer == Layer.HUB or not cards or cards[0].layer is not Layer.USER:
+        headers = await hub.writer.library.same_name(name)
+        if not layer or layer == Layer.HUB or not headers or headers[0].layer is not Layer.USER:
             continue
-        for original in cards[1:]:
+        for original in headers[1:]:
             if original.layer == layer and await _hash(original) != base:
-                found.append((cards[0], original))
+                found.append((headers[0], original))
                 break
     return found
 
 
-async def follow(hub: Hub, copy: Card, original: Card, by: By, keep: Keep = Keep.NEITHER) -> int:
+async def follow(hub: Hub, copy: SkillHeader, original: SkillHeader, by: By, keep: Keep = Keep.NEITHER) -> int:
     """Merge what changed about the original into the copy; how many files changed. Raises `Conflicted`."""
     files = await asyncio.to_thread(files_of_folder, original.path)
     base = base_of(await asyncio.to_thread(hub.writer.library.state.get), copy.name)[1]
@@ -188,7 +188,7 @@ async def _compared(hub: Hub, entry: Entry, offer: Offer) -> Status:
     return Status.CURRENT if hash_of_files(files) == entry.hash else Status.NEWER
 
 
-async def _merged(hub: Hub, copy: Card, base: str, theirs: Files, keep: Keep) -> Merged:
+async def _merged(hub: Hub, copy: SkillHeader, base: str, theirs: Files, keep: Keep) -> Merged:
     state = await asyncio.to_thread(hub.writer.library.state.get)
     # What the copy was last brought together with, where an update died half-way.
     was = await asyncio.to_thread(hub.depot.files, base_of(state, copy.name)[1] or base, copy.name)
@@ -208,12 +208,12 @@ def _wholly(ours: Files, theirs: Files) -> dict[str, bytes | None]:
     return {**changes, **{file: each.content for file, each in theirs.items() if ours.get(file) != each}}
 
 
-async def _apply(hub: Hub, copy: Card, merged: Merged, layer: Layer, found: str, by: By) -> None:
+async def _apply(hub: Hub, copy: SkillHeader, merged: Merged, layer: Layer, found: str, by: By) -> None:
     if merged.changes:
         who = By(author=Author.HUB, principal=by.principal)
         await hub.writer.update(copy.name, merged.changes, who)
     await hub.writer.library.state.change(based(copy.name, layer.value, found))
 
 
-async def _hash(card: Card) -> str:
-    return hash_of_files(await asyncio.to_thread(files_of_folder, card.path))
+async def _hash(header: SkillHeader) -> str:
+    return hash_of_files(await asyncio.to_thread(files_of_folder, header.path))

@@ -17,7 +17,7 @@ LONGEST_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PassageRow:
     """One message, as far as words go."""
 
     number: int
@@ -41,9 +41,9 @@ class Passage:
     places: tuple[tuple[int, int], ...]
 
 
-def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
+def cut(session: str, lines: Iterable[PassageRow]) -> Iterator[Passage]:
     """The passages of these messages in their order; the last one may not be full yet."""
-    run: list[Line] = []
+    run: list[PassageRow] = []
     characters = 0
     for line in lines:
         run.append(line)
@@ -55,7 +55,7 @@ def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
         yield _passage(session, run, characters)
 
 
-def _passage(session: str, run: list[Line], characters: int) -> Passage:
+def _passage(session: str, run: list[PassageRow], characters: int) -> Passage:
     said = [terms(line.text[:LONGEST_TEXT]) for line in run]
     ends = accumulate(map(len, said))
     return Passage(

@@ -217,7 +217,7 @@ class Learning:
         """The jobs that brought something of which their conversation was not told."""
         return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(UNTOLD))]
 
-    async def told(self, job: str) -> None:
+    async def mark_reported(self, job: str) -> None:
         """The conversation was told."""
         await self._engine.write(lambda tx: tx.run(TOLD, job))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
+from hermes_agent.store.engines import Engines
 from hermes_agent.store.migrations import newest, steps_after
-from hermes_agent.store.opened import Opened
 from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.index import PostgresIndex, adopt
@@ -28,7 +28,7 @@ SCHEMA = "SELECT current_schema()"
 IS_STANDBY = "SELECT pg_is_in_recovery()"
 
 
-async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
+async def open_postgres(place: str, clock: Clock, timings: Timings) -> Engines:
     """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
     try:
         connection = await link(place)
@@ -48,7 +48,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
         raise explain(error) from error
     engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
-    return Opened(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
+    return Engines(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Line, Passage, cut
+from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Passage, PassageRow, cut
 from hermes_agent.store.finding.ranking import Counts
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.postgres.driver import Link
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.text import query_of, vector_of
-from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
+from hermes_agent.store.search import KINDS, Extent, Scope, SearchTerms, said
 from hermes_agent.store.transaction import Row, Transaction
 
 BATCH = 1000
@@ -108,7 +108,7 @@ class PostgresIndex:
 
         return await self._engine.read(query)
 
-    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]:
+    async def passages(self, wanted: SearchTerms, scope: Scope, limit: int) -> list[Extent]:
         spans = " OR ".join(SPAN.format(span.end, span.start) for span in wanted.spans) or "TRUE"
         place = (scope.principal, scope.conversation, limit)
 
@@ -130,7 +130,7 @@ async def adopt(connection: Link) -> None:
         await connection.execute(BEGIN_ANEW)
 
 
-def _query(wanted: Wanted) -> str:
+def _query(wanted: SearchTerms) -> str:
     found = " & ".join(map(query_of, wanted.every)) if wanted.every else " | ".join(map(query_of, wanted.some))
     without = "".join(f" & !{query_of(phrase)}" for phrase in wanted.without)
     return f"({found}){without}"
@@ -148,7 +148,7 @@ async def _advance(tx: Transaction) -> int:
     return len(rows)
 
 
-async def _add(tx: Transaction, session: str, lines: list[Line]) -> None:
+async def _add(tx: Transaction, session: str, lines: list[PassageRow]) -> None:
     unfinished = await tx.row(OPEN, session)
     if unfinished is not None:
         passage, first, last = unfinished
@@ -162,5 +162,5 @@ def _row(passage: Passage) -> tuple[str | int | float, ...]:
     return (*extent, passage.messages, passage.characters, vector_of(passage.terms))
 
 
-def _line(number: int, at: float, body: str) -> Line:
-    return Line(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])
+def _line(number: int, at: float, body: str) -> PassageRow:
+    return PassageRow(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])

@@ -79,7 +79,7 @@ class PostgresPresence:
     async def now(self) -> float:
         return float((await self._engine.read(lambda tx: tx.rows(NOW)))[0][0])
 
-    async def look(self) -> bool:
+    async def check(self) -> bool:
         # Where the server has just started or been promoted, or the way to it was cut for this one, the others too may
         # not have had the time to take their locks again.
         if self._clock.monotonic() - self._returned < self._grace:

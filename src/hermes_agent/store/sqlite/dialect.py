@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.host.late import late
-from hermes_agent.store.opened import Opened
+from hermes_agent.store.engines import Engines
 from hermes_agent.store.sqlite.engine import SqliteEngine
 from hermes_agent.store.sqlite.presence import SqlitePresence
 from hermes_agent.store.sqlite.sidecars import discard
@@ -20,7 +20,7 @@ INDEX = "index.db"
 SQLITE_INDEX = "hermes_agent.store.sqlite.index:SqliteIndex"
 
 
-async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
+async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Engines:
     """Open (or make) the file at `place`. Raises a `StoreError`."""
     path = _absolute(place)
     engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting)
@@ -33,7 +33,7 @@ async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
         return made
 
     presence = SqlitePresence(path.parent, clock)
-    return Opened(engine=engine, presence=presence, index=index, notice=engine.notice)
+    return Engines(engine=engine, presence=presence, index=index, notice=engine.notice)
 
 
 def _absolute(place: str) -> Path:

@@ -100,7 +100,7 @@ class SqliteEngine:
         self._lasting = lasting
         self.bell = Bell(bell_folder(path.parent))
         self._busy_seconds = busy_seconds
-        self._busy = BusyWait(path, busy_seconds, self._is_wanted, self._tell)
+        self._busy = BusyWait(path, busy_seconds, self._is_wanted, self._notify)
         self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
         self._group: list[_Job] = []
         self._readers: ThreadPoolExecutor | None = None
@@ -261,7 +261,7 @@ class SqliteEngine:
     def _is_wanted(self) -> bool:
         return not all(job.future.cancelled() for job in self._group)
 
-    def _tell(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         for loop, notify in {(job.loop, job.notify) for job in self._group}:
             with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
                 loop.call_soon_threadsafe(notify, text)

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import apsw
 
-from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Line, Passage, cut
+from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Passage, PassageRow, cut
 from hermes_agent.store.finding.ranking import Counts
 from hermes_agent.store.finding.terms import Phrase, Term
-from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
+from hermes_agent.store.search import KINDS, Extent, Scope, SearchTerms, said
 from hermes_agent.store.sqlite.disposable import Disposable, Plan
 from hermes_agent.store.transaction import Row
 
@@ -141,7 +141,7 @@ class SqliteIndex:
 
         return await self._file.work(work)
 
-    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]:
+    async def passages(self, wanted: SearchTerms, scope: Scope, limit: int) -> list[Extent]:
         spans = " OR ".join(SPAN.format(span.end, span.start) for span in wanted.spans)
 
         def work(connection: apsw.Connection) -> list[Extent]:
@@ -234,8 +234,8 @@ def _write(connection: apsw.Connection, passage: Passage, owner: str) -> None:
     connection.execute(ADD_WORDS, (" ".join(passage.terms), owner))
 
 
-def _line(number: int, at: float, body: str) -> Line:
-    return Line(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])
+def _line(number: int, at: float, body: str) -> PassageRow:
+    return PassageRow(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])
 
 
 def _owners(principal: str, conversation: str) -> str:
@@ -251,7 +251,7 @@ def _text(phrases: Sequence[Phrase], joined: str = " OR ") -> str:
     return "text : (" + joined.join(f'"{" ".join(phrase)}"' for phrase in phrases) + ")"
 
 
-def _match(wanted: Wanted, scope: Scope) -> str:
+def _match(wanted: SearchTerms, scope: Scope) -> str:
     found = _text(wanted.every, " AND ") if wanted.every else _text(wanted.some)
     if wanted.without:
         found = f"({found} NOT {_text(wanted.without)})"

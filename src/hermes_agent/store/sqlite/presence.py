@@ -86,7 +86,7 @@ class SqlitePresence:
     async def now(self) -> float:
         return self._clock.monotonic()
 
-    async def look(self) -> bool:
+    async def check(self) -> bool:
         return True
 
     def suspicious(self) -> bool:
@@ -114,8 +114,8 @@ class SqlitePresence:
     async def _readable(self, bell: socket.socket, seconds: float) -> bool:
         loop = asyncio.get_running_loop()
         rung: asyncio.Future[bool] = loop.create_future()
-        loop.add_reader(bell, _settle, rung, True)
-        timer = loop.call_later(seconds, _settle, rung, False)
+        loop.add_reader(bell, _resolve, rung, True)
+        timer = loop.call_later(seconds, _resolve, rung, False)
         try:
             return await rung
         finally:
@@ -171,7 +171,7 @@ def _watch(path: Path, died: Callable[[], None]) -> _Watch | None:
     return None
 
 
-def _settle(rung: asyncio.Future[bool], result: bool) -> None:
+def _resolve(rung: asyncio.Future[bool], result: bool) -> None:
     if not rung.done():  # pragma: no branch - two rings in one pass of the loop
         rung.set_result(result)
 

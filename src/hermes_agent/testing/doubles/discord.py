@@ -92,7 +92,7 @@ class DiscordPlatform(Held):
             },
         )
 
-    def told(self) -> int:
+    def received(self) -> int:
         return max(0, self.gateway.reached - 1)
 
     async def call(self, request: web.Request) -> web.StreamResponse:

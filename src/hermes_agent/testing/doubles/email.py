@@ -73,7 +73,7 @@ class MailPlatform(Held):
     async def press(self, message: str, choice: int, *, user: str = "") -> None:  # noqa: ARG002  the Protocol's shape
         raise AssertionError("mail has no buttons")
 
-    def told(self) -> int:
+    def received(self) -> int:
         return sum(mail.seen for mail in self.folder.mails)
 
     def take(self, taken: Taken) -> None:

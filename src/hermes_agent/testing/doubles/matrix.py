@@ -119,7 +119,7 @@ class MatrixPlatform:
         relation = {"rel_type": SIGNED, "event_id": message, "key": key}
         self.happens(shown.chat, "m.reaction", {"m.relates_to": relation}, user)
 
-    def told(self) -> int:
+    def received(self) -> int:
         return sum(position < self.reached for position in self.people_did)
 
     def room(self, id_: str, people: Mapping[str, str]) -> Room:

@@ -132,7 +132,7 @@ class SlackPlatform(Held):
             with suppress(ConnectionError):  # The next connection is told.
                 await socket.send_json(envelope)
 
-    def told(self) -> int:
+    def received(self) -> int:
         return self.acknowledged
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:

@@ -123,7 +123,7 @@ class TelegramDouble(Held):
         else:
             self._loop.call_soon_threadsafe(self._came.set)  # It may be served in another thread.
 
-    def told(self) -> int:
+    def received(self) -> int:
         return self._confirmed
 
     async def bring(self, http: Http, leads_to: str, **headers: str) -> list[int]:

@@ -15,12 +15,12 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.held import in_thread
 from hermes_agent.host.lock_file import LockFile
+from hermes_agent.host.locks import in_thread
 from hermes_agent.tools.checkpoints.objects import Loose, Pack, commit
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import LOCK, REFS, SECONDS, CheckpointFailed, Shadow, lines, ref, shadow_of
-from hermes_agent.tools.checkpoints.snapshot import MOMENT, Look, Seen
+from hermes_agent.tools.checkpoints.snapshot import MOMENT, Scan, Seen
 
 SEEN = "seen"
 MANY = 100
@@ -30,7 +30,7 @@ SOON = 0.02
 """Seconds in which most folders are looked through; what takes longer begins again, and lets a stop come between."""
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a checkpoint says of itself: before what it was taken, in which session, and whether of the whole folder.
     `absent` are files that were about to be made."""
 
@@ -48,7 +48,7 @@ class Checkpoint:
     commit: str
     tree: str
     at: float
-    told: Told
+    told: Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Checkpoints:
         self._git = git
         self._largest = settings.max_file_mb << 20
 
-    async def take(self, root: Path, told: Told, touched: Sequence[Path] = ()) -> Checkpoint:
+    async def save(self, root: Path, told: Cause, touched: Sequence[Path] = ()) -> Checkpoint:
         """How the folder is now; where nothing changed since the last checkpoint, that one. `touched` are kept whatever
         else is left out. Raises `CheckpointFailed`."""
         shadow = shadow_of(root, self.folder, self._git)
@@ -116,7 +116,7 @@ class Checkpoints:
         async with shadow.turn():
             names = await self._names(shadow, chosen)
             touched = [shadow.root / name for name in names]
-            kept, look = await self._look(shadow, whole=chosen.told.whole, touched=touched)
+            kept, look = await self._compare(shadow, whole=chosen.told.whole, touched=touched)
             loose = await self._packed(shadow, kept, look)
             while await in_thread(lambda: look.read(loose, self._largest)):
                 pass
@@ -130,7 +130,7 @@ class Checkpoints:
         shadow, chosen = shadow_of(root, self.folder, self._git), await self.find(root, number)
         async with shadow.turn():
             names = await self._names(shadow, chosen)
-            told = Told(why=f"rollback to {number}", whole=chosen.told.whole)
+            told = Cause(why=f"rollback to {number}", whole=chosen.told.whole)
             undo = await self._take(shadow, told, [shadow.root / name for name in (*names, *chosen.told.absent)])
             written, removed = await self._changes(shadow, chosen, undo)
             if file:
@@ -165,7 +165,7 @@ class Checkpoints:
         """Remove everything that is kept of a folder."""
         await asyncio.to_thread(shadow_of(root, self.folder, self._git).remove)
 
-    def _at_once(self, shadow: Shadow, told: Told, touched: Sequence[Path]) -> tuple[Checkpoint, bool] | None:
+    def _at_once(self, shadow: Shadow, told: Cause, touched: Sequence[Path]) -> tuple[Checkpoint, bool] | None:
         """The same as `_take` where nobody else is at work, little changed and git need not be asked: in one piece, as
         most are, it takes less than half as long. None where that is not so. Blocks for a moment."""
         with suppress(OSError):  # Whoever goes on says what is wrong.
@@ -179,8 +179,8 @@ class Checkpoints:
                     return self._record(shadow, kept, look, told, Loose(shadow.folder))
         return None
 
-    async def _take(self, shadow: Shadow, told: Told, touched: Sequence[Path]) -> Checkpoint:
-        kept, look = await self._look(shadow, whole=told.whole, touched=touched)
+    async def _take(self, shadow: Shadow, told: Cause, touched: Sequence[Path]) -> Checkpoint:
+        kept, look = await self._compare(shadow, whole=told.whole, touched=touched)
         if kept.last is None:
             kept.last = next(iter(await self._list(shadow)), None)
         loose = await self._packed(shadow, kept, look)
@@ -191,7 +191,7 @@ class Checkpoints:
             await self._tidy(shadow, self._settings.keep)
         return taken
 
-    async def _look(self, shadow: Shadow, *, whole: bool, touched: Sequence[Path]) -> tuple[Kept, Look]:
+    async def _compare(self, shadow: Shadow, *, whole: bool, touched: Sequence[Path]) -> tuple[Kept, Scan]:
         """What is remembered of the folder, and how it is now beside that."""
         kept, look, names = await in_thread(lambda: self._begun(shadow, touched, whole=whole))
         while not look.is_over:
@@ -201,15 +201,15 @@ class Checkpoints:
 
     def _begun(
         self, shadow: Shadow, touched: Sequence[Path], *, whole: bool, moment: float = MOMENT
-    ) -> tuple[Kept, Look, list[bytes]]:
+    ) -> tuple[Kept, Scan, list[bytes]]:
         """A look that has begun, and what it needs to know next. Blocks."""
         now, kept = shadow.sweep(), remembered(shadow)
         names = [os.fsencode(name) for path in touched if (name := _relative(shadow.root, path))]
         root, most = os.fsencode(shadow.root), self._settings.max_files
-        look = Look(root, kept.seen, whole=whole, touched=names, now=now, most=most)
+        look = Scan(root, kept.seen, whole=whole, touched=names, now=now, most=most)
         return kept, look, look.go_on(moment=moment)
 
-    async def _packed(self, shadow: Shadow, kept: Kept, look: Look) -> Loose:
+    async def _packed(self, shadow: Shadow, kept: Kept, look: Scan) -> Loose:
         """Where the rest is to be written: many files go into one pack first."""
         if look.number() > MANY:
             path = shadow.temporary()
@@ -226,7 +226,7 @@ class Checkpoints:
         return Loose(shadow.folder)
 
     def _record(
-        self, shadow: Shadow, kept: Kept, look: Look, told: Told, loose: Loose
+        self, shadow: Shadow, kept: Kept, look: Scan, told: Cause, loose: Loose
     ) -> tuple[Checkpoint, bool] | None:
         """The checkpoint of what is there now, a new one unless the last one stands for it, and whether the store is to
         be tidied; None where more is to be read first. Blocks."""
@@ -306,28 +306,28 @@ def remembered(shadow: Shadow) -> Kept:
     return kept
 
 
-def _stands_for(taken: Checkpoint, tree: str, told: Told) -> bool:
+def _stands_for(taken: Checkpoint, tree: str, told: Cause) -> bool:
     """Whether a new checkpoint would say nothing that this one does not."""
     before = taken.told
     return taken.tree == tree and before.whole == told.whole and set(told.absent) <= set(before.absent)
 
 
-def _quoted(told: Told) -> Told:
+def _quoted(told: Cause) -> Cause:
     """The same in signs that any file takes: names need not be UTF-8."""
     absent = tuple(quote_from_bytes(os.fsencode(name)) for name in told.absent)
     return msgspec.structs.replace(told, why=told.why.encode("utf-8", "replace").decode(), absent=absent)
 
 
-def _unquoted(told: Told) -> Told:
+def _unquoted(told: Cause) -> Cause:
     return msgspec.structs.replace(told, absent=tuple(os.fsdecode(unquote_to_bytes(name)) for name in told.absent))
 
 
 def _checkpoint(line: str) -> Checkpoint:
     number, commit, tree, at, subject = line.split("\0", 4)
     try:
-        told = _unquoted(msgspec.json.decode(subject, type=Told))
+        told = _unquoted(msgspec.json.decode(subject, type=Cause))
     except msgspec.DecodeError:
-        told = Told(why="unknown", whole=False)
+        told = Cause(why="unknown", whole=False)
     return Checkpoint(number=int(number), commit=commit, tree=tree, at=float(at), told=told)
 
 

@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host import process
 from hermes_agent.host.files import PRIVATE_FOLDER
-from hermes_agent.host.held import held
+from hermes_agent.host.locks import held
 
 SECONDS = 60.0
 MOST_OUTPUT = 64 << 20
@@ -50,7 +50,7 @@ class Shadow:
                 await asyncio.to_thread(self._make)
             async with held(self.folder / LOCK):
                 if not self.is_made:
-                    await asyncio.to_thread(self._settle)
+                    await asyncio.to_thread(self._initialize)
                 yield
         except OSError as error:
             raise CheckpointFailed(f"Checkpoints cannot be kept: {error.strerror or 'it took too long'}.") from error
@@ -146,7 +146,7 @@ class Shadow:
         for name in ("", "objects/pack", "info", REFS):
             (self.folder / name).mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
 
-    def _settle(self) -> None:
+    def _initialize(self) -> None:
         """Write what git needs to take the folder for a repository."""
         self.put("HEAD", b"ref: refs/heads/none\n")
         # Contents go out as they are, whatever a project's attributes say of filters and line ends.

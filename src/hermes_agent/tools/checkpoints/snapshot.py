@@ -55,7 +55,7 @@ class Seen(msgspec.Struct):
     ignored: set[bytes] = set()
 
 
-class Look:
+class Scan:
     """One look at the folder `root`, which no link leads to: at all of it where it is `whole`, and at the files that
     are `touched`. Where more than `most` are new or changed, it is at these alone. `now` is the time of the file system
     in nanoseconds. Blocks.
@@ -182,7 +182,7 @@ class Look:
         if folder and b".git" in entries:
             return  # A repository of its own.
         self._entered.add(folder)
-        ruled = self._heed(folder, entries.get(RULES)) or ruled
+        ruled = self._apply_rules(folder, entries.get(RULES)) or ruled
         known = self.seen.folders.get(folder)
         files = known.files if known else {}
         for name, entry in entries.items():
@@ -195,7 +195,7 @@ class Look:
                     self._meet(_joined(folder, name), entry, ruled)
         self._gone.update(_joined(folder, name) for name in files.keys() - entries.keys())
 
-    def _heed(self, folder: bytes, rules: os.DirEntry[bytes] | None) -> bool:
+    def _apply_rules(self, folder: bytes, rules: os.DirEntry[bytes] | None) -> bool:
         """Whether there are rules; where they changed, what they left out is judged anew."""
         now = self._stamp(rules.stat(follow_symlinks=False)) if rules else None
         if now != self.seen.rules.get(folder) or now == ():

@@ -73,7 +73,7 @@ class Changer:
             return earlier.answer
         self._check_known(change, real, before, context.session)
         content, done = change.make(before)
-        answer = f"{done}{_told(before, content, change.path)}"
+        answer = f"{done}{_change_report(before, content, change.path)}"
         return _Ready(real=real, path=change.path, before=before, content=content, answer=answer, key=key)
 
     def _check_known(self, change: Change, real: Path, before: Version, session: str) -> None:
@@ -114,7 +114,7 @@ class Changer:
         return False
 
 
-def _told(before: Version, content: bytes | None, path: str) -> str:
+def _change_report(before: Version, content: bytes | None, path: str) -> str:
     """What the model reads of a change beside its sentence: errors that came with it, and the difference."""
     if content is None:
         return ""

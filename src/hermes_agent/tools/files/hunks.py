@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.plainer import plainer
+from hermes_agent.core.plain_characters import plainer
 from hermes_agent.tools.files.patches import Hunk
 
 # How lines may differ and still be meant, the strictest first.

@@ -223,7 +223,7 @@ class ShellTools:
         waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
         until = asyncio.get_running_loop().time() + seconds
         try:
-            while not (line := await lookout.look(running) if lookout else ""):
+            while not (line := await lookout.next_line(running) if lookout else ""):
                 left = until - asyncio.get_running_loop().time()
                 if waiting.done() or left <= 0:
                     break

@@ -38,7 +38,7 @@ class Lookout:
         self._read = 0
         self._line = b""  # the beginning of the line that is not whole yet; empty where it was told of
 
-    async def look(self, running: Running) -> str:
+    async def next_line(self, running: Running) -> str:
         """The next line that matches, empty where there is none so far."""
         while new := await running.read(self._read, CHUNK):
             found = self._find(new)

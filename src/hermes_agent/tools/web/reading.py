@@ -11,7 +11,7 @@ from hermes_agent.tools.files.documents import DOCUMENTS
 from hermes_agent.tools.files.documents.damaged import Damaged
 from hermes_agent.tools.web.pages import Page
 
-TOLD = "hermes_agent.tools.web.reading:told"
+TOLD = "hermes_agent.tools.web.reading:parsed"
 READ = b"+"
 TO_MARKDOWN = "hermes_agent.tools.web.markdown:to_markdown"
 PDF = b"%PDF-"
@@ -33,7 +33,7 @@ async def read_apart(page: Page, *, work: int = WORK_SECONDS) -> str:
     return text
 
 
-def told(body: bytes, url: str, media: str, charset: str) -> bytes:
+def parsed(body: bytes, url: str, media: str, charset: str) -> bytes:
     """The page as the other process tells it, or why it cannot be read."""
     try:
         return READ + text_of(Page(url=url, media=media, charset=charset, body=body)).encode("utf-8", "surrogatepass")

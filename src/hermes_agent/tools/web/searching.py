@@ -20,7 +20,7 @@ SETUP = "The owner can set one up: `web.search.backend` and its key."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class SearchChoice:
     """The service to ask: its name in `BACKENDS`, address and key."""
 
     name: str
@@ -29,7 +29,7 @@ class Chosen:
     key: str
 
 
-def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> Chosen:
+def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> SearchChoice:
     """The service of the settings; with `auto` the first that can be asked. Raises `ToolError` with what is missing."""
     names = list(BACKENDS) if settings.backend == "auto" else [settings.backend]
     for name in names:
@@ -39,7 +39,7 @@ def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> Chosen:
         # Where nobody is named, an address of one's own is that of the service which has none.
         is_elsewhere = settings.backend == "auto" and settings.url and backend.address
         if address and (key or not backend.key_name) and not is_elsewhere:
-            return Chosen(name=name, backend=backend, address=address, key=key)
+            return SearchChoice(name=name, backend=backend, address=address, key=key)
     (name,) = names
     lacks = f"the key {backend.key_name}" if backend.key_name else "its address (`web.search.url`)"
     raise ToolError(f"Web search by {name} needs {lacks}.", hint="Ask the owner to set it.")
@@ -52,7 +52,7 @@ class Searching:
         self._http = http
         self._seconds = seconds
 
-    async def search(self, chosen: Chosen, query: str, count: int) -> Sequence[Result]:
+    async def search(self, chosen: SearchChoice, query: str, count: int) -> Sequence[Result]:
         """At most `count` results. Raises `ToolError` with what the service said."""
         asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
         try:
@@ -65,7 +65,7 @@ class Searching:
             where = urlsplit(asking.url).netloc
             raise ToolError(f"{chosen.name} ({where}) cannot be reached: {error}.") from error
 
-    async def _body(self, chosen: Chosen, asking: Asking) -> bytes:
+    async def _body(self, chosen: SearchChoice, asking: Asking) -> bytes:
         client = self._http.client(asking.url)
         headers = {"User-Agent": HEADERS["User-Agent"], **asking.headers}
         method = "GET" if asking.json is None and asking.form is None else "POST"
@@ -84,7 +84,7 @@ class Searching:
             return body
 
 
-def _failure(chosen: Chosen, status: int, body: bytes) -> ToolError:
+def _failure(chosen: SearchChoice, status: int, body: bytes) -> ToolError:
     said = " ".join(body[:300].decode("utf-8", "replace").split())
     match status:
         case 401 | 403:

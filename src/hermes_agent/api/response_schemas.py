@@ -1,0 +1,324 @@
+"""What the server answers: the objects of OpenAI's API, and those of ours."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from hermes_agent.api.requests import InputFile, InputImage, InputText
+
+
+class PromptDetails(msgspec.Struct, kw_only=True):
+    """Of the tokens in: how many were read from the provider's cache."""
+
+    cached_tokens: int = 0
+
+
+class CompletionDetails(msgspec.Struct, kw_only=True):
+    """Of the tokens out: how many were thinking."""
+
+    reasoning_tokens: int = 0
+
+
+class ChatUsage(msgspec.Struct, kw_only=True):
+    """Tokens of all model calls of the run, as the provider counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    prompt_tokens_details: PromptDetails
+    completion_tokens_details: CompletionDetails
+
+
+class ResponseUsage(msgspec.Struct, kw_only=True):
+    """The same, in the words of the responses API."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    input_tokens_details: PromptDetails
+    output_tokens_details: CompletionDetails
+
+
+class Question(msgspec.Struct, kw_only=True):
+    """What a run asks and waits for."""
+
+    id: str
+    text: str
+    choices: tuple[str, ...]
+    purpose: Literal["approval", "clarify"]
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """A run: from a message to its reply. `status` is `waiting` where `question` is to be answered; `notices` are what
+    the runtime told the person besides."""
+
+    id: str
+    session: str
+    status: Literal["queued", "running", "waiting", "answered", "stopped", "limit", "failed"]
+    text: str = ""
+    reason: str = ""
+    error: str = ""
+    model: str = ""
+    question: Question | None = None
+    usage: ResponseUsage
+    notices: list[str] = []
+    object: Literal["run"] = "run"
+
+
+class ChatAnswer(msgspec.Struct, kw_only=True):
+    """The assistant's message."""
+
+    content: str
+    role: Literal["assistant"] = "assistant"
+    refusal: str | None = None
+
+
+class Choice(msgspec.Struct, kw_only=True):
+    """The one answer."""
+
+    message: ChatAnswer
+    finish_reason: Literal["stop", "length"]
+    index: int = 0
+    logprobs: None = None
+
+
+class ChatCompletion(msgspec.Struct, kw_only=True):
+    """A chat completion; `hermes` says which run it was."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: ChatUsage
+    hermes: Run
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+class Delta(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is new in a chunk."""
+
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+
+
+class ChunkChoice(msgspec.Struct, kw_only=True):
+    """The one answer, as far as it is new."""
+
+    delta: Delta
+    finish_reason: Literal["stop", "length"] | None = None
+    index: int = 0
+    logprobs: None = None
+
+
+class ChatChunk(msgspec.Struct, kw_only=True):
+    """One event of a streamed chat completion."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: ChatUsage | None = None
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+
+
+class OutputWords(msgspec.Struct, kw_only=True):
+    """Words of a message of a response."""
+
+    text: str
+    type: Literal["output_text"] = "output_text"
+    annotations: list[Any] = []
+    logprobs: list[Any] = []
+
+
+class OutputMessage(msgspec.Struct, kw_only=True):
+    """A message of a response."""
+
+    id: str
+    content: list[OutputWords]
+    status: Literal["in_progress", "completed", "incomplete"] = "completed"
+    role: Literal["assistant"] = "assistant"
+    type: Literal["message"] = "message"
+
+
+class ResponseError(msgspec.Struct, kw_only=True):
+    """Why a response failed."""
+
+    code: str
+    message: str
+
+
+class Incomplete(msgspec.Struct, kw_only=True):
+    """Why a response is not whole."""
+
+    reason: str
+
+
+class Response(msgspec.Struct, kw_only=True):
+    """A response; its id names the session and the message that it answers, and is never forgotten."""
+
+    id: str
+    created_at: int
+    model: str
+    status: Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
+    output: list[OutputMessage]
+    usage: ResponseUsage | None = None
+    error: ResponseError | None = None
+    incomplete_details: Incomplete | None = None
+    previous_response_id: str | None = None
+    instructions: str | None = None
+    metadata: dict[str, str] = {}
+    parallel_tool_calls: bool = True
+    tool_choice: str = "auto"
+    tools: list[Any] = []
+    temperature: float | None = None
+    top_p: float | None = None
+    store: bool = True
+    background: bool = False
+    hermes: Run
+    object: Literal["response"] = "response"
+
+
+class InputMessage(msgspec.Struct, kw_only=True):
+    """What a response answers."""
+
+    id: str
+    content: list[InputText | InputImage | InputFile]
+    status: Literal["completed"] = "completed"
+    role: Literal["user"] = "user"
+    type: Literal["message"] = "message"
+
+
+class InputList(msgspec.Struct, kw_only=True):
+    """The input of a response: one message, nothing until its run began."""
+
+    data: list[InputMessage]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+    object: Literal["list"] = "list"
+
+
+class ModelFacts(msgspec.Struct, kw_only=True):
+    """A name that `model` may have."""
+
+    id: str
+    created: int = 0
+    owned_by: str = "hermes"
+    object: Literal["model"] = "model"
+
+
+class ModelList(msgspec.Struct, kw_only=True):
+    """The names that `model` may have."""
+
+    data: list[ModelFacts]
+    object: Literal["list"] = "list"
+
+
+class SessionFacts(msgspec.Struct, kw_only=True):
+    """A conversation."""
+
+    id: str
+    title: str
+    surface: str
+    model: str
+    workspace: str
+    principal: str
+    parent: str
+    created: float
+    updated: float
+    object: Literal["session"] = "session"
+
+
+class SessionList(msgspec.Struct, kw_only=True):
+    """Conversations, the one used last first; `next` is the `before` of the next page."""
+
+    data: list[SessionFacts]
+    next: str | None = None
+    object: Literal["list"] = "list"
+
+
+class MessageFacts(msgspec.Struct, kw_only=True):
+    """What was said: by whom, when, and under which number of the log."""
+
+    number: int
+    at: float
+    role: Literal["user", "assistant"]
+    text: str
+    run: str
+
+
+class MessageList(msgspec.Struct, kw_only=True):
+    """What was said in a part of a session's log; `last` is the `after` of the next page."""
+
+    data: list[MessageFacts]
+    last: int
+    object: Literal["list"] = "list"
+
+
+class EventList(msgspec.Struct, kw_only=True):
+    """Events of a session's log, as the manual's page on events has them; `last` is the `after` of the next page."""
+
+    data: list[Any]
+    last: int
+    object: Literal["list"] = "list"
+
+
+class HitFacts(msgspec.Struct, kw_only=True):
+    """A message that was found."""
+
+    session: str
+    number: int
+    at: float
+    role: str
+    snippet: str
+
+
+class HitList(msgspec.Struct, kw_only=True):
+    """Messages that were found, the best first."""
+
+    data: list[HitFacts]
+    object: Literal["list"] = "list"
+
+
+class SkillFacts(msgspec.Struct, kw_only=True):
+    """A skill."""
+
+    name: str
+    description: str
+    layer: str
+
+
+class SkillList(msgspec.Struct, kw_only=True):
+    """The skills."""
+
+    data: list[SkillFacts]
+    object: Literal["list"] = "list"
+
+
+class Health(msgspec.Struct, kw_only=True):
+    """Whether the server works; `reasons` say what does not."""
+
+    status: Literal["ok", "failing"]
+    version: str
+    reasons: list[str] = []
+
+
+class Removed(msgspec.Struct, kw_only=True):
+    """What is no more."""
+
+    id: str
+    deleted: bool = True
+
+
+class ResponseRemoved(Removed, kw_only=True):
+    """A response that is no more."""
+
+    object: Literal["response"] = "response"
+
+
+class Done(msgspec.Struct, kw_only=True):
+    """Whether there was something to do."""
+
+    done: bool

@@ -1,0 +1,163 @@
+"""A run as those see it who wait for it: folded from events, live or out of the log; and the id under which it is
+found."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import Literal
+
+from hermes_agent.api.response_schemas import (
+    ChatUsage,
+    CompletionDetails,
+    PromptDetails,
+    Question,
+    ResponseUsage,
+    Run,
+)
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Notice, Outcome, Replied, RunEnded, Seen
+from hermes_agent.core.model import Usage
+
+RUN = "run"
+RESPONSE = "resp"
+CHAT = "chatcmpl"
+ID = re.compile(r"(?:run|resp|chatcmpl)_(?P<session>\d{8}_\d{6}_[0-9a-f]{6})_(?P<row>[1-9]\d{0,17})")
+Status = Literal["queued", "running", "waiting", "answered", "stopped", "limit", "failed"]
+STATUS: dict[Outcome, Status] = {
+    Outcome.ANSWERED: "answered",
+    Outcome.STOPPED: "stopped",
+    Outcome.LIMIT: "limit",
+    Outcome.FAILED: "failed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    """Where a run is found: the session, and the row of the inbox that holds the message which it answers."""
+
+    session: str
+    row: int
+
+    def id(self, kind: str = RUN) -> str:
+        """The id that a client keeps."""
+        return f"{kind}_{self.session}_{self.row}"
+
+
+def ref_of(name: str) -> Ref | None:
+    """What an id stands for; None where it is none."""
+    found = ID.fullmatch(name)
+    return Ref(session=found["session"], row=int(found["row"])) if found else None
+
+
+@dataclass(slots=True, kw_only=True)
+class RunView:
+    """What is known so far of the run that took one message. `spoken` are the texts of its turns, in order; `at` is
+    when it took it, in seconds since 1970."""
+
+    ref: Ref
+    run: str = ""
+    status: Status = "queued"
+    text: str = ""
+    reason: str = ""
+    error: str = ""
+    model: str = ""
+    question: Question | None = None
+    usage: Usage = field(default_factory=Usage)
+    spoken: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    began: int = 0
+    at: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended."""
+        return self.status in STATUS.values()
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing more comes by itself: it is over, or a person is to answer first."""
+        return self.is_over or self.question is not None
+
+    def take(self, seen: Seen | Entry) -> bool:
+        """Fold one event in; False where it is of another run."""
+        event = seen.event
+        if not self.run and isinstance(event, MessageTaken) and event.inbox == self.ref.row:
+            self.run, self.status, self.began, self.at = seen.run, "running", seen.number, seen.at
+            return True
+        if not self.run or seen.run != self.run or self.is_over:
+            return False
+        match event:
+            case Replied():
+                self._replied(event)
+            case Asked(question=id_, text=text, choices=choices, purpose=purpose):
+                self.question = Question(id=id_, text=text, choices=choices, purpose=purpose)
+                self.status = "waiting"
+            case Answered(question=id_) if self.question is not None and self.question.id == id_:
+                self.question, self.status = None, "running"
+            case Notice(text=text, level="news" | "warning" | "error"):
+                self.notices.append(text)
+            case RunEnded(outcome=outcome, text=text, reason=reason, error=error):
+                self.status, self.question = STATUS[outcome], None
+                self.text, self.reason, self.error = text, reason, error
+            case _:
+                pass
+        return True
+
+    def _replied(self, event: Replied) -> None:
+        used, more = self.usage, event.usage
+        self.usage = Usage(
+            input=used.input + more.input,
+            output=used.output + more.output,
+            cached=used.cached + more.cached,
+            cache_write=used.cache_write + more.cache_write,
+            reasoning=used.reasoning + more.reasoning,
+        )
+        self.model = f"{event.provider}/{event.model}" if event.provider else self.model
+        if event.message.text:
+            self.spoken.append(event.message.text)
+
+    def facts(self) -> Run:
+        """The run as it is shown."""
+        return Run(
+            id=self.ref.id(),
+            session=self.ref.session,
+            status=self.status,
+            text=self.text,
+            reason=self.reason,
+            error=self.error,
+            model=self.model,
+            question=self.question,
+            usage=self.response_usage(),
+            notices=self.notices,
+        )
+
+    def response_usage(self) -> ResponseUsage:
+        """Tokens, in the words of the responses API."""
+        used = self.usage
+        return ResponseUsage(
+            input_tokens=used.input,
+            output_tokens=used.output,
+            total_tokens=used.input + used.output,
+            input_tokens_details=PromptDetails(cached_tokens=used.cached),
+            output_tokens_details=CompletionDetails(reasoning_tokens=used.reasoning),
+        )
+
+    def chat_usage(self) -> ChatUsage:
+        """Tokens, in the words of chat completions."""
+        used = self.usage
+        return ChatUsage(
+            prompt_tokens=used.input,
+            completion_tokens=used.output,
+            total_tokens=used.input + used.output,
+            prompt_tokens_details=PromptDetails(cached_tokens=used.cached),
+            completion_tokens_details=CompletionDetails(reasoning_tokens=used.reasoning),
+        )
+
+
+def asked_for(story: RunView) -> str:
+    """What is said in place of a reply where the run waits for a person."""
+    question = story.question
+    assert question is not None  # It rests and is not over.
+    choices = f" ({', '.join(question.choices)})" if question.choices else ""
+    return f"{question.text}{choices}\n\nThe run waits. Answer with POST /v1/runs/{story.ref.id()}/answer."

@@ -1,1 +1,0 @@
-"""What a prompt says of the built-in tools, without loading them."""

@@ -1,0 +1,1 @@
+"""Chats as every surface knows them: settings, people, pseudonyms, home chats, files to deliver."""

@@ -1,0 +1,245 @@
+"""Slash commands of chats: durable like any message, done once, in their order, answered in the same chat."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
+from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
+from hermes_agent.core.inbound import SAID, Conversation, Inbound
+from hermes_agent.core.messages import Text
+from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
+from hermes_agent.runs.one_run import give_back, told_of
+from hermes_agent.store.inbox import Ending, Unreadable
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+COMMANDS = "commands"
+"""The queue of lanes whose mail is commands."""
+LANE = "command "
+"""How their names begin."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
+ModelOf = Callable[[Conversation], str]
+DEADLY = "Not done: the program died {crashes} times while it did this. Send it again to have it tried once more."
+
+
+def is_command(text: str) -> bool:
+    """Whether a text is meant as a command."""
+    try:
+        return find_command(text) is not None
+    except NoCommand:
+        return True
+
+
+def parse_command(text: str) -> tuple[str, bool]:
+    """The word that a command begins with, and whether there is a command of that name (or it may be a skill)."""
+    name = text.strip().partition(" ")[0].removeprefix("/")
+    try:
+        return name, find_command(f"/{name}") is not None
+    except NoCommand:
+        return name, False
+
+
+def bypasses_queue(name: str) -> bool:
+    """Whether the command of that name is done before anything that waits."""
+    command: Command = late(COMMAND_TABLE[name])
+    return command.at_once
+
+
+class CommandQueue:
+    """Does what people order; `answered` is called when there is something to deliver. A command that a crash
+    interrupted is done again. New sessions work in `workspace`, with the model of `model_of`."""
+
+    def __init__(
+        self, runtime: Runtime, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""
+    ) -> None:
+        self._model_of = model_of
+        self._runtime = runtime
+        self._store = runtime.store
+        self._locks = runtime.hermes.scheduler.locks
+        self.workspace = workspace
+        self._answered = answered
+        self._tasks: dict[str | None, asyncio.Task[None]] = {}
+        self._asked: dict[str | None, asyncio.Event] = {}
+
+    async def enqueue(self, inbound: Inbound) -> None:
+        """Take an order in; durable when this returns. The same one twice is done once."""
+        lane = lane_of(inbound.conversation)
+        if await self._store.inbox.accept(inbound, lane, COMMANDS) is not None:
+            self._ensure_worker(lane)
+
+    def on_withdrawn(self, lane: str) -> None:
+        """A command in this lane was deleted by its sender, if the lane is one of commands."""
+        if lane.startswith(LANE):
+            self._ensure_worker(lane)
+
+    def wait(self, conversation: Conversation) -> bool:
+        """Whether commands of this conversation wait or run: what is said after them comes after them."""
+        return None in self._tasks or lane_of(conversation) in self._tasks
+
+    async def do_at_once(self, inbound: Inbound) -> None:
+        """Do an order before anything that waits, once, and say what came of it."""
+        if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
+            await self.answer(inbound, await self._do(inbound))
+
+    async def stop(self, inbound: Inbound) -> None:
+        """Stop the run of a conversation at once, before anything that waits, and say so."""
+        record = await self._store.sessions.current(inbound.conversation.key)
+        stopped = record is not None and await self._runtime.hermes.stop(record.id)
+        await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
+
+    async def answer(self, inbound: Inbound, text: str) -> None:
+        """Say something in the chat that a message came from, once."""
+        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, inbound.conversation, text)))
+        self._answered()
+
+    def resume(self) -> None:
+        """Do what earlier processes left."""
+        self._ensure_worker(None)
+
+    async def drain(self) -> None:
+        """Return when nothing is being done."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()))
+
+    def _ensure_worker(self, lane: str | None) -> None:
+        if lane not in self._tasks:
+            self._asked[lane] = asyncio.Event()
+            self._tasks[lane] = spawn(self._drain(lane), name="orders")
+        self._asked[lane].set()
+
+    async def _drain(self, lane: str | None) -> None:
+        """Do what waits in the lane (None: in any), until nothing does, not even after a pause."""
+        asked, pause = self._asked[lane], FIRST_PAUSE
+        try:
+            while asked.is_set():
+                asked.clear()  # Before the look, so that nobody asks between it and the end.
+                wait = await self._done(lane, pause)
+                if wait is not None:
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                    await _within(asked, max(wait, FIRST_PAUSE))
+                    asked.set()
+        finally:
+            del self._tasks[lane], self._asked[lane]
+
+    async def _done(self, lane: str | None, pause: float) -> float | None:
+        """Do what is ready; seconds until more is (`pause` where the store fails), None where nothing waits."""
+        try:
+            while (lease := await self._locks.claim(COMMANDS, lane)) is not None:
+                await self._work(lease)
+            return await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
+        except StoreError as error:
+            log.exception("commands wait: the store failed: %s", error, exc_info=type(error) is StoreError)
+            return pause
+
+    async def _work(self, lease: Lease) -> None:
+        released = False
+        try:
+            while not released and (waiting := await self._store.inbox.waiting(lease)):
+                row, inbound = waiting[0]
+                if isinstance(inbound, Unreadable):
+                    letter = _letter(inbound, Conversation.parse(lease.lane.removeprefix(LANE)), str(inbound), row)
+                    released = await self._end(lease, row, letter, str(inbound))
+                    continue
+                if inbound.withdraws:  # What an order said to the agent meanwhile is mail of another lane.
+                    back = replace(inbound, source_id=inbound.source_id.removesuffix(f":{lease.lane}"))
+                    await self._runtime.hermes.withdraw(back, moderated=True)
+                gone = {each.withdraws for _, each in waiting if isinstance(each, Inbound)} - {""}
+                text = ""
+                if not {inbound.withdraws, inbound.identity} & gone:
+                    text = self._not_done(lease) or await self._do(inbound)
+                released = await self._end(lease, row, _letter(inbound, inbound.conversation, text, row))
+        except StoreError as error:
+            await give_back(self._store, lease, error)
+            raise
+        finally:
+            self._locks.on_released(lease)
+
+    def _not_done(self, lease: Lease) -> str:
+        """Why an order of that lane is not tried again."""
+        return lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
+
+    async def _end(self, lease: Lease, row: int, letter: Letter, refused: str = "") -> bool:
+        """Commit that it is done, or `refused` for a reason, with what is said about it; whether that was all of the
+        lane."""
+        ending = Ending.REFUSED if refused else Ending.ANSWERED
+
+        async def change(tx: Transaction) -> bool:
+            if letter.content.text:
+                await self._store.outbox.put(tx, letter)
+            return await self._store.inbox.finish(tx, lease, [row], ending, reason=refused)
+
+        released = await self._store.write(change)
+        self._answered()
+        return released
+
+    async def _do(self, inbound: Inbound) -> str:
+        # Boundary: one job.
+        try:
+            return await self._performed(inbound)
+        except UnknownSession as error:
+            return str(error)
+        except StoreError:
+            raise
+        except HermesError as error:
+            return str(error)
+        except Exception as error:
+            log.exception("the command %s failed", inbound.text[:40])
+            return str(told_of(error))
+
+    async def _performed(self, inbound: Inbound) -> str:
+        hermes, record = self._runtime.hermes, await self._session(inbound)
+        desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
+        done = await perform(desk)
+        if done is None:  # Words that were said after an order, or that a hook reads first.
+            is_text = all(isinstance(part, Text) for part in inbound.parts)
+            answers = await hermes.scheduler.question(record.id) if is_text else ""
+            said = replace(inbound, source_id=f"{inbound.source_id}{SAID}", answers=answers)
+            await hermes.submit(said, record.id)
+            return ""
+        if done.submit is not None:
+            # The command itself has the message's identity; what it says has one of its own.
+            message = replace(done.submit, source_id=f"{inbound.source_id}{SAID}")
+            await hermes.submit(message, done.session or record.id)
+        return done.text
+
+    async def _session(self, inbound: Inbound) -> Session:
+        return await self._runtime.hermes.open_session(
+            inbound.conversation,
+            inbound.principal,
+            workspace=self.workspace,
+            model=self._model_of(inbound.conversation),
+        )
+
+
+async def _within(asked: asyncio.Event, seconds: float) -> None:
+    """Return after so many seconds, or when somebody asks."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asked.wait()
+
+
+def lane_of(conversation: Conversation) -> str:
+    """The lane of a conversation's commands."""
+    return f"{LANE}{conversation.key}"
+
+
+def _letter(order: Inbound | Unreadable, to: Conversation, text: str, row: int = 0) -> Letter:
+    return Letter(
+        key=f"answer:{order.source}:{order.source_id}",
+        to=to,
+        content=Content(text=text),
+        inbox=row,
+    )

@@ -1,0 +1,106 @@
+"""The one memory outside the notes that the settings name: made when used, one person's apart from the others'."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.tool import CallContext
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home, environment
+from hermes_agent.memory.backend import Backend, Needs
+from hermes_agent.memory.backends import BACKENDS, TOOLS
+from hermes_agent.memory.recall import Recall, RecallTools
+from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.memory.whose import Person, person_of, space_in
+from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.store.database import Store
+from hermes_agent.store.facts.facts import Source
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.versions import Author
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryProvider:
+    """The memory of one process's sessions; there is one only where `settings.provider` names it."""
+
+    home: Home
+    settings: MemorySettings
+    http: Http
+    secret: Callable[[str], str]
+    clock: Clock
+    is_owner: Callable[[str], bool]
+    store: Store
+    _recalls: dict[str, Recall] = field(default_factory=dict)
+    _sessions: dict[str, str] = field(default_factory=dict)
+
+    def recall(self, record: Session) -> Recall | None:
+        """What recalls for a session; None where others read along, or where it cannot be made (`hermes doctor` says
+        why). The session that its conversation was in before has ended with this."""
+        person = person_of(record.principal, self.is_owner, record.conversation)
+        try:
+            recall = None if person.shared else self._recall(person)
+        except HermesError as error:
+            log.warning("memory: %s", error)
+            return None
+        before = self._sessions.get(record.conversation)
+        if recall and before and before != record.id:
+            recall.ended(before)
+        self._sessions[record.conversation] = record.id
+        return recall
+
+    def tools(self) -> Sequence[object]:
+        """The tools of the memory."""
+        more = [late(TOOLS[self.settings.provider])(self._for, self._source)] if self.settings.provider in TOOLS else []
+        return [RecallTools(self._for, self._source), *more]
+
+    async def close(self) -> None:
+        """Wait a little for what is being told."""
+        for recall in self._recalls.values():
+            await recall.close()
+
+    async def _for(self, context: CallContext) -> Backend:
+        record = await self.store.sessions.get(context.session)
+        key = context.speaker or (record.principal if record else "")
+        person = person_of(key, self.is_owner, record.conversation if record else "")
+        if person.shared or not key:
+            raise ToolError("Others read along here: nobody's memory is used.")
+        return self._recall(person).backend
+
+    async def _source(self, context: CallContext) -> Source:
+        record = await self.store.sessions.get(context.session)
+        return Source(
+            author=Author.FOREGROUND,
+            principal=context.speaker or (record.principal if record else ""),
+            session=context.session,
+            first=await self.store.history.said_at(context.session),
+            last=await self.store.history.last_number(context.session),
+            key=context.key,
+        )
+
+    def _recall(self, person: Person) -> Recall:
+        if person.space not in self._recalls:
+            self._recalls[person.space] = Recall(self.backend(person), self.clock)
+        return self._recalls[person.space]
+
+    def backend(self, person: Person) -> Backend:
+        """The memory of a person. Raises `HermesError`."""
+        needs = Needs(
+            http=self.http,
+            secret=self.secret,
+            url=self.settings.provider_url,
+            space=space_in(self.settings.provider_space, person),
+            store=self.store,
+            clock=self.clock,
+            folder=self.home.memories,
+            environment=scrubbed(environment()),
+        )
+        made: Backend = late(BACKENDS[self.settings.provider])(needs)
+        return made

@@ -1,1 +1,0 @@
-"""What people order in chats with slash commands."""

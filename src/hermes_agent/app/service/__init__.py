@@ -1,1 +1,0 @@
-"""What a process has that serves everybody: what it keeps, what runs say, its settings."""

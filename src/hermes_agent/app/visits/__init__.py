@@ -1,1 +1,0 @@
-"""What each person may reach, whatever surface they come in by."""

@@ -1,0 +1,309 @@
+"""Ingress: from a channel event to an inbound message, a command, an answer to a question, or a refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
+from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.inbound import CHANGED, SAID, TAKEN_BACK, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import File, Image, Origin, Text
+from hermes_agent.gateway.access import Access, Refusal, harmless
+from hermes_agent.gateway.access_control import AccessControl
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.inbound_events import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.media import brought, not_taken
+from hermes_agent.gateway.pacing import Minutes
+from hermes_agent.gateway.streaming import Known, Streaming
+
+log = logging.getLogger(__name__)
+
+TOPICS_KNOWN = 2000
+LARGEST = 2**63
+"""What a database takes as a number: programs of people send what they like for a button."""
+TOO_MUCH = "That was too much in one minute. I read nothing more until it is over: write it again then."
+TOO_LONG = "That is too long: {:,} characters at most."
+FORWARDED = "(What follows was forwarded: others wrote it.)"
+HOUR = 3600.0
+STRANGERS = 3
+"""Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
+MOST_PASSED_OVER = 1000
+"""Groups of which the log says that there is no answer in them."""
+TOPIC = "topic"
+DELETED = ":deleted"
+"""Ends the id of the mail that takes a message back."""
+
+
+async def nobody_told(_: Conversation, __: str) -> None:
+    """Nobody is told that the agent cannot write somewhere any more."""
+
+
+class Ingress:
+    """Turns a channel event into an inbound message, a command, an answer to a question, or a refusal. `hear` returns a
+    word for whoever pressed a button."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: GatewaySettings,
+        access: AccessControl,
+        command_queue: CommandQueue,
+        drafts: Streaming,
+        workspace: Path,
+    ) -> None:
+        self._runtime = runtime
+        self.settings = settings
+        self._access = access
+        self._command_queue = command_queue
+        self._drafts = drafts
+        self.workspace = workspace
+        self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
+        self._topics: OrderedDict[str, str] = OrderedDict()
+        self._minutes = Minutes(runtime.clock)
+        self._strangers: dict[str, float] = {}
+        self._passed_over: set[tuple[str, str]] = set()
+
+    async def hear(self, line: ChannelRuntime, heard: Heard) -> str:
+        """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
+        access = self._access.access(line.kind.name)
+        if isinstance(heard, Said | Pressed | Invited):
+            self._access.meet(line.kind.name, heard.sender, heard.where)
+        match heard:
+            case Said():
+                await self._said(line, access, heard)
+            case Pressed():
+                return await self._pressed(line, access, heard)
+            case Invited():
+                return await self._invited(line, heard)
+            case Removed(where=where, reason=reason):
+                log.warning("%s: %s", line.kind.name, reason)
+                if await was_at_work(self._runtime, access, where):
+                    await self.removed(where, reason)
+            case Withdrawn():
+                await self._withdrawn(line, access, heard)
+        return ""
+
+    def forget(self) -> None:
+        """Another process may have listened meanwhile: what is known of chats is read again."""
+        self._topics.clear()
+
+    async def _said(self, line: ChannelRuntime, access: Access, said: Said) -> None:
+        standing = access.admits(
+            said.sender, said.where, addressed=said.addressed or (is_command(said.text) and not said.forwarded)
+        )
+        if standing is Refusal.STRANGER:
+            await self._access.people.meet(self._runtime.store)  # They may have been let in a moment ago.
+            access = self._access.access(line.kind.name)
+            standing = access.admits(said.sender, said.where)
+        if isinstance(standing, Refusal):
+            if standing is Refusal.GROUP and said.addressed and access.standing(said.sender.user, said.sender.groups):
+                self._pass_over(line.kind.name, said.where.chat)
+            await self._refuse(line, said, standing)
+            return
+        if said.edited and await self._is_gone(line, said):
+            return
+        said = self._access.read(line.kind.name, said)
+        who = self._access.principal(line.kind.name, said.sender, standing)
+        conversation = await self._conversation(access, said, standing)
+        inbound = self._inbound(line, said, who, conversation)
+        over = self._minutes.count(who.key) - self.settings.messages_per_minute
+        if over > 1:
+            return  # That was said.
+        if over == 1:
+            await self._command_queue.answer(inbound, TOO_MUCH)
+        elif len(said.text) > self.settings.longest_message:
+            await self._command_queue.answer(inbound, TOO_LONG.format(self.settings.longest_message))
+        elif is_command(said.text) and not (said.edited or said.forwarded):
+            await self._order(access, inbound)
+        else:
+            await self._words(line, access, said, inbound)
+
+    async def _is_gone(self, line: ChannelRuntime, said: Said) -> bool:
+        """Whether the message whose new text this is was deleted before it was answered."""
+        find = self._runtime.store.inbox.find
+        found = [await find(line.kind.name, id_) for id_ in (said.source_id, f"{said.source_id}{SAID}")]
+        return any(mail is not None and mail.reason == TAKEN_BACK for mail in found)
+
+    def _pass_over(self, channel: str, chat: str) -> None:
+        """Somebody who may speak named the agent in a group in which it does not answer: the log says once which."""
+        if (channel, chat) not in self._passed_over and len(self._passed_over) < MOST_PASSED_OVER:
+            self._passed_over.add((channel, chat))
+            log.info("%s: the group %s is not in gateway.channels.%s.groups: no answer there", channel, chat, channel)
+
+    async def _refuse(self, line: ChannelRuntime, said: Said, why: Refusal) -> None:
+        """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
+        if why is not Refusal.STRANGER or said.edited:
+            return
+        name = harmless(said.sender.name)
+        code = await self._runtime.store.pairing.ask(line.kind.name, said.sender.user, name)
+        if code:
+            text = (
+                f"I do not know you yet. If my owner runs `hermes pairing approve {code}` within an hour, "
+                "we can talk here."
+            )
+            nobody = Principal(platform=line.kind.name, user=said.sender.user)
+            await self._command_queue.answer(self._inbound(line, said, nobody, said.where), text)
+
+    async def _order(self, access: Access, inbound: Inbound) -> None:
+        name, is_known = parse_command(inbound.text)
+        standing = inbound.principal.standing
+        if is_known and not access.may(standing, name):
+            await self._command_queue.answer(inbound, f"`/{name}` is not for you here.")
+        elif not is_known and standing is Standing.GUEST:
+            await self._command_queue.answer(inbound, f"There is no command `/{name}`. See `/help`.")
+        elif name == "stop":
+            await self._command_queue.stop(inbound)
+        elif is_known and bypasses_queue(name):
+            await self._command_queue.do_at_once(inbound)
+            self._topics.pop(replace(inbound.conversation, topic="").key, None)
+        else:
+            await self._command_queue.enqueue(inbound)
+
+    async def _words(self, line: ChannelRuntime, access: Access, said: Said, inbound: Inbound) -> None:
+        """Words for the agent: mail of the conversation's session, or the answer to what its run asks."""
+        chat, hermes = access.chat(said.where.chat), self._runtime.hermes
+        record = await hermes.open_session(
+            inbound.conversation,
+            inbound.principal,
+            workspace=str(self.workspace),
+            model=self._access.people.model(said.where),
+        )
+        busy = chat.busy or access.settings.busy
+        answers = "" if said.media or said.forwarded else await hermes.scheduler.question(record.id)
+        parts = await self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
+        message = replace(inbound, parts=parts, busy=busy, answers=answers, notice=not_taken(parts))
+        self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
+        if self._command_queue.wait(inbound.conversation) or is_hooked(self._runtime):  # Nobody else waits for a hook.
+            await self._command_queue.enqueue(replace(message, answers=""))
+            return
+        try:
+            await hermes.submit(message, record.id)
+        except StoreError:
+            raise
+        except HermesError as error:
+            await self._command_queue.answer(inbound, str(error))
+
+    async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
+        origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
+        name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
+        changed = CHANGED if said.edited else ""
+        folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
+        files = await brought(said, folder, mark, self.settings.largest_file_mb, origin)
+        hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
+        notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
+        words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
+        shown = partial(self._access.shown, inbound.conversation.platform)
+        around = (replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in (*notes, *files))
+        return (*around, *words)
+
+    async def _withdrawn(self, line: ChannelRuntime, access: Access, deleted: Withdrawn) -> None:
+        """A message was deleted where it was written: it is not answered any more."""
+        if not access.answers_in(deleted.where):
+            return
+        note = Inbound(
+            source=line.kind.name,
+            source_id=f"{deleted.source_id}{DELETED}",
+            principal=Principal(platform=line.kind.name, user=deleted.by),
+            conversation=deleted.where,
+            parts=(),
+            received=self._runtime.clock.now(),
+            withdraws=deleted.source_id,
+        )
+        for lane in await self._runtime.hermes.withdraw(note, moderated=deleted.moderates):
+            log.info("%s: a message was deleted before it was answered", line.kind.name)
+            self._command_queue.on_withdrawn(lane)
+
+    async def _invited(self, line: ChannelRuntime, invited: Invited) -> str:
+        """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
+        await self._access.people.meet(self._runtime.store)
+        access = self._access.access(line.kind.name)
+        known = access.standing(invited.sender.user, invited.sender.groups)
+        may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
+        word = known.value if known else STRANGER if may_ask and self._knocks(line, invited) else ""
+        level = logging.INFO if word else logging.DEBUG  # Those in vain are told again and again.
+        log.log(level, "%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
+        return word
+
+    def _knocks(self, line: ChannelRuntime, invited: Invited) -> bool:
+        """Whether a stranger is one of the few whom the agent meets in an hour, each once."""
+        now, who = self._runtime.clock.monotonic(), f"{line.kind.name}:{invited.sender.user}"
+        self._strangers = {key: at for key, at in self._strangers.items() if now - at < HOUR}
+        if who in self._strangers or len(self._strangers) >= STRANGERS:
+            return False
+        self._strangers[who] = now
+        return True
+
+    async def _pressed(self, line: ChannelRuntime, access: Access, pressed: Pressed) -> str:
+        """The answer that a button gives, from somebody who may give it."""
+        standing = access.admits(pressed.sender, pressed.where)
+        if isinstance(standing, Refusal):
+            return "This is not for you."
+        slot = await self._runtime.store.outbox.get(pressed.slot) if pressed.slot < LARGEST else None
+        place = (pressed.where.platform, pressed.where.chat)
+        if slot is None or (slot.to.platform, slot.to.chat) != place:
+            return "This is not there any more."
+        content = slot.content
+        if not content.question or pressed.choice >= len(content.buttons):
+            return "That was answered already."
+        who = self._access.principal(line.kind.name, pressed.sender, standing)
+        inbound = Inbound(
+            source=line.kind.name,
+            source_id=pressed.source_id,
+            principal=who,
+            conversation=slot.to,
+            parts=(Text(text=content.buttons[pressed.choice].value, origin=Origin(standing)),),
+            received=pressed.at,
+            answers=content.question,
+        )
+        try:
+            await self._runtime.hermes.submit(inbound, slot.session)
+        except StoreError:
+            raise
+        except HermesError as error:
+            return str(error)
+        return content.buttons[pressed.choice].label
+
+    def _inbound(self, line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
+        # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
+        mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
+        changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
+        return Inbound(
+            source=line.kind.name,
+            source_id=f"{said.source_id}{changed}",
+            principal=who,
+            conversation=conversation,
+            parts=(Text(text=said.text, origin=Origin(who.standing)),),
+            received=said.at,
+            replaces=said.source_id if said.edited else "",
+            title=said.title,
+        )
+
+    async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:
+        base = access.conversation(said.where, said.sender, standing)
+        if base.key not in self._topics:
+            facts = await self._runtime.store.facts.of(base.key)
+            self._topics[base.key] = facts.get(TOPIC, "")
+            while len(self._topics) > TOPICS_KNOWN:
+                self._topics.popitem(last=False)
+        return replace(base, topic=self._topics[base.key])
+
+
+def is_hooked(runtime: Runtime) -> bool:
+    """Whether a program of the person's is asked about each message first."""
+    return runtime.hooks is not None and runtime.hooks.waits_for("message:received")
+
+
+async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:
+    """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
+    if where.chat_kind != "dm" and access.answers_in(where):
+        return True
+    # Matrix may not tell any more that it was a chat with one person, and not who that was.
+    return await runtime.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)

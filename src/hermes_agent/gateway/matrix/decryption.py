@@ -1,0 +1,218 @@
+"""Encrypted rooms: Olm and Megolm by matrix-nio's machine, whose keys are files of this home, over our own requests."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.matrix.attachments import locked, unlocked
+from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
+from hermes_agent.gateway.matrix.machine import machine
+from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
+from hermes_agent.gateway.matrix.verification_replies import Say, VerificationReplies
+from hermes_agent.gateway.matrix.verifying import PREFIX, Party
+from hermes_agent.gateway.matrix.vouching import Vouching
+from hermes_agent.host.late import late
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
+KEY_SECONDS = 20.0
+"""How long a message's key may come after it; it is asked for meanwhile."""
+VERIFIED = 100
+"""Messages from device to device about verifying this one that wait until its keys are put up, the newest."""
+SEEN = 1000
+"""Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
+
+
+class Decryption:
+    """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other;
+    what is asked of the homeserver meanwhile keeps only those waiting who write in the same room.
+
+    The keys are kept in `folder`; another one knows nothing of them. The account vouches for its device, and people may
+    verify it; the agent verifies nobody: whoever the homeserver says is in a room is given the keys of what the agent
+    writes there. `rooms` tells who that is; `note` is told what people compare. `now` never goes backwards.
+    """
+
+    excuse = KEYLESS
+    patience = KEY_SECONDS
+
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        rooms: Rooms,
+        now: Callable[[], float],
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._folder = folder
+        self._rooms = rooms
+        self._devices = Devices(client, self._run)
+        self._writing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._vouching = Vouching(client, folder, note)
+        self._answering = VerificationReplies(self._devices, rooms, now, self._own)
+        self._asked: deque[Event] = deque(maxlen=VERIFIED)
+        self._closed = False
+
+    async def begin(self, user: str, device: str) -> None:
+        if not device:
+            raise NotNow("MATRIX_ACCESS_TOKEN belongs to no device, so nothing can be encrypted for it: log in anew.")
+        if self._who != (user, device):
+            await self._run(self._open, user, device)
+            self._devices.who = (user, device)
+
+    async def synced(self, found: Event) -> None:
+        await self._run(self._learn, found)
+        with suppress(NeverHere, MessageGone):
+            await self._exchange()
+        self._devices.refresh()
+        while self._asked:
+            self._answering.take(self._asked.popleft())
+
+    def verify(self, event: Event, say: Say) -> None:
+        if self._olm is not None:
+            self._answering.take(event, say)
+
+    async def read(self, room: str, event: Event) -> Event | None:
+        return await self._run(self._decrypt, room, event)
+
+    async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:
+        if self._olm is None:
+            raise NotNow("The keys are not there yet.")
+        users = sorted(await self._rooms.people(room))
+        async with self._writing[room]:
+            await self._devices.know(users)
+            await self._devices.share(room, users)
+            made = await self._run(self._encrypt, room, {"type": kind, "content": dict(content)})
+        if "m.relates_to" in content:  # Homeservers must see what belongs together.
+            made["m.relates_to"] = content["m.relates_to"]
+        return ENCRYPTED, made
+
+    def lock(self, content: bytes) -> tuple[bytes, Event]:
+        return locked(content)
+
+    def unlock(self, content: bytes, keys: Event) -> bytes:
+        return unlocked(content, keys)
+
+    async def close(self) -> None:
+        await self._answering.close()
+        await self._devices.close()
+        if not self._closed:
+            self._closed = True  # What is still done for somebody who was cancelled comes first.
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
+            self._thread.shutdown(wait=False)
+
+    def _shut(self) -> None:
+        if self._olm is not None:
+            self._olm.store.database.close()
+            self._devices.olm = None
+
+    async def _run(self, do: Callable[..., T], *given: object) -> T:
+        if self._closed:
+            raise NotNow("The channel was closed.")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, do, *given)
+
+    def _open(self, user: str, device: str) -> None:
+        self._devices.nio = late("nio")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._olm is not None:
+            self._olm.store.database.close()
+        store = late("nio.store:SqliteStore")(user, device, str(self._folder))
+        self._devices.olm = machine()(user, device, store)
+
+    def _learn(self, found: Event) -> None:
+        """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
+        for event in tables(inside(found, "to_device").get("events")):
+            mark = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
+            if mark not in self._seen:
+                self._hear(event)
+            self._seen[mark] = None
+        while len(self._seen) > SEEN:
+            self._seen.popitem(last=False)
+        changed = inside(found, "device_lists").get("changed")
+        if isinstance(changed, list):
+            self._devices.changed({text(user) for user in changed})
+        if "device_one_time_keys_count" in found:
+            self._olm.uploaded_key_count = count(inside(found, "device_one_time_keys_count").get(SIGNED))
+        self._olm.collect_key_requests()
+
+    def _hear(self, event: Event) -> None:
+        """Take in what somebody, whoever it is, sent to this device."""
+        if text(event.get("type")).startswith(PREFIX):
+            self._asked.append(event)
+            return
+        try:
+            parsed = self._devices.nio.ToDeviceEvent.parse_event(event)
+            if isinstance(parsed, self._devices.nio.ToDeviceEvent):
+                self._olm.handle_to_device_event(parsed)
+        except (self._devices.nio.EncryptionError, self._devices.nio.LocalProtocolError, *WRONG) as error:
+            log.warning("matrix: what %s sent to this device is passed over: %s", event.get("sender"), error)
+
+    def _decrypt(self, room: str, event: Event) -> Event | None:
+        try:
+            parsed = self._devices.nio.MegolmEvent.from_dict(dict(event))
+            if not isinstance(parsed, self._devices.nio.MegolmEvent):
+                return None
+            parsed.room_id = room
+            if not self._olm.inbound_group_store.get(room, parsed.sender_key, parsed.session_id):
+                self._request_key(parsed)
+            opened: Mapping[str, Any] = self._olm.decrypt_megolm_event(parsed).source
+        except (self._devices.nio.EncryptionError, *WRONG) as error:
+            log.warning("matrix: a message in %s cannot be read: %s", room, error)
+            return None
+        return opened
+
+    def _encrypt(self, room: str, content: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = self._olm.group_encrypt(room, content)
+        return made
+
+    def _request_key(self, event: Any) -> None:  # noqa: ANN401  matrix-nio's
+        """Ask the device that wrote it for the key of a message, once."""
+        queued = {getattr(each, "request_id", "") for each in self._olm.outgoing_to_device_messages}
+        if event.session_id not in {*queued, *self._olm.outgoing_key_requests}:
+            asked = event.as_key_request(event.sender, self._who[1], event.session_id, event.device_id or "*")
+            self._olm.outgoing_to_device_messages.append(asked)
+
+    async def _exchange(self) -> None:
+        """Give the homeserver keys that it has not, and messages for devices."""
+        await self._vouching.check(*self._who, self._fingerprint)
+        if self._olm.should_upload_keys:
+            await self._devices.upload(await self._run(self._olm.share_keys))
+        await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
+        await self._devices.send_pending()
+
+    @property
+    def _olm(self) -> Any:  # noqa: ANN401  matrix-nio's
+        return self._devices.olm
+
+    @property
+    def _who(self) -> Device:
+        return self._devices.who
+
+    @property
+    def _fingerprint(self) -> str:
+        return str(self._olm.account.identity_keys["ed25519"])
+
+    def _own(self) -> Party:
+        """This device, and what it vouches for."""
+        user, device = self._who
+        own = {f"ed25519:{device}": self._fingerprint}
+        if (keys := self._vouching.keys) is not None:
+            own[f"ed25519:{keys.public('master')}"] = keys.public("master")
+        return Party(user=user, device=device, keys=own)

@@ -1,0 +1,138 @@
+"""Into which rooms the agent goes, which it leaves, and that a room that replaces another goes on as that one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, TokenRefused
+from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.inbound_events import STRANGER, Hear, Invited, Sender
+from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.events import PLATFORM
+from hermes_agent.gateway.matrix.place import Place, Places
+from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.shapes import Event, table, text
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 600.0
+"""After so long invitations that were not taken, and rooms of strangers, are looked at again."""
+ENTER_SECONDS = 15.0
+"""How long a room may take to be entered; nothing is heard meanwhile."""
+STRANGER_SECONDS = 2 * 3600.0
+"""How long the agent stays with a stranger whom nobody lets in: a code holds for an hour."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Membership:
+    """Goes and leaves for one account. What is to last is in the `Place` that each call is given, and kept
+    in `places` before a room is entered."""
+
+    client: Client
+    rooms: Rooms
+    moves: ChatMigration
+    places: Places
+    now: Callable[[], float]
+    looked: float = 0.0
+
+    async def invited(self, room: str, user: str, place: Place, hear: Hear, *, direct: bool) -> None:
+        """Go where somebody whom the agent knows asks it to; with a stranger who may ask for a code, if nobody else is
+        there. The others are looked at again later."""
+        place.invite(room, user, direct=direct)
+        word = await self._word(room, user, hear, direct=direct)
+        if not word:
+            return
+        place.strangers.pop(room, None)
+        if word == STRANGER:
+            place.strangers[room] = (user, self.now())  # Who else is there is looked at when its own coming is told.
+        await self.places.keep(place)  # Whoever goes on after a death on the way in must know whose room it is.
+        if not await self._enter(room, place):
+            if room not in place.invitations:
+                place.strangers.pop(room, None)
+        elif word != STRANGER:
+            await self._succeeds(room)
+
+    async def again(self, place: Place, hear: Hear) -> None:
+        """Look again at invitations that were not taken, and at rooms of strangers, if it is time; the first call looks
+        at once."""
+        if self.looked and self.now() - self.looked < LOOK_SECONDS:
+            return
+        self.looked = self.now()
+        for room, (user, direct) in list(place.invitations.items()):
+            await self.invited(room, user, place, hear, direct=direct)
+        for room, (user, at) in list(place.strangers.items()):
+            if await self._word(room, user, hear, direct=True) not in ("", STRANGER):
+                del place.strangers[room]
+            elif room in place.invitations:
+                continue  # Whether it was entered after all nobody knows: it is tried again.
+            elif self.now() - at > STRANGER_SECONDS or not await self.rooms.alone(room):
+                await self._leave(room, place)
+
+    async def crowded(self, room: str, place: Place) -> None:
+        """Leave a stranger's room in which somebody else is."""
+        if room in place.strangers and not await self.rooms.alone(room):
+            await self._leave(room, place)
+
+    async def replaced(self, room: str, event: Event, hear: Hear) -> bool:
+        """Go from a room to the one that replaces it, where somebody whom the agent knows says so and lets it in;
+        whether that was done."""
+        other, user = text(table(event.get("content")).get("replacement_room")), text(event.get("sender"))
+        if not other or await self._word(other, user, hear, direct=False) in ("", STRANGER):
+            return False
+        if not await self._enter(other, Place(), via=user.partition(":")[2]):
+            return False
+        if not await self._succeeds(other):
+            await self._leave(other, Place())
+            return False
+        await self._leave(room, Place())
+        return True
+
+    async def _word(self, room: str, user: str, hear: Hear, *, direct: bool) -> str:
+        where = Conversation(platform=PLATFORM, chat_kind="dm" if direct else "group", chat=room)
+        return await hear(Invited(where=where, sender=Sender(user=user)))
+
+    async def _enter(self, room: str, place: Place, via: str = "") -> bool:
+        """Go into a room; whether it is there now. One whose server does not answer is looked at again later."""
+        query = {"via": via, "server_name": via} if via else None
+        try:
+            async with asyncio.timeout(ENTER_SECONDS):
+                await self.client.call("POST", joined("join", room), {}, query=query, reads=True)
+        except TokenRefused:
+            raise
+        except (ChannelError, TimeoutError) as error:
+            log.warning("matrix: the room %s cannot be entered: %s", room, str(error) or "no answer")
+            if isinstance(error, NeverHere | MessageGone):
+                place.invitations.pop(room, None)
+            return False
+        place.invitations.pop(room, None)
+        self.rooms.forget(room)
+        return True
+
+    async def _leave(self, room: str, place: Place) -> None:
+        try:
+            await self.client.call("POST", joined("rooms", room, "leave"), {}, reads=True)
+        except ChannelError as error:
+            log.warning("matrix: the room %s cannot be left: %s", room, error)
+            if not isinstance(error, NeverHere | MessageGone):
+                return  # A stranger's room is left when they are looked at again.
+        place.forget(room)
+        self.rooms.forget(room)
+
+    async def _succeeds(self, room: str) -> bool:
+        """Go on in a room as in the one that it says it replaces, if that one says the same: anybody can say so of a
+        room of theirs."""
+        before = text(table((await self._state(room, "m.room.create")).get("predecessor")).get("room_id"))
+        if not before or (await self._state(before, "m.room.tombstone")).get("replacement_room") != room:
+            return False
+        await self.moves.moved(before, room)
+        return True
+
+    async def _state(self, room: str, kind: str) -> Event:
+        try:
+            return await self.client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
+        except (NeverHere, MessageGone):
+            return {}

@@ -1,0 +1,308 @@
+"""Drafts: what a run says while it works, at the pace of the platform: beside the chat, or in the slot of its reply."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import field
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import StoreError
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Entry,
+    Event,
+    Notice,
+    Replied,
+    RunEnded,
+    RunStarted,
+    Seen,
+    ToolEnded,
+    ToolStarted,
+    TurnStarted,
+)
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.model import Retrying, TextDelta
+from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
+from hermes_agent.gateway.attempt import in_the_end, in_time
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
+from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.host.tasks import spawn
+from hermes_agent.runs.posting import SILENT, reply_key, said_by
+
+log = logging.getLogger(__name__)
+
+FIRST_SIGN = 0.5
+"""Seconds after which a run that has said nothing shows that it works."""
+QUICKEST = 0.2
+STAYS = 0.6
+"""How much of the time that words without a message stay is let pass before they are shown again."""
+PATIENCE = 5.0
+"""Seconds for words without a message: the reply waits for them."""
+KNOWN = 5000
+"""Sessions whose place is remembered; the next message tells it again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What one run shows: `text`, of which `kept` characters are whole replies, and what it is `doing`; nothing while
+    it `waits` for a person.
+
+    `shown` is there now, under `receipt` where it is a message. `signed` is when the next sign of typing is due,
+    `fades` when words without a message are to be shown again, `pause` for how long the platform wants no signs.
+    """
+
+    session: str
+    run: str
+    to: Conversation
+    line: ChannelRuntime
+    streams: bool
+    text: str = ""
+    kept: int = 0
+    doing: dict[str, str] = field(default_factory=dict)
+    waits: bool = False
+    shown: str = ""
+    receipt: str = ""
+    given_up: bool = False
+    signed: float = 0.0
+    fades: float = 0.0
+    pause: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def key(self) -> str:
+        """That of the slot in which the run's reply will be."""
+        return reply_key(self.session, self.run)
+
+    def keep_up(self, event: Event) -> None:
+        """Note what the run says and does."""
+        match event:
+            case TextDelta(text=text):
+                self.text += text
+            case ToolStarted(call_id=call, summary=summary):
+                self.doing[call] = summary
+            case ToolEnded(call_id=call):
+                self.doing.pop(call, None)
+                self.doing.pop("", None)
+            case Notice(text=text, live=True):
+                self.doing[""] = text
+            case Replied(message=message):
+                if message.tool_calls:
+                    self.text = f"{message.text}\n\n" if message.text else ""
+                self.kept = len(self.text)
+            case TurnStarted() | Retrying():  # What was streamed of an attempt that failed does not count.
+                self.text = self.text[: self.kept]
+            case Asked() | Answered():
+                self.waits = isinstance(event, Asked)
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Where a session is spoken to, and whether its replies are shown while they are written."""
+
+    to: Conversation
+    line: ChannelRuntime
+    streams: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Streaming:
+    """The drafts of this process. `overhear` is told every event; a run that is over before its first sign costs
+    nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
+    of which nobody was told. `look` is called where something may be due that waited for a draft."""
+
+    runtime: Runtime
+    look: Callable[[], None]
+    held: set[int] = field(default_factory=set)
+    astray: bool = False
+    _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
+    _drafts: dict[str, Draft] = field(default_factory=dict)
+    _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    def know(self, session: str, known: Known) -> None:
+        """Where that session is."""
+        self._known[session] = known
+        self._known.move_to_end(session)
+        while len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+
+    def overhear(self, seen: Seen) -> None:
+        """Keep up with a run."""
+        event = seen.event
+        if isinstance(event, RunStarted):
+            self._begin(seen)
+            return
+        draft = self._drafts.get(seen.session)
+        if draft is None or draft.run != seen.run:
+            return
+        if isinstance(event, RunEnded):
+            self._end(draft)
+            if said_by(seen.session, Entry(number=seen.number, run=seen.run, at=seen.at, event=event)) is None:
+                spawn(self._take_back(draft), name=f"take back {draft.key}")
+        else:
+            draft.keep_up(event)
+
+    async def settled(self, key: str) -> None:
+        """Return when no draft of that slot is on its way."""
+        if (task := self._ending.get(key)) is not None:
+            await asyncio.wait((task,))
+
+    def _begin(self, seen: Seen) -> None:
+        known = self._known.get(seen.session)
+        if known is None:
+            return
+        draft = Draft(
+            session=seen.session,
+            run=seen.run,
+            to=known.to.place,
+            line=known.line,
+            streams=known.streams,
+        )
+        if (earlier := self._drafts.get(seen.session)) is not None:  # Its run was left without an end.
+            self._end(earlier)
+        self._drafts[seen.session] = draft
+        self._later(draft, FIRST_SIGN)
+
+    def _end(self, draft: Draft) -> None:
+        del self._drafts[draft.session]
+        if draft.timer is not None:
+            draft.timer.cancel()
+        if draft.task is not None and not draft.task.done():
+            key = draft.key
+            self._ending[key] = draft.task
+            draft.task.add_done_callback(lambda _: self._ending.pop(key, None))
+
+    async def _take_back(self, draft: Draft) -> None:
+        """Have the message of a run that turned out to say nothing deleted."""
+        await self.settled(draft.key)
+        if draft.receipt:
+            outbox = self.runtime.store.outbox
+            letter = Letter(key=draft.key, to=draft.to, content=Content(text=""), session=draft.session)
+            await self.runtime.store.write(lambda tx: outbox.put(tx, letter))
+
+    def _later(self, draft: Draft, seconds: float) -> None:
+        draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
+
+    def _due(self, draft: Draft) -> None:
+        if self._drafts.get(draft.session) is not draft:
+            return  # It is that of a later run.
+        if self.runtime.hermes.runs(draft.session):
+            draft.task = spawn(self._sign(draft), name=f"draft {draft.key}")
+        else:  # It was left without an end.
+            self._end(draft)
+
+    async def _sign(self, draft: Draft) -> None:
+        """Show how far the run is, and come back."""
+        pace, name = draft.line.kind.pace, draft.line.kind.name
+        beside, draft.pause = draft.line.drafts(draft.to), 0.0
+        try:
+            await (self._beside(draft) if beside else self._in_slot(draft))
+        except NotNow as error:
+            log.info("draft on %s: %s", name, error)
+            draft.pause = error.retry_after or 0.0
+            if not beside:
+                draft.line.pacer.hold(draft.pause, draft.to)
+        except (ChannelError, TimeoutError) as error:
+            log.info("draft on %s: %s", name, str(error) or "no answer in time")
+            draft.given_up |= isinstance(error, MessageGone)
+        except StoreError as error:
+            log.warning("draft on %s: %s", name, error)
+            draft.given_up = self.astray = True
+        finally:
+            if self._drafts.get(draft.session) is draft:
+                self._later(draft, max(pace.draft if beside else pace.edit, QUICKEST, draft.pause))
+            else:
+                self.look()
+
+    async def _beside(self, draft: Draft) -> None:
+        """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""
+        line, now = draft.line, self.runtime.clock.monotonic()
+        text = _words(draft)
+        if not text:
+            await self._type(draft)
+        if not text or (text == draft.shown and now < draft.fades) or not line.pacer.has_room(draft.to):
+            return
+        try:
+            await in_time(line.channel.draft(draft.to, text, draft.key), PATIENCE)
+        except NeverHere as error:
+            line.drafts_no_more(draft.to, str(error))
+            draft.shown = ""
+            await self._in_slot(draft)
+        else:
+            draft.shown, draft.fades = text, now + STAYS * line.kind.abilities.draft
+
+    async def _in_slot(self, draft: Draft) -> None:
+        text = _words(draft)
+        if text and not draft.given_up and draft.line.kind.abilities.edit:
+            await self._show(draft, text)
+        elif not draft.receipt:
+            await self._type(draft)
+
+    async def _type(self, draft: Draft) -> None:
+        if draft.waits:
+            return
+        lasts, now = draft.line.kind.abilities.typing, self.runtime.clock.monotonic()
+        if lasts and now >= draft.signed:
+            draft.signed = now + lasts * 0.9
+            await in_time(draft.line.channel.typing(draft.to))
+
+    async def _show(self, draft: Draft, text: str) -> None:
+        if text == draft.shown:
+            return
+        if draft.receipt:
+            await draft.line.pacer.turn(draft.to)
+            if (journal := self.runtime.hermes.scheduler.journal_of(draft.session)) is not None:
+                journal.alive()  # Whoever took the run over may have shown its reply there.
+            with suppress(TimeoutError):
+                await in_time(draft.line.channel.edit(draft.to, draft.receipt, Part(text=text)))
+        else:
+            await self._open(draft, text)
+        draft.shown = text if draft.receipt else ""
+
+    async def _open(self, draft: Draft, text: str) -> None:
+        """Send the first words, in the slot that the reply will have."""
+        outbox = self.runtime.store.outbox
+        if await outbox.waits(draft.to):
+            return  # What was said before comes first.
+        letter = Letter(key=draft.key, to=draft.to, content=Content(text=text), session=draft.session)
+        slot = await outbox.open(letter)
+        if slot is None:
+            draft.given_up = True
+            return
+        self.held.add(slot.id)
+        pieces, state, error = list(slot.pieces), SlotState.SENT, ""
+        try:
+            if not pieces:
+                await draft.line.pacer.turn(draft.to)
+                receipt = await in_time(draft.line.channel.send(draft.to, Part(text=text), f"{draft.key}:0"))
+                pieces = [Piece(receipt=receipt, version=0)]
+            draft.receipt = pieces[0].receipt
+        except (OutcomeUnknown, TimeoutError) as failed:
+            state, error, draft.given_up = SlotState.UNSURE, str(failed) or "no answer in time", True
+        except ChannelError as failed:
+            state, error = SlotState.PENDING, str(failed)
+            draft.given_up = not isinstance(failed, NotNow)
+            raise
+        finally:
+            try:
+                await in_the_end(lambda: outbox.complete(slot, state, pieces, error=error), self.runtime.clock)
+            finally:
+                self.held.discard(slot.id)
+
+
+def _words(draft: Draft) -> str:
+    """What is to be shown of a run; nothing where it may yet be that it says nothing."""
+    begun = draft.text.strip()
+    silent = bool(begun) and any(word.startswith(begun) for word in SILENT)
+    if silent or draft.waits or not draft.streams:
+        return ""
+    *others, latest = [*draft.doing.values()] or [""]
+    return draft.line.draft(draft.text, f"{latest} (+{len(others)})" if others else latest)

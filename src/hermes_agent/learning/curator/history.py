@@ -1,0 +1,118 @@
+"""What was asked in the past and which skill was loaded then: what a pass must leave findable."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+import msgspec
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Entry, MessageTaken, Replied
+from hermes_agent.core.messages import Message, Origin, Text
+from hermes_agent.skills.library import OFFERED
+from hermes_agent.skills.offer import FEWEST_WORDS
+from hermes_agent.store.database import Store
+
+LISTED = 10
+"""So many skills `skills_list` shows for a query."""
+MOST = 600
+LONGEST = 4_000
+PEOPLE = frozenset({Origin.OWNER, Origin.MEMBER})
+
+Finds = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The names of the skills that a query finds, the best first, at most so many."""
+
+
+class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that led to a skill: what a person said, or what the agent looked for. So many skills are `shown` for
+    them; `at` is when."""
+
+    query: str
+    skill: str
+    shown: int
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What the logs hold: queries, the newest first, and when each skill was loaded last."""
+
+    past: tuple[QueryHistory, ...] = ()
+    loaded: Mapping[str, float] = field(default_factory=dict)
+
+
+async def remember(store: Store, since: float) -> Remembered:
+    """Look through the conversations that loaded skills, since a time."""
+    found: dict[tuple[str, str], QueryHistory] = {}
+    loaded: dict[str, float] = {}
+    for session in await store.history.calling("skill_view"):
+        for past in queries_in(await store.history.entries(session)):
+            loaded[past.skill] = max(loaded.get(past.skill, 0.0), past.at)
+            key = (past.query, past.skill)
+            if past.at >= since and past.query and (key not in found or found[key].at < past.at):
+                found[key] = past
+    newest = sorted(found.values(), key=lambda past: -past.at)[:MOST]
+    return Remembered(past=tuple(newest), loaded=loaded)
+
+
+def queries_in(entries: Iterable[Entry]) -> Iterator[QueryHistory]:
+    """Each skill that was loaded, with each query before it since somebody spoke; with an empty one where there was
+    none."""
+    heard: list[tuple[str, int]] = []
+    for entry in entries:
+        match entry.event:
+            case MessageTaken(message=message, inbox=inbox) if inbox:
+                said = _said(message)
+                heard = [(said, OFFERED)] if len(said.split()) >= FEWEST_WORDS else []
+            case Replied(message=message):
+                for name, query in _asked(message):
+                    heard += [(query, LISTED)] if query else []
+                    found = heard or [("", OFFERED)]
+                    yield from (
+                        QueryHistory(query=words, skill=name, shown=n, at=entry.at) for words, n in found if name
+                    )
+            case _:
+                pass
+
+
+def _said(message: Message) -> str:
+    """What a person said, without what they passed on."""
+    words = (part.text for part in message.parts if isinstance(part, Text) and part.origin in PEOPLE)
+    return " ".join(words)[:LONGEST]
+
+
+def _asked(message: Message) -> Iterator[tuple[str, str]]:
+    """The skills that a reply loads, and the queries that it lists skills for: the other of both is empty."""
+    for call in message.tool_calls:
+        if call.name == "skills_list":
+            yield "", str(call.arguments.get("query", "")).strip()[:LONGEST]
+        elif call.name == "skill_view":
+            yield str(call.arguments.get("name", "")), ""
+
+
+async def that_find(past: Iterable[QueryHistory], finds: Finds) -> list[QueryHistory]:
+    """Those that find their skill now."""
+    return [each for each in past if each.skill in await finds(each.query, each.shown)]
+
+
+async def lost(
+    past: Iterable[QueryHistory], finds: Finds, covers: Mapping[str, str], gone: Collection[str]
+) -> list[QueryHistory]:
+    """Those that find neither their skill nor what covers it now. What is `gone` because nobody used it is missed by
+    none."""
+    found = []
+    for each in past:
+        wanted = covered_by(each.skill, covers)
+        if wanted not in gone and wanted not in await finds(each.query, each.shown):
+            found.append(each)
+    return found
+
+
+def covered_by(name: str, covers: Mapping[str, str]) -> str:
+    """The skill that holds what that one held."""
+    seen = {name}
+    while (cover := covers.get(name, name)) not in seen:
+        seen.add(cover)
+        name = cover
+    return name

@@ -1,0 +1,151 @@
+"""Where a pass plans: the home's skills as they would be, with a check of every change against all past queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Literal
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.learning.curator.candidates import Candidate
+from hermes_agent.learning.curator.history import QueryHistory, lost
+from hermes_agent.learning.curator.journal import Rating
+from hermes_agent.learning.curator.plan import Step
+from hermes_agent.learning.curator.trial import Trial
+from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned
+from hermes_agent.learning.sources import Sources
+from hermes_agent.skills.depot.files import Content, Files, hash_of_files, text_or_none
+from hermes_agent.skills.skill import FILE
+from hermes_agent.store.versions import Kind
+
+
+@dataclass(slots=True, kw_only=True)
+class Staging:
+    """The skills of a home as a plan would leave them: `candidates` by name, their `files`, and those that are `gone`
+    because nobody uses them. Nothing here is written anywhere."""
+
+    home: Path
+    candidates: Mapping[str, Candidate]
+    files: dict[str, dict[str, Content]]
+    trial: Trial
+    past: Sequence[QueryHistory]
+    gates: Sequence[Gate]
+    apart: Collection[tuple[str, str]] = ()
+    gone: set[str] = field(default_factory=set)
+    covers: dict[str, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    ratings: dict[str, Rating] = field(default_factory=dict)
+
+    def here(self, name: str) -> Files:
+        """The files of a skill as planned. Raises `ToolError` for one that is not there, or not any more."""
+        if name in self.covers:
+            raise ToolError(f"`{name[:80]}` is part of `{self.covers[name]}` now.")
+        if name in self.gone or name not in self.files:
+            raise ToolError(f"The home has no skill `{name[:80]}`.", hint="Only those of the list are looked after.")
+        return self.files[name]
+
+    def ours(self, name: str) -> Candidate:
+        """A skill that may be changed. Raises `Refused`."""
+        self.here(name)
+        candidate = self.candidates.get(name)
+        if candidate is not None and not candidate.is_ours:
+            raise Refused(f"`{name}` is not yours to change: {candidate.why_not}.", hint="Leave it.")
+        if candidate is None:
+            raise Refused(f"`{name}` was made in this pass: it is finished.")
+        return candidate
+
+    def text(self, name: str) -> str:
+        """SKILL.md as planned."""
+        return (text_or_none(self.here(name)[FILE].content)) or ""
+
+    def words(self, name: str) -> str:
+        """All files that are text, as planned."""
+        return "\n".join(filter(None, (text_or_none(each.content) for each in self.here(name).values())))
+
+    def hash(self, name: str) -> str:
+        """Of its files, as planned."""
+        return hash_of_files(self.here(name))
+
+    def folder(self, name: str) -> Path:
+        """Where it stands, or would."""
+        return self.candidates[name].header.path if name in self.candidates else self.home / name
+
+    async def judged(self, name: str, new: str, known: str, action: str) -> None:
+        """What a review's words have to pass, of words here: all that they name stands in what was there. Raises
+        `Refused`."""
+        call = ToolCall(id="", name="skill_manage", arguments={"action": action, "name": name, "content": new})
+        draft = Draft(call=call, kind=Kind.SKILL, action=action, item=name, new=new, cited=(), key="", known=known)
+        for gate in self.gates:
+            verdict = await gate.judge(draft, Sources.of(()))
+            if isinstance(verdict, Passed):
+                continue
+            reason = verdict.reason if isinstance(verdict, Returned) else f"It would wait: {verdict.taint}"
+            said = reason.replace("The cited messages do not hold", "No skill that it comes from holds")
+            raise Refused(said, hint="Add nothing that was not there.")
+
+    async def plan(
+        self,
+        kind: Literal["patch", "join"],
+        name: str,
+        changes: Mapping[str, Content],
+        *,
+        absorbs: Sequence[str] = (),
+        why: str = "",
+    ) -> Step:
+        """Add a change, where every past query finds what it found, or what covers that. Raises `Refused`."""
+        old = self.files.get(name, {})
+        changed = {file: each for file, each in changes.items() if old.get(file) != each}
+        folders = [self.folder(each) for each in absorbs]
+        texts = {self.folder(name): ({**old, **changes}[FILE].content).decode()}
+        covers = {**self.covers, **dict.fromkeys(absorbs, name)}
+        await self.trial.change(texts, folders)
+        missing = await lost(self.past, self.trial.finds, covers, self.gone)
+        if missing:
+            await self.trial.back([self.folder(name), *folders])
+            raise Refused(
+                missing_report(missing, covers), hint="Its description has to say, in such words, when to use it."
+            )
+        self.trial.keep(texts, folders)
+        step = Step(
+            number=len(self.steps) + 1,
+            kind=kind,
+            name=name,
+            base=hash_of_files(old) if old else "",
+            changes={file: each.content for file, each in changed.items()},
+            runs=tuple(sorted(file for file, each in changed.items() if each.runs)),
+            absorbs={each: self.hash(each) for each in absorbs},
+            why=why,
+            protected=name in self.candidates and not self.candidates[name].is_ours,
+        )
+        self.steps.append(step)
+        self.covers = covers
+        self.files[name] = {**old, **changes}
+        return step
+
+    async def put_aside(self, candidates: Sequence[Candidate], why: Mapping[str, str]) -> None:
+        """Plan to put aside what nobody uses."""
+        await self.trial.change({}, [candidate.header.path for candidate in candidates])
+        self.trial.keep({}, [candidate.header.path for candidate in candidates])
+        for candidate in candidates:
+            number = len(self.steps) + 1
+            self.steps.append(
+                Step(
+                    number=number,
+                    kind="unused",
+                    name=candidate.name,
+                    base=candidate.hash,
+                    why=why.get(candidate.name, ""),
+                )
+            )
+            self.gone.add(candidate.name)
+
+
+def missing_report(missing: Sequence[QueryHistory], covers: Mapping[str, str]) -> str:
+    """Which queries would find nothing."""
+    first = missing[0]
+    now = covers.get(first.skill)
+    what = f"`{first.skill}`, or `{now}` in its place" if now else f"`{first.skill}`"
+    return f"{len(missing)} past queries would no longer find what they found, for instance {what}."

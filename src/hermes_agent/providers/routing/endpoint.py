@@ -1,0 +1,250 @@
+"""A line to one model under one credential: its compiled conversations, and one attempt at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import field, replace
+from http import HTTPStatus
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ProviderError, TimedOut
+from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
+from hermes_agent.core.shape import Shape
+from hermes_agent.core.spending import Bid, Grant
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.logs import log_of
+from hermes_agent.providers.budget import Sizes, bid_of
+from hermes_agent.providers.catalog import cost
+from hermes_agent.providers.dialect import Compiler, Dialect, Finished
+from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.exchange import Exchange, Patience
+from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.cache_shape import CacheShape
+from hermes_agent.providers.settings import ModelSettings
+
+# Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
+KEPT_CONVERSATIONS = 32
+STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
+# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
+MOST_PROBES = 2
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOpened:
+    """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ...;
+    `credential` is the name of the key, `shape` what the provider could keep of the question."""
+
+    call_id: str
+    session: str
+    run: str
+    turn: int
+    purpose: str
+    provider: str
+    model: str
+    credential: str
+    prefix: str
+    messages: int
+    bid: Bid
+    shape: Shape = field(default_factory=Shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled:
+    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
+    unknown."""
+
+    call_id: str
+    outcome: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+
+
+class Ledger(Protocol):
+    """The book of all calls.
+
+    - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
+      row, where a limit does not pay for it;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero: it counts as what was reserved;
+    - `sizes` remembers, beyond one run, what providers have counted of each conversation.
+    """
+
+    @property
+    def sizes(self) -> Sizes: ...
+
+    async def open(self, call: CallOpened) -> Grant: ...
+
+    async def complete(self, call: CallSettled) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """What every line of a broker works with."""
+
+    ledger: Ledger
+    http: Http
+    clock: Clock
+    settings: ModelSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRequest:
+    """A request ready to be paid: `tokens` is the estimated size of its input."""
+
+    request: ModelRequest
+    compiler: Compiler
+    tokens: int
+    bid: Bid
+    shape: Shape
+
+
+class Endpoint:
+    """Asks one route and keeps what it compiled for it."""
+
+    def __init__(self, route: Route, desk: CallContext) -> None:
+        self.route = route
+        self._desk = desk
+        self._dialect: Dialect = late(DIALECTS[route.dialect])
+        self._compilers: OrderedDict[tuple[str, str], tuple[Compiler, CacheShape]] = OrderedDict()
+        self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
+
+    async def prepare(self) -> None:
+        """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
+        silence leaves the catalogue's. Raises `AuthRefused` where the person must sign in again."""
+        await self.renew()
+        if not self._probes:
+            return
+        self._probes -= 1
+        window = await late(REAL_WINDOW)(self._desk.http, self.route)
+        if window and window != self.route.facts.window:
+            self.route = replace(self.route, facts=replace(self.route.facts, window=window))
+            self._compilers.clear()
+
+    async def renew(self, refused: str = "") -> bool:
+        """Take a key that can be used now; `refused` is one that the vendor did not take. Whether it is another one."""
+        route = await self.route.renewed(self._desk.http, refused=refused)
+        if route is self.route:
+            return False
+        another = route.key != self.route.key
+        self.route = route
+        self._compilers.clear()
+        return another
+
+    def plan(self, request: ModelRequest) -> PreparedRequest:
+        """The request as it would be sent, and what it asks of the limits."""
+        compiler, trail = self._compiler(request)
+        compiler.take(request)
+        tokens = self._desk.ledger.sizes.most(self.route.name, request, compiler.tokens)
+        bid = bid_of(self.route, request, tokens=tokens, configured=self._desk.settings.max_output)
+        return PreparedRequest(
+            request=request, compiler=compiler, tokens=compiler.tokens, bid=bid, shape=trail.shape(request)
+        )
+
+    async def attempt(self, plan: PreparedRequest, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+        """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
+        Deltas come as many at a time as arrived together."""
+        request, desk = plan.request, self._desk
+        left = self.left(request)
+        if left is not None and left <= 0:
+            raise failure(self.route, TimedOut, "was not asked: the deadline has passed.")
+        call_id = f"{request.call_id}.{number}" if number > 1 else request.call_id
+        granted = await desk.ledger.open(self._opened(plan, call_id))
+        started = desk.clock.monotonic()
+        settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
+        decoder = self._dialect.decoder(self.route, plan.compiler.call_ids, plan.compiler.names)
+        wire = plan.compiler.write(request, granted.max_output)
+        exchange = Exchange(desk.http, self.route, self._dialect)
+        items = exchange.stream(wire, decoder, self._patience(request, left))
+        try:
+            async for item in items:
+                if not isinstance(item, Finished):
+                    yield item
+                    continue
+                reply = self._reply(item)
+                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
+                desk.ledger.sizes.learn(self.route.name, request, plan.tokens, reply.usage)
+        except ProviderError as error:
+            settled = self._failed(settled, error)
+            raise
+        finally:
+            await items.aclose()
+            settled = replace(settled, seconds=desk.clock.monotonic() - started)
+            self._note(request, settled)
+            await desk.ledger.complete(settled)
+        yield reply
+
+    def size(self, request: ModelRequest) -> int:
+        """The estimated tokens of a request that is not kept."""
+        compiler = self._dialect.compiler(self.route)
+        compiler.take(request)
+        return compiler.tokens
+
+    def left(self, request: ModelRequest) -> float | None:
+        """Seconds until the request's deadline; None without one."""
+        return None if request.deadline is None else request.deadline - self._desk.clock.monotonic()
+
+    def _compiler(self, request: ModelRequest) -> tuple[Compiler, CacheShape]:
+        key = (request.session, request.purpose)
+        kept = self._compilers.pop(key, None) or (self._dialect.compiler(self.route), CacheShape())
+        self._compilers[key] = kept
+        if len(self._compilers) > KEPT_CONVERSATIONS:
+            self._compilers.popitem(last=False)
+        return kept
+
+    def _opened(self, plan: PreparedRequest, call_id: str) -> CallOpened:
+        request = plan.request
+        return CallOpened(
+            call_id=call_id,
+            session=request.session,
+            run=request.run,
+            turn=request.turn,
+            purpose=request.purpose,
+            provider=self.route.vendor.name,
+            model=self.route.model,
+            credential=self.route.credential,
+            prefix=request.prefix.hash,
+            messages=len(request.messages),
+            bid=plan.bid,
+            shape=plan.shape,
+        )
+
+    def _reply(self, finished: Finished) -> Reply:
+        price = cost(self.route.facts.price, finished.usage)
+        return Reply(
+            message=Message(role=Role.ASSISTANT, parts=finished.parts),
+            stop=finished.stop,
+            usage=finished.usage,
+            provider=self.route.vendor.name,
+            model=self.route.model,
+            cost=price if finished.cost is None else finished.cost,
+        )
+
+    def _note(self, request: ModelRequest, settled: CallSettled) -> None:
+        """A line in the log for each request, whatever became of it."""
+        usage, price = settled.usage, "" if settled.cost is None else f", ${settled.cost:.4f}"
+        size = f", {usage.input} tokens in ({usage.cached} cached), {usage.output} out" if usage.known else ""
+        log_of("models", session=request.session, run=request.run).log(
+            logging.INFO if settled.outcome in {"ok", "stopped"} else logging.WARNING,
+            "%s for %s: %s, %.1f s%s%s",
+            *(self.route.name, request.purpose, settled.outcome, settled.seconds, size, price),
+        )
+
+    def _patience(self, request: ModelRequest, left: float | None) -> Patience:
+        stall = self._desk.settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
+        return Patience(left=left, stall=stall, now=self._desk.clock.now())
+
+    def _failed(self, settled: CallSettled, error: ProviderError) -> CallSettled:
+        """A request that was refused with an HTTP status, or never left, used nothing; what a broken stream used is
+        unknown."""
+        refused = error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+        if refused or isinstance(error.__cause__, self._desk.http.unsent):
+            settled = replace(settled, usage=Usage(), cost=0.0)
+        return replace(settled, outcome=type(error).__name__)

@@ -1,0 +1,169 @@
+"""Who renews the tokens: one at a time on this machine, and never with a refresh token that was used before."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import AuthRefused, NoModel
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.locks import held
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.route import Grant
+from hermes_agent.providers.signin.auth_file import AuthFile, SignedIn
+from hermes_agent.providers.signin.facts import SignIn
+from hermes_agent.providers.signin.tokens import Issuer, Tokens
+from hermes_agent.providers.vendor import Vendor
+
+# A token is renewed so many seconds before it expires, so that none expires on its way.
+EARLY = 300.0
+# What a token without a known end is trusted for.
+USUAL = 3600.0
+# What a token address answers for a refresh token that it does not take; other refusals are about something else.
+USED_UP = (400, 401)
+Secrets = Callable[[str], str | None]
+
+
+class TokenRefresh:
+    """The sign-ins of one home.
+
+    Every change is made under a file lock that all processes share. Before a refresh token is sent, `auth.json` says
+    that it is being used; after the answer, the new tokens are on the disk before anybody gets them. A process that is
+    killed in between leaves the mark: the next one tries once more, and where the token turns out to be used up it says
+    so, instead of failing without a reason.
+    """
+
+    def __init__(self, home: Home, clock: Clock, secrets: Secrets) -> None:
+        self.file = AuthFile(home.root / "auth.json")
+        self._home = home
+        self._clock = clock
+        self._secrets = secrets
+
+    def has(self, vendor: Vendor) -> bool:
+        """Whether somebody is signed in there, be it that they must sign in again. Raises `HomeError`."""
+        return bool(vendor.sign_in) and vendor.name in self.file.read()
+
+    def source(self, vendor: Vendor) -> Source | None:
+        """Where the vendor's tokens come from; None where nobody is signed in. Raises `HomeError`."""
+        return Source(self, vendor) if self.has(vendor) else None
+
+    def issuer(self, facts: SignIn, http: Http) -> Issuer:
+        """Where one signs in. Raises `NoModel` where a client of one's own is needed and there is none."""
+        client = (self._secrets(facts.client_id_env) or "").strip() if facts.client_id_env else ""
+        if not client and not facts.client_id:
+            raise NoModel(facts.allowed)
+        return Issuer(facts, http, issuer=(self._secrets(facts.issuer_env) or "").strip(), client_id=client)
+
+    async def keep(self, facts: SignIn, tokens: Tokens) -> SignedIn:
+        """Write down a new sign-in. Raises `HomeError`."""
+        signed_in = replace(self._from(tokens), since=self._clock.now())
+        async with self._locked():
+            self.file.put(facts.vendor, signed_in)
+        return signed_in
+
+    async def forget(self, vendor: str) -> bool:
+        """Forget a sign-in; False where there was none. Raises `HomeError`."""
+        async with self._locked():
+            known = vendor in self.file.read()
+            if known:
+                self.file.put(vendor, None)
+        return known
+
+    async def grant(self, vendor: Vendor, http: Http, *, refused: str = "") -> Grant:
+        """A token that can be used now, renewed where it must be; `refused` is one that the vendor did not take.
+
+        Raises `AuthRefused` where nobody is signed in or they must sign in again, `Unreachable` or `ServerFailed` where
+        it could not be renewed now, `HomeError`.
+        """
+        facts: SignIn = late(vendor.sign_in)
+        signed_in = self._known(facts)
+        if not self._fresh(signed_in, refused):
+            async with self._locked():
+                signed_in = self._known(facts)
+                if not self._fresh(signed_in, refused):
+                    signed_in = await self._renewed(facts, signed_in, http)
+        headers = tuple((name, value.format(account=signed_in.account)) for name, value in facts.headers)
+        return Grant(key=signed_in.access, headers=headers)
+
+    def _known(self, facts: SignIn) -> SignedIn:
+        signed_in = self.file.read().get(facts.vendor)
+        if signed_in is None:
+            raise AuthRefused(
+                f"Nobody is signed in to {facts.title}: `hermes login {facts.vendor}`.", provider=facts.vendor
+            )
+        if signed_in.lost:
+            raise _must_sign_in(facts, signed_in.lost)
+        return signed_in
+
+    def _fresh(self, signed_in: SignedIn, refused: str) -> bool:
+        return signed_in.access != refused and signed_in.expires > self._clock.now() + EARLY
+
+    async def _renewed(self, facts: SignIn, signed_in: SignedIn, http: Http) -> SignedIn:
+        """The next tokens, on the disk when this returns; the lock is held."""
+        if not signed_in.refresh:
+            raise self._lost(facts, signed_in, "it has expired")
+        interrupted = signed_in.renewing
+        marked = replace(signed_in, renewing=self._clock.now())
+        self.file.put(facts.vendor, marked)
+        try:
+            tokens = await self.issuer(facts, http).renewed(signed_in.refresh)
+        except AuthRefused as error:
+            if error.status not in USED_UP:
+                self.file.put(facts.vendor, signed_in)
+                raise
+            why = "a process that was renewing it was ended before it could finish; " if interrupted else ""
+            raise self._lost(facts, signed_in, f"{why}{error}") from error
+        renewed = replace(
+            self._from(tokens),
+            since=signed_in.since,
+            renewed=self._clock.now(),
+            account=tokens.account or signed_in.account,
+            person=tokens.person or signed_in.person,
+        )
+        self.file.put(facts.vendor, renewed)
+        return renewed
+
+    def _lost(self, facts: SignIn, signed_in: SignedIn, why: str) -> AuthRefused:
+        """Write down that there is no way back, so that nobody tries the token again."""
+        self.file.put(facts.vendor, replace(signed_in, lost=why))
+        return _must_sign_in(facts, why)
+
+    def _from(self, tokens: Tokens) -> SignedIn:
+        expires = tokens.expires or self._clock.now() + (tokens.lasts or USUAL)
+        return SignedIn(
+            access=tokens.access,
+            refresh=tokens.refresh,
+            expires=expires,
+            account=tokens.account,
+            person=tokens.person,
+        )
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[None]:
+        self._home.ensure()
+        async with held(self._home.locks / "auth.lock"):
+            yield
+
+
+class Source:
+    """Where the key of a route comes from that was signed in to: implements `route.KeySource`."""
+
+    def __init__(self, renewal: TokenRefresh, vendor: Vendor) -> None:
+        self._renewal = renewal
+        self._vendor = vendor
+
+    async def grant(self, http: Http, *, refused: str = "") -> Grant:
+        """See `TokenRefresh.grant`."""
+        return await self._renewal.grant(self._vendor, http, refused=refused)
+
+
+def _must_sign_in(facts: SignIn, why: str) -> AuthRefused:
+    return AuthRefused(
+        f"The sign-in to {facts.title} can no longer be used: {why.rstrip('.')}. "
+        f"`hermes login {facts.vendor}` signs in again.",
+        provider=facts.vendor,
+        status=401,
+    )

@@ -1,0 +1,147 @@
+"""The broker's book, kept in the store: the row of each call, and what the limits grant it."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+
+from hermes_agent.agent.journal import Journal
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import LimitReached, LostLease
+from hermes_agent.core.events import MessageTaken, Notice
+from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.spending import Grant, Rules, day_of
+from hermes_agent.providers.broker import CallOpened, CallSettled
+from hermes_agent.providers.budget import Sizes
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.usage import OpenCall, UsageRow
+
+GO_EASY = "{warning} What is left is reserved for what matters most: finish that, and say what remains undone."
+UNPRICED = "The price of {model} is unknown: what it costs is not counted against `{limits}` (`budget.unknown_price`)."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """What the ledgers of a process have in common. `unpriced` are the models of which it was said that no limit of
+    money holds them."""
+
+    store: Store
+    clock: Clock
+    rules: Rules = field(default_factory=Rules)
+    sizes: Sizes = field(default_factory=Sizes)
+    unpriced: set[str] = field(default_factory=set)
+
+    def row(self, call: CallOpened, principal: str, job: str = "") -> UsageRow:
+        """The ledger's row of a call that is opened now."""
+        at = self.clock.now()
+        return UsageRow(
+            call_id=call.call_id,
+            session=call.session,
+            run=call.run,
+            turn=call.turn,
+            purpose=call.purpose,
+            provider=call.provider,
+            model=call.model,
+            credential=call.credential,
+            shape=call.shape.text,
+            prefix=call.prefix,
+            messages=call.messages,
+            at=at,
+            principal=principal,
+            job=job,
+            day=day_of(at),
+        )
+
+    def unheld(self, call: CallOpened) -> str:
+        """The sentence that says, once per process and model, that no limit of money holds this call; empty where one
+        does."""
+        limits = [f"budget.{limit.scope}.money" for limit in self.rules.limits if limit.money is not None]
+        name = call.bid.model
+        if call.bid.rate is not None or not limits or name in self.unpriced:
+            return ""
+        self.unpriced.add(name)
+        return UNPRICED.format(model=name, limits="`, `".join(limits))
+
+
+class StoredLedger:
+    """The `Ledger` of calls that belong to no run; a commit of its own before and after each, which the death of the
+    process does not take back, as in a run."""
+
+    def __init__(self, book: Book, principal: str) -> None:
+        self._book = book
+        self._principal = principal
+        self.sizes = book.sizes
+
+    async def open(self, call: CallOpened) -> Grant:
+        """Commit the row of a call that is about to be made. Raises `LimitReached`."""
+        row, book = self._book.row(call, self._principal), self._book
+        opened = await book.store.write(
+            lambda tx: book.store.usage.reserve(tx, row, call.bid, book.rules), durable=False
+        )
+        return granted(opened)
+
+    async def complete(self, call: CallSettled) -> None:
+        """Complete the row."""
+        await self._book.store.write(lambda tx: enter(self._book.store, tx, call), durable=False)
+
+
+class RunLedger:
+    """The `Ledger` of the calls of one run: the row before a call shares the commit of what led to it, its completion
+    shares the commit of the reply."""
+
+    def __init__(self, book: Book, journal: Journal, record: Session) -> None:
+        self._book = book
+        self._journal = journal
+        self._record = record
+        self.sizes = book.sizes
+
+    def by(self, clock: Clock) -> RunLedger:
+        """The same book, its rows dated by that clock."""
+        return RunLedger(replace(self._book, clock=clock), self._journal, self._record)
+
+    async def open(self, call: CallOpened) -> Grant:
+        """Commit the row of a call that is about to be made, and everything that was posted before it. Raises
+        `LimitReached`.
+
+        The person, and the agent from its next turn on, are told of a limit that is nearly used up.
+        """
+        book, journal = self._book, self._journal
+        row = book.row(call, self._record.principal, self._record.job)
+        made: list[OpenCall] = []
+
+        async def change(tx: Transaction) -> None:
+            made[:] = [await book.store.usage.reserve(tx, row, call.bid, book.rules)]
+
+        await journal.commit(changes=[change], durable=False)
+        grant = granted(made[0])
+        for warning in made[0].warnings:
+            told = said(GO_EASY.format(warning=warning), Origin.RUNTIME)
+            journal.post(Notice(text=warning, level="warning"), MessageTaken(message=told))
+        if unheld := book.unheld(call):
+            journal.post(Notice(text=unheld, level="warning"))
+        return grant
+
+    async def complete(self, call: CallSettled) -> None:
+        """Complete the row soon; also where the lane was lost: the call was paid all the same."""
+
+        async def change(tx: Transaction) -> None:
+            await enter(self._book.store, tx, call)
+
+        try:
+            self._journal.post(changes=[change])
+        except LostLease:
+            await self._book.store.write(change)
+
+
+def granted(opened: OpenCall) -> Grant:
+    """What the limits granted. Raises the `LimitReached` of the one that refused."""
+    if isinstance(opened.granted, LimitReached):
+        raise opened.granted
+    return opened.granted
+
+
+async def enter(store: Store, tx: Transaction, call: CallSettled) -> None:
+    """Complete the row of a call."""
+    await store.usage.complete(tx, call.call_id, call.usage, call.cost, call.outcome, call.seconds)

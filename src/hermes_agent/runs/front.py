@@ -1,0 +1,329 @@
+"""The one front door: every message, from whatever surface, enters here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import TOO_LATE, loose_ends
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
+from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.one_run import BuildAgent, Service
+from hermes_agent.runs.scheduler import Scheduler
+from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
+
+BRANCHED_OFF = RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=0, reason="branched off in the middle of a run")
+"""How an open run ends in a copy: it goes on in the original alone, so that nothing it was about to do is done
+twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there
+    already)."""
+
+    session: str
+    inbox: int | None
+
+
+class _Overtaken(Exception):
+    """The conversation has a session since a moment ago."""
+
+
+class Receive(Protocol):
+    """Makes of a message to a session, or to a new one with that model, what is taken in. Raises `HermesError` where it
+    is not let in."""
+
+    def __call__(self, inbound: Inbound, *, session: str = "", model: str = "") -> Awaitable[Inbound]: ...
+
+
+class Hermes:  # noqa: PLR0904  every surface asks for all of it here
+    """One agent on one store.
+
+    `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
+    alone (`own_only`), a gateway or worker on every lane of its queue, as `service` says. `scheduler` has the runs;
+    `receive` is asked about each message.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        build: BuildAgent,
+        seam: Seam,
+        queue: str = "cli",
+        own_only: bool = True,
+        service: Service | None = None,
+    ) -> None:
+        self.store = store
+        self.receive: Receive | None = None
+        self._seam = seam
+        self.scheduler = self._scheduler = Scheduler(
+            store=store, build=build, seam=seam, queue=queue, own_only=own_only, service=service
+        )
+        if not own_only:
+            self._scheduler.wake()  # What waits in the queue is worked on, also before anybody says anything here.
+
+    async def open_session(
+        self,
+        conversation: Conversation,
+        principal: Principal,
+        *,
+        workspace: str,
+        model: str = "",
+        job: str = "",
+        new: bool = False,
+    ) -> SessionRecord:
+        """The conversation's current session, made where there is none or where a `new` one is wanted, for the runs of
+        a `job` or for none."""
+        if not new and (current := await self.store.sessions.current(conversation.key)):
+            return current
+        try:
+            record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
+            await self._create(record, only=not new)
+        except _Overtaken:
+            return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
+        return record
+
+    async def start_session(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
+        """Take in the message that a new session begins with: one commit makes both. One that was taken in before
+        makes none, and is found by its identity."""
+        if self.receive is not None:
+            inbound = await self.receive(inbound, model=model)
+        record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
+        at = self._seam.arrival()
+
+        async def change(tx: Transaction) -> int | None:
+            row = await self.store.inbox.accept(inbound, record.id, self._scheduler.queue, tx=tx, at=at)
+            if row is not None:
+                await self.store.sessions.create(tx, record)
+                await self.store.sessions.set_current(tx, record.conversation, record.id)
+            return row
+
+        row = await self.store.write(change)
+        if row is not None:
+            self._seam.made(record)
+            self._scheduler.enqueue(record.id)
+            self._seam.arrived(record.id, inbound, at)
+        return Submitted(session=record.id, inbox=row)
+
+    def _record(
+        self, conversation: Conversation, principal: Principal, *, workspace: str, model: str, job: str = ""
+    ) -> SessionRecord:
+        now = self._seam.clock.now()
+        return SessionRecord(
+            id=self._seam.ids.session(now),
+            principal=principal.key,
+            conversation=conversation.key,
+            surface=conversation.platform,
+            model=model,
+            workspace=workspace,
+            job=job,
+            created=now,
+            updated=now,
+        )
+
+    async def _create(self, record: SessionRecord, *, only: bool = False) -> None:
+        """Raises `_Overtaken` where it is to be the `only` one of its conversation and is not."""
+
+        async def change(tx: Transaction) -> None:
+            await self.store.sessions.create(tx, record)
+            if not await self.store.sessions.set_current(tx, record.conversation, record.id, only=only):
+                raise _Overtaken
+
+        await self.store.write(change)
+        self._seam.made(record)
+
+    async def make_current(self, conversation: Conversation, session: str) -> None:
+        """The next message of this conversation belongs to that session."""
+        await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
+
+    async def choose(self, session: str, model: str) -> None:
+        """The session's requests go to this model from now on."""
+        await self.store.sessions.set_model(session, model)
+        await self._seam.changed(session, self.store)
+
+    async def rename(self, session: str, title: str) -> None:
+        """Give the session another title. Raises `UnknownSession`."""
+        await self.store.sessions.rename(session, title)
+        await self._seam.changed(session, self.store)
+
+    async def submit(self, inbound: Inbound, session: str) -> Submitted:
+        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
+
+        Raises `HermesError` for an answer to a question that was not asked of this person.
+        """
+        if inbound.answers:
+            await check_answer(self.store, inbound, session)
+        if self.receive is not None and not inbound.withdraws:
+            inbound = await self.receive(inbound, session=session)
+        at = self._seam.arrival()
+        self._scheduler.bus.start_run(session)
+        row = await self.store.inbox.accept(inbound, session, self._scheduler.queue, at=at)
+        self._seam.arrived(session, inbound, at)
+        if inbound.busy is Busy.INTERRUPT:
+            self._scheduler.stop(session, NEW_MESSAGE)
+        self._scheduler.enqueue(session)
+        return Submitted(session=session, inbox=row)
+
+    async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> list[str]:
+        """Take back the message `inbound.withdraws`, as `Inbox.withdraw`: what waits is not answered, a run that has
+        nothing else to answer ends without a word, any other one is told. The lanes; durable when this returns."""
+        at = self._seam.arrival()
+        mail = await self.store.inbox.withdraw(inbound, self._scheduler.queue, moderated=moderated, at=at)
+        for lane, back in mail.items():
+            self._seam.arrived(lane, back, at)
+            self._scheduler.enqueue(lane, back.withdraws)
+        return list(mail)
+
+    async def resume(self, session: str) -> bool:
+        """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""
+        if self._scheduler.runs(session):
+            return True
+        await self.store.workers.reap()
+        self._scheduler.bus.start_run(session)
+        if is_open := await self.store.lanes.insist(session):
+            self._scheduler.enqueue(session)
+        return is_open
+
+    async def stop(self, session: str, reason: str = "stopped") -> bool:
+        """End the session's run at once, in whichever process it is. False where none is under way."""
+        if ended := self._scheduler.stop(session, reason):
+            await ended.wait()
+            return True
+        await self.store.workers.reap()
+        return await self.store.lanes.stop(session)
+
+    async def stop_run(self, session: str, run: str, mail: int) -> bool:
+        """End that run, which took that mail, at once; never the one after it. False where it is over."""
+        journal = self._scheduler.journal_of(session)
+        if journal is not None and journal.session.running and journal.session.run == run:
+            return await self.stop(session)  # Begins at once: nothing happens between.
+        await self.store.workers.reap()
+        return await self.store.lanes.stop(session, mail)
+
+    def stop_now(self, session: str, reason: str = "stopped") -> bool:
+        """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
+        return self._scheduler.stop(session, reason) is not None
+
+    def runs(self, session: str) -> bool:
+        """Whether a run of this session is under way in this process."""
+        return self._scheduler.runs(session)
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way in this process have ended."""
+        await self._scheduler.idle()
+
+    def watch(self, session: str, after: int = 0, mail: int = 0, *, live: bool = True) -> AsyncGenerator[Seen, None]:
+        """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
+        return self._scheduler.bus.watch(session, after, partial(over, self.store, session, mail), live=live)
+
+    async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
+        """The session's events from a number on, up to the end of the run that is under way or comes next."""
+        async with aclosing(self.watch(session, after)) as events:
+            async for seen in events:
+                yield seen
+                if isinstance(seen.event, RunEnded):
+                    return
+
+    @asynccontextmanager
+    async def holding(self, session: str, *, beside_run: bool = False) -> AsyncIterator[Journal]:
+        """The right to write the log of a session where no run is under way, for a command; with `beside_run` also
+        where this process runs one, for what may be said at any time. Raises `HermesError` if busy."""
+        if beside_run and (running := self._scheduler.journal_of(session)):
+            yield running
+            return
+        async with self._held(session) as lease:
+            view = await self.view(session)
+            since = view.number
+            yield self._scheduler.journal(lease, view)
+            await self._seam.changed(session, self.store, since)
+
+    async def notify(self, record: SessionRecord, text: str) -> None:
+        """Say something in a session, on its surface too, whatever goes on there. Raises `HermesError` if it is busy in
+        another process."""
+        async with self.holding(record.id, beside_run=True) as journal:
+            self._scheduler.service.speaks(journal, record)
+            await journal.commit(Notice(text=text, level="news"))
+
+    async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
+        """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
+        number = await self.store.history.last_number(source.id) if upto is None else upto
+        now = self._seam.clock.now()
+        name = title or (f"{source.title} (branch)" if source.title else "")
+        record = replace(source, id=self._seam.ids.session(now), title=name, created=now, updated=now, parent=source.id)
+        await self._create(record)
+        async with self._held(record.id) as lease:
+            await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
+            view = await self.view(record.id)
+            ends = [*loose_ends(view), BRANCHED_OFF] if view.running else []
+            await self._scheduler.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
+            await self._seam.changed(record.id, self.store, 0)
+        return record
+
+    async def close(self) -> None:
+        """Leave: runs under way are left in the log for the next process, everything else is given back."""
+        await self._scheduler.close()
+        await self.store.close()
+
+    @asynccontextmanager
+    async def _held(self, session: str) -> AsyncIterator[Lease]:
+        lease = await self._scheduler.locks.acquire(session, self._scheduler.queue)
+        if lease is None:
+            raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
+        try:
+            yield lease
+        finally:
+            await self._scheduler.locks.release(lease)
+
+    async def record(self, session: str) -> SessionRecord:
+        """The session's row. Raises `UnknownSession`."""
+        record = await self.store.sessions.get(session)
+        if record is None:
+            raise UnknownSession(f"There is no session {session}.")
+        return record
+
+    async def view(self, session: str) -> Session:
+        """The session as the log has it."""
+        record = await self.record(session)
+        return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))
+
+
+async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
+    """Raise `HermesError` where this answer counts for nothing: what a run asks is for the person whose session it is,
+    and for the owner; what may run is for no guest; and after an answer, or the run, nobody waits for one."""
+    record = await store.sessions.get(session)
+    owner = inbound.principal.standing is Standing.OWNER
+    if record is not None and not owner and record.principal != inbound.principal.key:
+        raise HermesError("Only the person whose session it is, or the owner, may answer that.")
+    if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
+        raise HermesError("A guest cannot allow that: the owner is asked.")
+    view = fold(Session(id=session), await store.history.entries(session))
+    is_open = inbound.answers in view.asked and inbound.answers not in view.answers
+    if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
+        raise HermesError(TOO_LATE)
+
+
+async def over(store: Store, session: str, mail: int) -> HermesError | None:
+    """Why nothing more comes: `UnknownSession` where the session is deleted, `NothingMore` where that mail has ended,
+    and one is named. None where something may."""
+    if await store.sessions.get(session) is None:
+        return UnknownSession(f"There is no session {session} any more.")
+    found = await store.inbox.at(mail) if mail else None
+    if found is None or found.state not in (Ending.ANSWERED, Ending.REFUSED):
+        return None
+    return NothingMore(found.reason or "Nothing more comes of this message.")

@@ -1,0 +1,165 @@
+"""A run of this process: who it is built by and speaks through, its controls, and its way from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.context import asks_approval
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import give_up, run
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError
+from hermes_agent.core.events import RunEnded
+from hermes_agent.core.ids import Ids
+from hermes_agent.host.files import sentence
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+
+if TYPE_CHECKING:
+    from hermes_agent.runs.posting import Posting
+
+log = logging.getLogger(__name__)
+
+APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+
+DEADLY = (
+    "The program died {crashes} times while it worked on this, so it waits. Write again, or run "
+    "`hermes sessions resume {session}`, to have it tried once more."
+)
+
+
+def told_of(error: Exception) -> HermesError:
+    """An error as people are told of it: what the system refused in its own words, anything else as a defect."""
+    if isinstance(error, HermesError):
+        return error
+    return HermesError(sentence(error) if isinstance(error, OSError) and error.errno else APOLOGY)
+
+
+def asked_in(view: Session) -> str:
+    """The id of the fact that the run of a session asks a person for; empty where it asks for none. Whether a call may
+    run is not decided by words."""
+    return next((each for each in view.asked if each not in view.answers and not asks_approval(each)), "")
+
+
+async def asked_elsewhere(store: Store, session: str) -> str:
+    """The same of a run in another process, by its log."""
+    if not await store.inbox.under_way(session):
+        return ""
+    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+
+
+BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
+"""The agent of a run, as long as a block."""
+Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
+"""Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A run of this process, and its two controls."""
+
+    lease: Lease
+    journal: Journal
+    switch: StopSwitch
+    ended: asyncio.Event
+    task: asyncio.Task[None] | None = None
+
+    def overtaken(self) -> None:
+        """Nothing is left that it could answer."""
+        self.switch.stop(WITHDRAWN)
+
+    async def lost(self) -> None:
+        """Another worker was given its lane; return when nothing of it goes on any more."""
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.wait((self.task,))
+
+    @property
+    def waits(self) -> bool:
+        """Whether it does nothing until a person answers."""
+        return self.journal.in_hand.waits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
+    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
+
+    most: int | None = None
+    posting: Posting | None = None
+    afterwards: Afterwards | None = None
+
+    def speaks(self, journal: Journal, record: SessionRecord) -> None:
+        """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
+        if self.posting is not None:
+            journal.joined = self.posting.of(record, journal.mailbox, journal.session)
+
+
+async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
+    """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
+    view, journal = running.journal.session, running.journal
+    lease, running.lease = running.lease, running.lease.retried()  # What comes behind this run is not to blame.
+    # Boundary: one conversation.
+    try:
+        if lease.poison:
+            raise HermesError(lease.poison)
+        if lease.deadly:
+            raise LimitReached(DEADLY.format(crashes=lease.crashes, session=view.id), limit="deaths")
+        if model := await journal.mailbox.model():
+            record = replace(record, model=model)
+        async with build(record, journal) as agent:
+            return await run(agent, view, journal, running.switch)
+    except StoreError:
+        raise
+    except Exception as error:
+        if not isinstance(error, HermesError):
+            log.exception("session %s: the run failed", view.id)
+            error = told_of(error)
+        return await give_up(view, journal, ids, error)
+
+
+async def apply_signals(store: Store, running: Mapping[str, Running]) -> None:
+    """Tell those that are `running` what other processes want: there may be mail, an order to stop, a message that was
+    deleted.
+
+    A stop is for the run that was under way before the store was asked; one for a later run rings again.
+    """
+    switches = {session: each.switch for session, each in running.items()}
+    for each in running.values():
+        each.journal.mailbox.ring()
+    for session, withdrawn in await store.lanes.stops():
+        if (told := running.get(session)) is None:
+            continue
+        if withdrawn:
+            told.journal.mailbox.ring(withdrawn)
+        elif told.switch is switches.get(session):
+            told.switch.stop()
+
+
+LATER = 30.0
+"""Seconds after which it is seen whether a later version has come that can read what this one cannot."""
+
+
+async def give_back(store: Store, lease: Lease, error: Exception | None = None) -> bool:
+    """Give a lane back with its mail (see `Lanes.release`); False where not even that can be written: it is swept when
+    it can."""
+    try:
+        if isinstance(error, DatabaseTooNew):  # That is no failed attempt.
+            await store.lanes.release(lease, delay=LATER)
+        else:
+            named = "" if isinstance(error, HermesError) else f"{type(error).__name__}: "
+            await store.lanes.release(lease, error=f"{named}{error}" if error else "")
+    except StoreError:
+        store.workers.recheck()
+        return False
+    return True

@@ -1,0 +1,341 @@
+"""Run scheduler: claims ready lanes, starts one run per lease, and reacts to wake-ups."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.core.activity import Activity, activity, while_there
+from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.events import Asked, Seen, ToolEnded
+from hermes_agent.host.tasks import spawn
+from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.activity_log import ActivityLog
+from hermes_agent.runs.crash_isolation import CrashIsolation
+from hermes_agent.runs.event_bus import EventBus, notify
+from hermes_agent.runs.locks import Locks, refuse
+from hermes_agent.runs.one_run import (
+    BuildAgent,
+    Running,
+    Service,
+    apply_signals,
+    asked_elsewhere,
+    asked_in,
+    give_back,
+    one_run,
+    told_of,
+)
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.workers import Workers
+
+log = logging.getLogger(__name__)
+
+SHORTEST_PAUSE = 0.01
+"""Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
+
+STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
+
+REST_LOOK = 0.25
+"""Seconds between two looks whether a run has begun to wait for a person, while the others are waited for."""
+
+KEPT_VIEWS = 4
+"""Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
+log; all others are rows alone."""
+
+
+class Scheduler:
+    """The runs of this process.
+
+    `queue` names the lanes that it claims: with `own_only` those of sessions passed to `enqueue`, otherwise every lane
+    of the queue, as `service` says. `locks` are the named leases that are not runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        build: BuildAgent,
+        seam: Seam,
+        queue: str,
+        own_only: bool,
+        service: Service | None = None,
+    ) -> None:
+        self.service = service or Service()
+        self.bus = EventBus(store.history.entries, self.runs)
+        self.bus.overhear(ActivityLog())
+        self.queue = queue
+        self._store = store
+        self._build = build
+        self._seam = seam
+        self._own: set[str] | None = set() if own_only else None
+        self._full = self._resting = False
+        self.locks = Locks(store, self.wake)
+        self._subscribers: list[Callable[[], None]] = []
+        self._running: dict[str, Running] = {}
+        self._crash_isolation = CrashIsolation(seam.clock, self._running)
+        self._views: OrderedDict[str, tuple[int, Session]] = OrderedDict()
+        self._worker: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        if self.service.most is not None:
+            self.bus.overhear(self._notice)
+
+    def runs(self, session: str) -> bool:
+        """Whether a run of this session is under way here."""
+        return session in self._running
+
+    def enqueue(self, session: str, withdrawn: str = "") -> None:
+        """Note that this session has, or may have, mail; `withdrawn` is the id of a message that its sender deleted."""
+        if self._own is not None:
+            self._own.add(session)
+        if running := self._running.get(session):
+            running.journal.mailbox.ring(withdrawn)
+        self.wake()
+
+    def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
+        """End the session's run; what is set when it has ended, None where none is under way here."""
+        if (running := self._running.get(session)) is None:
+            return None
+        running.switch.stop(reason)
+        return running.ended
+
+    def wake(self) -> None:
+        """Start the worker task if need be, and have it claim ready lanes."""
+        self._wanted.set()
+        if self._worker is None or self._worker.done():
+            self._worker = spawn(self._work(), name="worker")
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` at each ring from another process: something that it waits for may have changed."""
+        self._subscribers.append(listener)
+
+    async def question(self, session: str) -> str:
+        """The id of the question that words answer, of the session's run in whichever process; empty: there is none."""
+        running = self._running.get(session)
+        return asked_in(running.journal.session) if running else await asked_elsewhere(self._store, session)
+
+    def overdue(self) -> list[float]:
+        """Of each run under way, for how many seconds it should have ended; 0 where it need not yet."""
+        return [running.switch.overdue for running in self._running.values()]
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way here have ended."""
+        for running in list(self._running.values()):
+            await running.ended.wait()
+
+    def journal_of(self, session: str) -> Journal | None:
+        """The journal of the session's run in this process; None where none is under way that has its lane."""
+        running = self._running.get(session)
+        return running.journal if running and not running.journal.mailbox.released else None
+
+    def journal(self, lease: Lease, view: Session) -> Journal:
+        """The journal of a session under a lease, for a command."""
+        return Journal(self._store, lease, view, clock=self._seam.clock, show=self.bus.publish, spawn=spawn)
+
+    async def rest(self) -> None:
+        """Claim nothing more, and return when no run is under way but those that wait for a person."""
+        self._resting = True
+        while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
+            await asyncio.wait(tasks, timeout=REST_LOOK)
+
+    async def close(self) -> None:
+        """Leave the runs under way to the log, for whoever comes next."""
+        left = list(self._running.values())
+        tasks = [task for task in (self._worker, *(running.task for running in left)) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for running in left:
+            with suppress(StoreError):
+                await running.journal.settled()
+
+    async def _work(self) -> None:
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told,
+        and who works on all of the queue tries again."""
+        pause = STORE_PAUSE
+        while True:
+            began = self._seam.clock.monotonic()
+            # Boundary: one job.
+            try:
+                await self._serve()
+            except Exception as error:  # noqa: BLE001  `noted` logs it.
+                failed = noted(error)
+                for session in self._own or self._running:
+                    self.bus.fail(session, failed)
+            if self._own is not None:
+                return
+            lasted = self._seam.clock.monotonic() - began
+            pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
+            await self._seam.clock.sleep(pause)
+
+    async def _serve(self) -> None:
+        while True:
+            self._wanted.clear()
+            pause = await self._store.workers.tend(self._running.keys() | self.locks.names)
+            while self._has_room() and (lease := await self._claim()) is not None:
+                self._start(lease)
+            if self._has_room():  # Where there is none, the end of a run says so.
+                ready = await self._store.lanes.next_ready(
+                    [self.queue], self._idle(), suspects=self._crash_isolation.open()
+                )
+                pause = pause if ready is None else min(pause, max(ready, SHORTEST_PAUSE))
+            if await rung(self._store.workers, self._wanted, pause) or (self._running and not self._wanted.is_set()):
+                await self._on_ring()
+
+    def _has_room(self) -> bool:
+        """Whether one more run may be under way here."""
+        if self._resting:
+            return False
+        most, runs = self.service.most, self._running.values()
+        self._full = most is not None and len(runs) >= most and sum(not running.waits for running in runs) >= most
+        return not self._full
+
+    def _notice(self, seen: Seen) -> None:
+        """A run that begins to wait for a person makes room for another one."""
+        if self._full and isinstance(seen.event, Asked | ToolEnded):
+            running = self._running.get(seen.session)
+            if running is None or running.waits:
+                self.wake()
+
+    async def _on_ring(self) -> None:
+        """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for listener in self._subscribers:
+            notify(listener)
+        await apply_signals(self._store, self._running)
+
+    async def _claim(self) -> Lease | None:
+        """The next lane that is ready."""
+        if self._own is None:
+            return await self._store.lanes.claim([self.queue], suspects=self._crash_isolation.open())
+        for session in self._idle() or ():
+            if lease := await self._store.lanes.claim([self.queue], session):
+                return lease.retried()  # A person is there, and wants it tried.
+        return None
+
+    def _idle(self) -> list[str] | None:
+        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
+        return None if self._own is None else sorted(self._own - self._running.keys())
+
+    def _start(self, lease: Lease) -> None:
+        earlier = self._running.get(lease.lane)
+        own = self._seam.own(lease.lane)
+        view = kept(self._views, lease)
+        journal = Journal(self._store, lease, view, clock=own.clock, show=self.bus.publish, spawn=spawn)
+        journal.mailbox.behind(own.gate)
+        running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
+        journal.mailbox.back.overtaken = running.overtaken
+        self._running[lease.lane] = running
+        self._crash_isolation.begun(lease)
+        running.task = spawn(self._run(running, earlier), name=f"run {lease.lane}")
+
+    async def _run(self, running: Running, earlier: Running | None) -> None:
+        """Everything that happens under one lease; an `earlier` run there has lost its own, and may not know it yet."""
+        lane = running.lease.lane
+        activity.set(Activity(name=f"session {lane}", notify=while_there(running.journal.notify)))
+        # Boundary: one conversation.
+        try:
+            if earlier is not None:
+                await earlier.lost()
+            await self._rounds(running)
+        except LostLease as error:
+            log.warning("%s", error)
+        except StoreError as error:
+            log.exception("session %s cannot be written", lane)
+            self.bus.fail(lane, error)  # First: giving the lane back waits for the same database.
+            await give_back(self._store, running.lease, error)
+        except Exception as error:
+            log.exception("session %s: the run could not be ended", lane)
+            await give_back(self._store, running.lease, error)
+            self.bus.fail(lane, told_of(error))
+        finally:
+            if self._running.get(lane) is running:
+                del self._running[lane]
+            running.ended.set()
+        if not running.journal.mailbox.released or self._full or running.lease.suspect:
+            self.wake()
+        if running.journal.mailbox.released:
+            await self._rest(lane)
+
+    async def _rest(self, lane: str) -> None:
+        """Think no more of a session that is done, unless mail came while its run was ending."""
+        if self._own is not None:
+            self._own.discard(lane)
+            if lease := await self._store.lanes.claim([self.queue], lane):
+                self._own.add(lane)
+                self._start(lease.retried())
+
+    async def _rounds(self, running: Running) -> None:
+        """Run until the lane was given back; mail that came too late for one run begins the next.
+
+        After a stop the lane is given back with its mail: the stop is for this epoch, and the next run has its own.
+        """
+        view, journal = running.journal.session, running.journal
+        record = await self._store.sessions.get(view.id)
+        if record is None:
+            log.warning("mail is refused: there is no session %s", view.id)
+            unknown = UnknownSession(f"There is no session {view.id}.")
+            await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
+            self.bus.fail(view.id, unknown)
+            return
+        view.workspace = record.workspace
+        fold(view, await self._store.history.entries(view.id, view.number))
+        self.service.speaks(journal, record)
+        await journal.mailbox.recall()
+        while not journal.mailbox.released:
+            ended = await one_run(self._build, record, running, self._seam.own(view.id).ids)
+            await self._seam.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
+            if self.service.afterwards is not None:
+                notify(self.service.afterwards, record, view, ended)
+            if running.switch.stopped and not journal.mailbox.released:
+                await self._store.lanes.release(running.lease)
+                return
+            running.switch = StopSwitch(self._seam.own(view.id).when)
+            journal.mailbox.next_run()
+        keep(self._views, view, running.lease)
+
+
+def noted(error: Exception) -> HermesError:
+    """What is told of an error for which no run can begin; the log has it whole, unless its words say all."""
+    if isinstance(error, StoreError):
+        log.error("no run can begin: %s", error, exc_info=error if type(error) is StoreError else None)
+        return error
+    log.error("no run can begin", exc_info=error)
+    return told_of(error)
+
+
+def kept(views: OrderedDict[str, tuple[int, Session]], lease: Lease) -> Session:
+    """The view of the lease's session; an empty one where none is kept, or a standby that was promoted since may have
+    lost some of what is in it."""
+    era, view = views.pop(lease.lane, (lease.era, Session(id=lease.lane)))
+    return view if era == lease.era else Session(id=lease.lane)
+
+
+def keep(views: OrderedDict[str, tuple[int, Session]], view: Session, lease: Lease) -> None:
+    """Keep the view of a session whose log has all that is in it."""
+    views[view.id] = (lease.era, view)
+    if len(views) > KEPT_VIEWS:
+        views.popitem(last=False)
+
+
+async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
+    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too. A ring may be
+    lost: what it would have told of runs under way is looked for when the wait is over."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            outside = group.create_task(workers.wait(seconds))
+            inside = group.create_task(wanted.wait())
+            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+            heard = outside.done() and outside.result()
+            outside.cancel()
+            inside.cancel()
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return heard

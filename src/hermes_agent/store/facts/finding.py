@@ -1,0 +1,109 @@
+"""Facts by their words: which are in force, and which of them hold what is asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import DatabaseDamaged
+from hermes_agent.store.finding.question import STOP, phrases
+from hermes_agent.store.finding.terms import Phrase, surface
+from hermes_agent.store.postgres.text import query_of
+from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction, marks
+
+log = logging.getLogger(__name__)
+
+MOST_PHRASES = 32
+AT_ONCE = 500
+"""Parameters of one statement."""
+
+IN_FORCE = "SELECT id, trust, checked FROM known_fact WHERE space = $1 AND retracted IS NULL"
+HOLDING = {
+    Dialect.SQLITE: "SELECT known_fact.id FROM known_fact_words JOIN known_fact "
+    "ON known_fact.id = known_fact_words.rowid "
+    "WHERE known_fact_words MATCH $2 AND space = $1 AND retracted IS NULL",
+    Dialect.POSTGRES: "SELECT id FROM known_fact "
+    "WHERE tsv @@ CAST(CAST($2 AS TEXT) AS tsquery) AND space = $1 AND retracted IS NULL",
+}
+KEPT = "SELECT id, text, vector FROM known_fact WHERE space = $1 AND id IN ({ids})"
+REMAKE = "INSERT INTO known_fact_words (known_fact_words) VALUES ('rebuild')"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A fact in force: how far it is trusted, when it was last found right or wrong."""
+
+    id: int
+    trust: float
+    checked: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One state of a space: all that is in force, and for each phrase the numbers of the facts that hold it."""
+
+    standing: tuple[Standing, ...]
+    holding: Mapping[Phrase, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a fact says, with the vector that was kept with it."""
+
+    id: int
+    text: str
+    vector: bytes
+
+
+class FactFinding:
+    """Finds facts of one space; a damaged index of their words is made again, which the log mentions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def ask(self, space: str, search_words: Sequence[Phrase]) -> Asked:
+        """What is in force, and what of it holds each of these phrases."""
+
+        async def query(tx: Transaction) -> Asked:
+            standing = [Standing(id=row[0], trust=row[1], checked=row[2]) for row in await tx.rows(IN_FORCE, space)]
+            text = _quoted if tx.dialect is Dialect.SQLITE else query_of
+            sql = HOLDING[tx.dialect]
+            known = {each.id for each in standing}  # A fact that came since then is none of them.
+            holding = {
+                each: frozenset(row[0] for row in await tx.rows(sql, space, text(each))) & known
+                for each in search_words
+            }
+            return Asked(standing=tuple(standing), holding=holding)
+
+        try:
+            return await self._engine.read(query)
+        except DatabaseDamaged:
+            if self._engine.dialect is not Dialect.SQLITE:
+                raise
+            await self._engine.write(lambda tx: tx.run(REMAKE))
+            log.warning("The index of the words of facts was damaged and is made again.")
+            return await self._engine.read(query)
+
+    async def kept(self, space: str, numbers: Sequence[int]) -> list[Kept]:
+        """What these facts say; those of another space are left out."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            found: list[Row] = []
+            for start in range(0, len(numbers), AT_ONCE):
+                some = numbers[start : start + AT_ONCE]
+                found += await tx.rows(KEPT.format(ids=marks(len(some), 2)), space, *some)
+            return found
+
+        return [Kept(id=row[0], text=row[1], vector=bytes(row[2])) for row in await self._engine.read(query)]
+
+
+def search_words(question: str) -> tuple[Phrase, ...]:
+    """The words that a question looks for, without those that say nothing; of other scripts any two characters."""
+    found = [word for word in surface(question) if word not in STOP]
+    return tuple(dict.fromkeys(phrases(found)))[:MOST_PHRASES]
+
+
+def _quoted(phrase: Phrase) -> str:
+    # Quoted, so that no word of it is an operator.
+    return f'"{" ".join(phrase)}"'
