@@ -12,6 +12,7 @@ from bench import data
 from bench.figures import Figure, table
 
 MODULES = (
+    "shape",
     "start",
     "turn",
     "runs",
