@@ -31,7 +31,7 @@ from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.loops import SETTLED_SECONDS, run
 from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
+from tests.doubles.telegram import TOKEN, TelegramDouble
 
 UPDATES = 200
 CHATS = 40

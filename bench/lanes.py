@@ -22,7 +22,7 @@ from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.workers import Timings
-from hermes_agent.testing.postgres import PostgresCluster, binaries
+from tests.doubles.postgres import PostgresCluster, binaries
 
 QUEUES = ("bench",)
 ROUNDS = 300

@@ -2,7 +2,7 @@
 
 import json
 
-from hermes_agent.testing.aws_stream import event
+from tests.doubles.aws_stream import event
 
 
 def response_events(count: int) -> list[bytes]:

@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.workers import Timings
-from hermes_agent.testing.postgres import PostgresCluster, binaries
+from tests.doubles.postgres import PostgresCluster, binaries
 
 NOT_INSTALLED = "PostgreSQL is not installed here (apt-get install postgresql): only SQLite was tested"
 

@@ -23,10 +23,11 @@ from hermes_agent.providers.demo.script import Call, Heard, Piece, Say, Think
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.replay.ledger import Book, RunLedger
-from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent import harness as harnesses
 from tests.agent.harness import Harness
+from tests.doubles.model_servers import anthropic_model
 
 WIRES = {"openai/gpt-5.2": openai_model, "anthropic/claude-opus-5-5": anthropic_model}
 MARK = re.compile(rb',?"cache_control":\{[^}]*\}')

@@ -58,11 +58,6 @@ EXEMPTIONS = (
     ),
     may("src/hermes_agent/host/tasks.py", "asyncio.create_task", because="it keeps the task and logs its failure"),
     may(
-        "src/hermes_agent/testing/postgres.py",
-        "subprocess",
-        because="it starts a server for tests, before any program runs",
-    ),
-    may(
         "src/hermes_agent/store/**",
         "apsw",
         "asyncpg",

@@ -9,14 +9,9 @@ import pytest
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.vendors import VENDORS
-from hermes_agent.testing.model_servers import (
-    ModelServer,
-    anthropic_model,
-    openai_model,
-    responses_model,
-    serving_in_thread,
-)
+from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
 from tests.architecture.source import ROOT
+from tests.doubles.model_servers import anthropic_model, responses_model
 
 HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "starlette", "asyncpg", "yaml", "ruamel", "tree_sitter"}
 HEAVY |= {"pypdf", "docx", "openpyxl", "lxml", "trafilatura", "selectolax"}

@@ -19,12 +19,12 @@ from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
-from hermes_agent.testing.doubles.discord import discord_platform
-from hermes_agent.testing.doubles.email import mail_platform
-from hermes_agent.testing.doubles.homeserver import matrix_platform
-from hermes_agent.testing.doubles.platform import Double
-from hermes_agent.testing.doubles.slack import slack_platform
-from hermes_agent.testing.doubles.telegram import TOKEN, telegram
+from hermes_agent.testing.platform import Double
+from tests.doubles.discord import discord_platform
+from tests.doubles.email import mail_platform
+from tests.doubles.homeserver import matrix_platform
+from tests.doubles.slack import slack_platform
+from tests.doubles.telegram import TOKEN, telegram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

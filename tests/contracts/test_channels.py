@@ -21,7 +21,7 @@ from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
-from hermes_agent.testing.doubles.platform import TITLE, Trouble
+from hermes_agent.testing.platform import TITLE, Trouble
 from tests.contracts.channels import MAKERS, Ear, Stage
 
 KEY = "s1:r1:0"

@@ -15,9 +15,9 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import Kind, Part
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.late import late
-from hermes_agent.testing.doubles.telegram import TOKEN
 from tests.cancelling import STOP_SECONDS, Work, awaits, cancelled, sockets
 from tests.contracts.channels import MAKERS, Ear, Stage, needs
+from tests.doubles.telegram import TOKEN
 
 EVERY = pytest.mark.parametrize("name", sorted(CHANNELS))
 POINTS = 6

@@ -17,9 +17,9 @@ from hermes_agent.gateway.websocket import websocket
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import LOOPBACK, Request, Response, serve
 from hermes_agent.sandbox.backends.ssh import Machine
-from hermes_agent.testing.doubles.email import mail_platform
-from hermes_agent.testing.doubles.serving import served
 from tests.api.test_protocol import HEALTH, echo
+from tests.doubles.email import mail_platform
+from tests.doubles.serving import served
 from tests.sandbox.sshd import NoServer, server
 from tests.sockets import connections
 

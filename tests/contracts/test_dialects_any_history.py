@@ -14,7 +14,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.serve import Request
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.dialects import DIALECTS as TABLE
-from hermes_agent.testing import anthropic_request, responses_request
+from tests.doubles import anthropic_request, responses_request
 from tests.providers.asking import DIALECTS, PIXEL, PREFIX, READ, Spoken, route_to
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)

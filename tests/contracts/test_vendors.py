@@ -19,15 +19,9 @@ from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.testing.faults import Status
-from hermes_agent.testing.model_servers import (
-    ModelServer,
-    anthropic_model,
-    bedrock_model,
-    gemini_model,
-    responses_model,
-    serving,
-)
-from hermes_agent.testing.vendor_rules import RULES, vendor_model
+from hermes_agent.testing.model_servers import ModelServer, serving
+from tests.doubles.model_servers import anthropic_model, bedrock_model, gemini_model, responses_model
+from tests.doubles.vendor_rules import RULES, vendor_model
 from tests.providers.asking import PIXEL, PREFIX, Book, HastyClock, result
 
 SPOKEN = {

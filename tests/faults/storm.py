@@ -20,13 +20,13 @@ from pathlib import Path
 from hermes_agent.core.messages import Role
 from hermes_agent.host.serve import serve
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.testing.doubles.discord import DiscordPlatform, discord_platform
-from hermes_agent.testing.doubles.email import MailPlatform, mail_platform
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.slack import SlackPlatform, slack_platform
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
+from hermes_agent.testing.platform import Chats, Shown, Trouble
 from tests.cli.shell import PROGRAM, ROOT
+from tests.doubles.discord import DiscordPlatform, discord_platform
+from tests.doubles.email import MailPlatform, mail_platform
+from tests.doubles.slack import SlackPlatform, slack_platform
+from tests.doubles.telegram import TOKEN, TelegramDouble
 from tests.measured import measured, path_of
 
 MARK = "may be a repeat"

@@ -17,7 +17,7 @@ from hermes_agent.core.outbound import SlotState
 from hermes_agent.store.database import open_store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.outbox import Tally
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 from tests.faults.storm import Crew, Side, Storm, home_of, judged
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ import pytest
 from hermes_agent.core.events import MessageTaken, RunEnded, ToolEnded
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.leases import Lease
-from hermes_agent.testing.postgres import PostgresCluster
 from tests.databases import OpenAnother
+from tests.doubles.postgres import PostgresCluster
 from tests.faults.programs.store_worker import HANG, QUEUES, STEPS, timings
 from tests.store.made import QUEUE, add, answer, mail, session
 

@@ -10,8 +10,8 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.leases import fence
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.postgres import PostgresCluster
 from tests.databases import OpenAnother
+from tests.doubles.postgres import PostgresCluster
 from tests.store.made import QUEUE, QUEUES, add, answer, append, claimed, mail, session
 
 

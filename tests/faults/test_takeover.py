@@ -18,7 +18,7 @@ from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 from tests.faults.household import Household, answered, open_session, say
 
 UNKNOWN = "Whether it ran is unknown"

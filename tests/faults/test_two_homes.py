@@ -30,7 +30,7 @@ from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 from tests.faults.household import Household, answered, open_session, say
 from tests.skills.shelf import skill_text
 

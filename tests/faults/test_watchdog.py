@@ -17,9 +17,9 @@ import apsw
 import pytest
 
 from hermes_agent.providers.demo.script import Answer, Pace, Say
-from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.cli.shell import ROOT, program
+from tests.doubles.telegram import TOKEN, telegram
 from tests.gateway.harness import eventually
 
 WATCHDOG = 15.0

@@ -12,8 +12,8 @@ from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.testing.channel import FakePlatform
-from hermes_agent.testing.doubles.platform import Shown
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
+from hermes_agent.testing.platform import Shown
 from hermes_agent.testing.scripted import Script
 from tests.app.place import settle_home
 

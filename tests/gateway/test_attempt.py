@@ -14,7 +14,7 @@ from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUn
 from hermes_agent.gateway.channel_runtime import REPEAT, ChannelRuntime, made
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 
 TO = Conversation(platform="fake", chat="1")
 ROOM = len(REPEAT) + 20

@@ -18,7 +18,7 @@ from hermes_agent.gateway.delivery import DAY, DEFECT, FEWEST, KEPT, LONGEST_PAU
 from hermes_agent.providers.demo.script import Answer, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 from tests.gateway.harness import Harness, eventually, harness
 
 TO = Conversation(platform="fake", chat="1")

@@ -13,12 +13,12 @@ import pytest
 
 from hermes_agent.core.messages import Image, Text
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.testing.doubles.discord import DiscordPlatform
-from hermes_agent.testing.doubles.email import OWN, MailPlatform
-from hermes_agent.testing.doubles.slack import SlackPlatform
-from hermes_agent.testing.doubles.telegram import TelegramDouble
 from hermes_agent.testing.model_servers import ModelServer
 from tests.contracts.channels import MAKERS, Stage
+from tests.doubles.discord import DiscordPlatform
+from tests.doubles.email import OWN, MailPlatform
+from tests.doubles.slack import SlackPlatform
+from tests.doubles.telegram import TelegramDouble
 from tests.gateway.harness import eventually, opened
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"sea" * 900

@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.gateway.inbound_events import Removed, Said, Sender
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 from tests.gateway.harness import eventually, harness
 
 HOME = "owners: ['7']\nhome: '7'\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.testing.doubles.discord import DiscordPlatform
-from hermes_agent.testing.doubles.email import MailPlatform
-from hermes_agent.testing.doubles.platform import Trouble
-from hermes_agent.testing.doubles.slack import SlackPlatform
-from hermes_agent.testing.doubles.telegram import TelegramDouble
+from hermes_agent.testing.platform import Trouble
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.contracts.channels import MAKERS, Stage
+from tests.doubles.discord import DiscordPlatform
+from tests.doubles.email import MailPlatform
+from tests.doubles.slack import SlackPlatform
+from tests.doubles.telegram import TelegramDouble
 from tests.gateway.harness import eventually, opened
 
 ANN, BOB = "ann@people.test", "bob@people.test"

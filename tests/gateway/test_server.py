@@ -20,9 +20,9 @@ from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang, KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
+from hermes_agent.testing.platform import Trouble
 from tests.app.place import settle_home
 from tests.gateway.harness import eventually, harness
 

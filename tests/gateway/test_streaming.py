@@ -24,8 +24,8 @@ from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.streaming import KNOWN, Known, Streaming
 from hermes_agent.testing.channel import FakePlatform
-from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.platform import Trouble
 from tests.gateway.harness import Harness, eventually, harness
 
 TO = Conversation(platform="fake", chat="1")

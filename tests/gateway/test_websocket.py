@@ -7,7 +7,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.websocket import Closed, require, websocket
 from hermes_agent.host.http import Http
-from hermes_agent.testing.doubles.serving import served
+from tests.doubles.serving import served
 
 
 async def echo(request: web.Request) -> web.WebSocketResponse:

@@ -16,17 +16,9 @@ from hermes_agent.providers.route import NOTHING, Route, choose
 from hermes_agent.providers.routing.chain import Chain, leg_of
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
-from hermes_agent.testing.model_servers import (
-    KEY,
-    ModelServer,
-    anthropic_model,
-    bedrock_model,
-    gemini_model,
-    openai_model,
-    responses_model,
-    serving,
-)
+from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script, Step
+from tests.doubles.model_servers import anthropic_model, bedrock_model, gemini_model, responses_model
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = ToolSchema(name="read_file", description="Read a file.", parameters=PARAMETERS)

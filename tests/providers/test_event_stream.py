@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.core.errors import MalformedReply
 from hermes_agent.providers.event_stream import LARGEST, EventStreamDecoder
-from hermes_agent.testing.aws_stream import event, exception, message
+from tests.doubles.aws_stream import event, exception, message
 
 EVENTS = st.lists(st.tuples(st.text("abcXYZ", min_size=1, max_size=12), st.text(max_size=40)), max_size=6)
 

@@ -8,7 +8,7 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.dialects.gemini import RULES
 from hermes_agent.providers.gemini_schema import gemini_schema
 from hermes_agent.providers.tool_schemas import fit
-from hermes_agent.testing.gemini_request import check_schema
+from tests.doubles.gemini_request import check_schema
 
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}}

@@ -8,7 +8,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import MessageGone, NotNow, Part, TokenRefused
 from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.testing.channel import FakeChannel, FakePlatform
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 
 
 async def hear(_: Heard) -> str:

@@ -24,8 +24,9 @@ from hermes_agent.testing.faults import (
     Truncate,
     WrongModel,
 )
-from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import tries
+from tests.doubles.model_servers import anthropic_model
 
 HELLO = [{"role": "user", "content": "hello"}]
 BOTH = pytest.mark.parametrize("protocol", [openai_model, anthropic_model])

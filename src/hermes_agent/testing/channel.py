@@ -23,7 +23,7 @@ from hermes_agent.gateway.channel import (
     TokenRefused,
 )
 from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
-from hermes_agent.testing.doubles.platform import TITLE, Chats, Shown, Trouble
+from hermes_agent.testing.platform import TITLE, Chats, Shown, Trouble
 
 ABILITIES = Abilities(
     longest_message=200,

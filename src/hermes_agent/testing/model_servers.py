@@ -17,8 +17,6 @@ from hermes_agent.host.serve import Cut, Request, Response, Server, serve, serve
 from hermes_agent.providers.demo.openai_reply import OpenAIStyle
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused
-from hermes_agent.testing.anthropic_wire import AnthropicWire
-from hermes_agent.testing.bedrock_wire import BedrockWire
 from hermes_agent.testing.faults import (
     ErrorEvent,
     Fault,
@@ -31,9 +29,6 @@ from hermes_agent.testing.faults import (
     Status,
     Truncate,
 )
-from hermes_agent.testing.gemini_wire import GeminiStyle, GeminiWire
-from hermes_agent.testing.responses_request import ResponsesStyle
-from hermes_agent.testing.responses_wire import ResponsesWire
 from hermes_agent.testing.scripted import Script, ScriptedModel
 
 DOCUMENT_PIECE = 64  # bytes; what counts as one event where a fault strikes a reply that is not streamed
@@ -273,7 +268,8 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
     return Response(status=status, headers={"content-type": "application/json", **(headers or {})}, body=body)
 
 
-def _model(script: Script | ScriptedModel) -> ScriptedModel:
+def scripted(script: Script | ScriptedModel) -> ScriptedModel:
+    """A model that follows the script, where it is none already."""
     return script if isinstance(script, ScriptedModel) else ScriptedModel(script)
 
 
@@ -285,48 +281,7 @@ def openai_model(
     style: OpenAIStyle | None = None,
 ) -> ModelServer:
     """A server of the OpenAI protocol, not yet served."""
-    return ModelServer(OpenAIWire(style), _model(script), keys=keys, models=models)
-
-
-def responses_model(
-    script: Script | ScriptedModel,
-    *,
-    keys: tuple[str, ...] = (KEY,),
-    models: tuple[str, ...] = (),
-    style: ResponsesStyle | None = None,
-) -> ModelServer:
-    """A server of the OpenAI Responses protocol, not yet served."""
-    return ModelServer(ResponsesWire(style), _model(script), keys=keys, models=models)
-
-
-def anthropic_model(
-    script: Script | ScriptedModel, *, keys: tuple[str, ...] = (KEY,), models: tuple[str, ...] = ()
-) -> ModelServer:
-    """A server of the Anthropic protocol, not yet served."""
-    return ModelServer(AnthropicWire(), _model(script), keys=keys, models=models)
-
-
-def gemini_model(
-    script: Script | ScriptedModel,
-    *,
-    keys: tuple[str, ...] = (KEY,),
-    models: tuple[str, ...] = (),
-    style: GeminiStyle | None = None,
-) -> ModelServer:
-    """A server of the Gemini protocol, not yet served."""
-    return ModelServer(GeminiWire(style), _model(script), keys=keys, models=models)
-
-
-def bedrock_model(
-    script: Script | ScriptedModel,
-    *,
-    keys: tuple[str, ...] = (KEY,),
-    models: tuple[str, ...] = (),
-    secrets: Mapping[str, str] | None = None,
-) -> ModelServer:
-    """A server of the Bedrock Converse protocol, not yet served. `keys` are bearer keys and access keys; `secrets`
-    holds the secret of each access key."""
-    return ModelServer(BedrockWire(secrets or {}), _model(script), keys=keys, models=models)
+    return ModelServer(OpenAIWire(style), scripted(script), keys=keys, models=models)
 
 
 @contextlib.asynccontextmanager

@@ -25,9 +25,9 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.doubles.telegram import TOKEN, TelegramDouble
 from tests.gateway.harness import eventually
 from tests.measured import measured
 

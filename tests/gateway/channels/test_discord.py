@@ -12,9 +12,9 @@ from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.discord import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Said
-from hermes_agent.testing.doubles.discord import discord_platform
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 from tests.contracts.channels import needs
+from tests.doubles.discord import discord_platform
 
 ANN = Conversation(platform="discord", chat="1")
 

@@ -13,8 +13,8 @@ from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, P
 from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, UNCHECKED, EmailChannel
 from hermes_agent.gateway.email.writing import Thread
 from hermes_agent.gateway.inbound_events import Heard, Said
-from hermes_agent.testing.doubles.email import OWN, mail_platform
 from tests.contracts.channels import needs
+from tests.doubles.email import OWN, mail_platform
 
 ANN = Conversation(platform="email", chat="ann@people.test")
 

@@ -14,9 +14,9 @@ from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, Outcom
 from hermes_agent.gateway.channels.slack import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.platform import TITLE, Trouble
-from hermes_agent.testing.doubles.slack import slack_platform
+from hermes_agent.testing.platform import TITLE, Trouble
 from tests.contracts.channels import needs
+from tests.doubles.slack import slack_platform
 
 ANN = Conversation(platform="slack", chat="D1")
 

@@ -26,12 +26,12 @@ from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from hermes_agent.store.sessions import Session
 from hermes_agent.testing.channel import FakePlatform
-from hermes_agent.testing.doubles.discord import discord_platform
-from hermes_agent.testing.doubles.slack import slack_platform
-from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from tests.app.place import settle_home
+from tests.doubles.discord import discord_platform
+from tests.doubles.slack import slack_platform
+from tests.doubles.telegram import TOKEN, telegram
 from tests.gateway.harness import eventually, harness
 
 RISKY = Call("terminal", {"command": "touch done; rm -rf build"})

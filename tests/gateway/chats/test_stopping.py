@@ -14,8 +14,8 @@ from hermes_agent.gateway.channel import Part
 from hermes_agent.host.process_table import PROC
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.channel import FakePlatform
-from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.platform import Trouble
 from tests.gateway.harness import Harness, eventually, harness
 
 AT_ONCE = 2.0

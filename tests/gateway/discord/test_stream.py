@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.discord.stream import REFUSED, Stream
 from hermes_agent.host.http import Http
-from hermes_agent.testing.doubles.discord import discord_platform
+from tests.doubles.discord import discord_platform
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
-from hermes_agent.testing.doubles.email import mail_platform
+from tests.doubles.email import mail_platform
 
 DAY = datetime.date(2026, 11, 1)
 

@@ -5,8 +5,8 @@ import pytest
 from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.email.mailbox import Address
 from hermes_agent.gateway.email.sending import GREYLISTED, Post, refused, refused_login
-from hermes_agent.testing.doubles.email import mail_platform
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
+from tests.doubles.email import mail_platform
 
 
 @pytest.fixture

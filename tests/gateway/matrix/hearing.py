@@ -8,9 +8,9 @@ from pathlib import Path
 from hermes_agent.gateway.channel import Channel, Needs, NotNow
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Invited
-from hermes_agent.testing.doubles.homeserver import matrix_platform
-from hermes_agent.testing.doubles.matrix import MatrixPlatform
 from tests.contracts.channels import needs
+from tests.doubles.homeserver import matrix_platform
+from tests.doubles.matrix import MatrixPlatform
 
 ROOM, GROUP, ANN = "!1:hermes.test", "!9:hermes.test", "@ann:hermes.test"
 

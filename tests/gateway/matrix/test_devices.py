@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import NotNow, Part
 from hermes_agent.gateway.inbound_events import Said
 from hermes_agent.gateway.matrix.devices import ASKED
-from hermes_agent.testing.doubles.matrix import SERVER
+from tests.doubles.matrix import SERVER
 from tests.gateway.matrix.hearing import ROOM, Hearing, hearing, until
 from tests.gateway.matrix.synapse import AtOnce
 

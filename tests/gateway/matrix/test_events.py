@@ -14,7 +14,7 @@ from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdraw
 from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.testing.channel import FakeKept
-from hermes_agent.testing.doubles.matrix import OWN
+from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing, until
 
 NAMES = (

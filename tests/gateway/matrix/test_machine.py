@@ -5,7 +5,7 @@ import vodozemac
 
 from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.machine import TAKE
-from hermes_agent.testing.doubles.matrix import OWN
+from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 from tests.gateway.matrix.test_secret import Session
 

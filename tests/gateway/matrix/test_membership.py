@@ -12,7 +12,7 @@ from hermes_agent.gateway.matrix.membership import LOOK_SECONDS, STRANGER_SECOND
 from hermes_agent.gateway.matrix.place import INVITATIONS, Place, Places
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.platform import Trouble
 from tests.contracts.channels import needs
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, Hearing, hearing, until
 

@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.gateway.channel import NeverHere
 from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.matrix.rooms import PEOPLE_KNOWN, Known, Rooms, thread_of
-from hermes_agent.testing.doubles.matrix import OWN, Room
+from tests.doubles.matrix import OWN, Room
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 
 

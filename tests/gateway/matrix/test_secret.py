@@ -14,7 +14,7 @@ from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import Said
 from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
 from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
-from hermes_agent.testing.doubles.matrix import OWN
+from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 
 TO = Conversation(platform="matrix", chat=ROOM)

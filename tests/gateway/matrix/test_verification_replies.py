@@ -10,7 +10,7 @@ from hermes_agent.gateway.inbound_events import Said
 from hermes_agent.gateway.matrix.verification_replies import EACH, MINUTE, OTHERS, STRANGERS, Limits
 from hermes_agent.gateway.matrix.verifying import PREFIX
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.testing.doubles.matrix import OWN
+from tests.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 
 TO = Conversation(platform="matrix", chat=ROOM)

@@ -11,9 +11,9 @@ from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.signing import is_signed
 from hermes_agent.gateway.service import Service
-from hermes_agent.testing.doubles.homeserver import matrix_platform
-from hermes_agent.testing.doubles.matrix import OWN, MatrixPlatform
 from tests.contracts.channels import needs
+from tests.doubles.homeserver import matrix_platform
+from tests.doubles.matrix import OWN, MatrixPlatform
 
 DEVICE = "DEVICE"
 

@@ -8,8 +8,8 @@ import pytest
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.inbound_events import Said
-from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
+from tests.doubles.telegram import TOKEN, telegram
 from tests.gateway.harness import eventually
 
 MENTION = [{"type": "mention", "offset": 0, "length": 11}]

@@ -15,9 +15,9 @@ from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import FakeKept
-from hermes_agent.testing.doubles.platform import Trouble
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from hermes_agent.testing.platform import Trouble
 from tests.contracts.channels import needs
+from tests.doubles.telegram import TOKEN, TelegramDouble, telegram
 
 CHAT = Conversation(platform="telegram", chat="1")
 

@@ -10,8 +10,8 @@ from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Channel, NeverHere, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.telegram.files import MB
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
 from tests.contracts.channels import needs
+from tests.doubles.telegram import TOKEN, TelegramDouble, telegram
 
 CHAT = Conversation(platform="telegram", chat="1")
 PNG = b"\x89PNG\r\n"

@@ -12,11 +12,11 @@ from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Say
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script
 from tests.app.place import settle_home
+from tests.doubles.telegram import TOKEN, TelegramDouble, telegram
 from tests.gateway.harness import eventually
 
 SLOW = KeepAlives(reply=Answer(pieces=(Say("One, two, three."),)), every=0.4, count=3)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted, unmeant
-from hermes_agent.testing.doubles.telegram_words import unformatted
+from tests.doubles.telegram_words import unformatted
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import MessageGone, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Said
-from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
+from tests.doubles.telegram import TOKEN, telegram
 
 OLD, NEW = "-9", "-1009"
 GROUP = Conversation(platform="telegram", chat_kind="group", chat=OLD)

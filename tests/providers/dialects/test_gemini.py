@@ -11,8 +11,8 @@ from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.providers.dialects.gemini import ANY_SIGNATURE, DIALECT
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import BrokenToolJson, Status
-from hermes_agent.testing.gemini_wire import GeminiStyle
-from hermes_agent.testing.model_servers import gemini_model
+from tests.doubles.gemini_wire import GeminiStyle
+from tests.doubles.model_servers import gemini_model
 from tests.providers.asking import DIALECTS, PIXEL, PREFIX, result, route_to, talking
 
 FLASH = "gemini/gemini-3.8-flash"

@@ -12,7 +12,7 @@ from hermes_agent.providers.dialects.openai_responses import DIALECT
 from hermes_agent.providers.route import Grant, choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Quirks
-from hermes_agent.testing.responses_request import ResponsesStyle
+from tests.doubles.responses_request import ResponsesStyle
 from tests.providers.asking import DIALECTS, PIXEL, PREFIX, result, retries, route_to, talking
 
 GPT = "openai/gpt-5.6-sol"

@@ -17,7 +17,7 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import CallDelta, StopReason, TextDelta, ThinkingDelta, Usage
 from hermes_agent.providers.dialects.bedrock import DIALECT
-from hermes_agent.testing.aws_stream import event, exception, message
+from tests.doubles.aws_stream import event, exception, message
 from tests.providers.asking import route_to
 
 MAKER = "bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0"

@@ -11,7 +11,7 @@ from hermes_agent.providers.catalog import known_models
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.testing.faults import Empty, Reset, Status, Truncate
-from hermes_agent.testing.model_servers import anthropic_model, bedrock_model
+from tests.doubles.model_servers import anthropic_model, bedrock_model
 from tests.providers.asking import DIALECTS, PIXEL, PREFIX, Spoken, chained, in_turn, remarks, talking
 
 BUSY = Status(503)

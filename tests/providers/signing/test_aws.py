@@ -18,8 +18,9 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.route import Route, choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.signing import aws
-from hermes_agent.testing.aws_signature import scope
-from hermes_agent.testing.model_servers import ModelServer, bedrock_model, serving
+from hermes_agent.testing.model_servers import ModelServer, serving
+from tests.doubles.aws_signature import scope
+from tests.doubles.model_servers import bedrock_model
 from tests.providers.asking import PREFIX, Book, HastyClock
 
 MODEL = "bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0"

@@ -20,8 +20,9 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.signing import google
-from hermes_agent.testing.gemini_wire import GeminiStyle
-from hermes_agent.testing.model_servers import gemini_model, serving
+from hermes_agent.testing.model_servers import serving
+from tests.doubles.gemini_wire import GeminiStyle
+from tests.doubles.model_servers import gemini_model
 from tests.providers.asking import PREFIX, Book, HastyClock
 
 TOKEN = "ya29.a-token"

@@ -10,7 +10,7 @@ from hermes_agent.store.database import open_store
 from hermes_agent.store.migrations import newest
 from hermes_agent.store.postgres.dialect import STEPS, migrate
 from hermes_agent.store.postgres.driver import link, unlink
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 
 
 async def test_many_processes_migrate_it_once(cluster: PostgresCluster):

@@ -10,7 +10,7 @@ from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.postgres.driver import Link
 from hermes_agent.store.workers import Timings
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 from tests.store.made import add, append, claimed, session
 
 APPEND = "UPDATE session SET title = title || 'x'"

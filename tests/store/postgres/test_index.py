@@ -8,8 +8,8 @@ import pytest
 
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.postgres.text import vector_of
-from hermes_agent.testing.postgres import PostgresCluster, binaries
 from tests.databases import NOT_INSTALLED
+from tests.doubles.postgres import PostgresCluster, binaries
 from tests.store.made import QUEUE, add, entry, session
 from tests.store.test_search import found, tell
 

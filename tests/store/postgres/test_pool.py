@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.store.database import open_store
 from hermes_agent.store.postgres.pool import Pool
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.store.database import open_store
-from hermes_agent.testing.postgres import USER, PostgresCluster
+from tests.doubles.postgres import USER, PostgresCluster
 from tests.store.made import QUEUES, add, answer, append, claimed, mail, session
 from tests.store.test_search import found, tell
 

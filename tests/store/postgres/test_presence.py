@@ -9,7 +9,7 @@ from hermes_agent.store.database import open_store
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.presence import PostgresPresence
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 from tests.store.made import add, mail, session
 
 ME = [("aaaaaaaaaaaa", 1)]

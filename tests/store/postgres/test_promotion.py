@@ -17,8 +17,8 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.workers import Timings
-from hermes_agent.testing.postgres import PostgresCluster, binaries
 from tests.databases import NOT_INSTALLED
+from tests.doubles.postgres import PostgresCluster, binaries
 from tests.store.made import QUEUES, add, append, claimed, mail, session
 
 GRACE = 1.5

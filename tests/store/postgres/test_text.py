@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.store.postgres.driver import Link, link, unlink
 from hermes_agent.store.postgres.text import executing, literal, query_of, vector_of
-from hermes_agent.testing.postgres import PostgresCluster
+from tests.doubles.postgres import PostgresCluster
 
 VALUES = ["plain", "it's", "back\\slash", "'; DROP TABLE entry; --", "\\'", "名前 🎉", "", 7, -1.5, b"\x00\xff'", None]
 
