@@ -305,7 +305,7 @@ async def test_a_run_that_has_said_nothing_types_where_words_are_shown_without_a
 
 
 async def test_a_session_that_nobody_told_of_has_no_draft():
-    drafts = Streaming(runtime=None, look=lambda: None)
+    drafts = Streaming(runtime=None, wake=lambda: None)
     drafts.overhear(seen(RunStarted()))
     drafts.overhear(seen(TextDelta(text="Hello")))
 
@@ -314,7 +314,7 @@ async def test_a_session_that_nobody_told_of_has_no_draft():
 
 
 def test_places_are_not_remembered_without_end():
-    drafts = Streaming(runtime=None, look=lambda: None)
+    drafts = Streaming(runtime=None, wake=lambda: None)
     for number in range(KNOWN + 10):
         drafts.know(str(number), Known(to=TO, line=None, streams=True))
 

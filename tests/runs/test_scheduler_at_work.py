@@ -1,4 +1,4 @@
-"""The floor of a process that serves everybody: at most so many runs, what is kept, who is told of a ring."""
+"""The scheduler of a process that serves everybody: at most so many runs, what is kept, who is told of a ring."""
 
 import asyncio
 from collections.abc import Callable

@@ -52,7 +52,7 @@ class Gate(Protocol):
 
     - `may_have` says whether there is to be mail, given whether there may be some;
     - `ready` returns when a look is worth while after a ring;
-    - `wanted` gives the source ids of the mail that this look finds; None: all that is there;
+    - `accepted` gives the source ids of the mail that this look finds; None: all that is there;
     - `found` is told what it found.
     """
 

@@ -65,7 +65,7 @@ class Reloading:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        """Read them again whenever one of the files is written, or `look` is called, until the block ends; what is
+        """Read them again whenever one of the files is written, or `wake` is called, until the block ends; what is
         being taken over then is waited for."""
         task = spawn(self._follow(), name="settings")
         names = {path.name for path in self._files}

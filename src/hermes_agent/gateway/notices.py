@@ -16,13 +16,13 @@ DAY = 86_400.0
 
 class Notices:
     """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
-    that tells. `look` is called when there is something to deliver."""
+    that tells. `wake` is called when there is something to deliver."""
 
-    def __init__(self, runtime: Runtime, people: People, look: Callable[[], None]) -> None:
+    def __init__(self, runtime: Runtime, people: People, wake: Callable[[], None]) -> None:
         self._store = runtime.store
         self._people = people
         self._clock = runtime.clock
-        self._look = look
+        self._wake = wake
 
     async def undelivered(self, slot: Slot, error: str) -> None:
         """Something will never be delivered. Raises `StoreError`."""
@@ -34,7 +34,7 @@ class Notices:
         """A defect keeps something from being shown: whoever waits for it there is told. Raises `StoreError`."""
         if not slot.key.startswith(TOLD):
             await self._store.write(partial(self._store.outbox.put, letter=lost(slot.id, slot.to, error)))
-            self._look()
+            self._wake()
 
     async def removed(self, where: Conversation, reason: str) -> None:
         """The agent can no longer write somewhere; told once a day. Raises `StoreError`."""
@@ -47,4 +47,4 @@ class Notices:
             return
         letter = Letter(key=f"{TOLD}{key}", to=home, content=Content(text=text))
         await self._store.write(partial(self._store.outbox.put, letter=letter))
-        self._look()
+        self._wake()

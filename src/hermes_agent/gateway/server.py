@@ -58,7 +58,7 @@ class Gateway:
         self.lines = channels.lines
         self.known: dict[str, ChannelRuntime] = {}
         workspace = workspace_of(settings, runtime.home)
-        self.drafts = Streaming(runtime=runtime, look=lambda: self.delivery.wake())
+        self.drafts = Streaming(runtime=runtime, wake=lambda: self.delivery.wake())
         self.notices = Notices(runtime, access.people, lambda: self.delivery.wake())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.notices)
         self.command_queue = CommandQueue(runtime, str(workspace), self.delivery.wake, access.people.model)

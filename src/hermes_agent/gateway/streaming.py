@@ -117,10 +117,10 @@ class Known:
 class Streaming:
     """The drafts of this process. `overhear` is told every event; a run that is over before its first sign costs
     nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
-    of which nobody was told. `look` is called where something may be due that waited for a draft."""
+    of which nobody was told. `wake` is called where something may be due that waited for a draft."""
 
     runtime: Runtime
-    look: Callable[[], None]
+    wake: Callable[[], None]
     held: set[int] = field(default_factory=set)
     astray: bool = False
     _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
@@ -220,7 +220,7 @@ class Streaming:
             if self._drafts.get(draft.session) is draft:
                 self._later(draft, max(pace.draft if beside else pace.edit, QUICKEST, draft.pause))
             else:
-                self.look()
+                self.wake()
 
     async def _beside(self, draft: Draft) -> None:
         """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""

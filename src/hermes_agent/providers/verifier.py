@@ -35,7 +35,7 @@ class Transcript:
     """The turns of one conversation as one model may see them.
 
     It takes over a growing sequence of messages: only what was not there at the last `follow` is looked at. `fresh`
-    is the index of the first turn that changed since `settle` was called.
+    is the index of the first turn that changed since `mark_written` was called.
     """
 
     def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:

@@ -48,9 +48,9 @@ class Seam(Protocol):
       `purpose`;
     - `made`, `arrived` and `changed` are told what came from outside; `arrival` says when it came; a command that had
       the log to itself has changed what follows the number `since`;
-    - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
-      is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
-    - `look` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
+    - `start_run` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and
+      `refused` is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
+    - `environment` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
       each message; `outfit` gives the agent that runs.
     """
 

@@ -229,7 +229,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self._scheduler.idle()
 
     def watch(self, session: str, after: int = 0, mail: int = 0, *, live: bool = True) -> AsyncGenerator[Seen, None]:
-        """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
+        """The session's events from a number on; raises what `over` says. See `EventBus.watch`."""
         return self._scheduler.bus.watch(session, after, partial(over, self.store, session, mail), live=live)
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:

@@ -86,7 +86,7 @@ class Presence(Protocol):
     - a ring that comes after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
     - `now` is a clock that all workers of the database share;
     - `suspicious` is true where a death was noticed since it was last asked;
-    - `look` is false while the absence of a sign proves nothing;
+    - `check` is false while the absence of a sign proves nothing;
     - `dead` names those workers that are certainly gone; `buried` removes what one left behind.
     """
 

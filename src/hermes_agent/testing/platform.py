@@ -140,7 +140,7 @@ class Double(Protocol):
       (some doubles: `back` messages before the last one); where people can change what they wrote, `change` gives
       the last one another text;
     - `press` presses the button of that number under a message;
-    - `told` is how many of those things the platform knows to have arrived.
+    - `received` is how many of those things the platform knows to have arrived.
     """
 
     chats: Chats

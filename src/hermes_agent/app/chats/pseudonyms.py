@@ -24,7 +24,7 @@ PLACE, NAME = "privacy", "salt"
 
 
 class Pseudonyms:
-    """Hides the ids that it knows. The same id has the same hash in every process of one database, once `settle` has
+    """Hides the ids that it knows. The same id has the same hash in every process of one database, once `load_salt` has
     read what they share; nobody can find an id by trying all."""
 
     def __init__(self) -> None:

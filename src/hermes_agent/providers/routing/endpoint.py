@@ -73,7 +73,7 @@ class Ledger(Protocol):
 
     - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
       row, where a limit does not pay for it;
-    - `settle` completes it; a row that is never settled stays "unknown", never zero: it counts as what was reserved;
+    - `complete` completes it; a row without that stays "unknown", never zero: it counts as what was reserved;
     - `sizes` remembers, beyond one run, what providers have counted of each conversation.
     """
 

@@ -74,7 +74,7 @@ class Containers:
 
 
 class Container:
-    """See `Reach`."""
+    """See `Transport`."""
 
     records = f"{RECORDS}/exec"
 

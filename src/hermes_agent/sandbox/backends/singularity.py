@@ -92,7 +92,7 @@ class Instances:
 
 
 class Instance:
-    """See `Reach`."""
+    """See `Transport`."""
 
     def __init__(self, owner: Setup, folder: str) -> None:
         self.environment = dict(owner.told)

@@ -82,7 +82,7 @@ class OneMachine:
 
 
 class Machine:
-    """See `Reach`."""
+    """See `Transport`."""
 
     def __init__(self, settings: SshSettings, told: Mapping[str, str], home: str) -> None:
         self.environment = dict(told)

@@ -34,7 +34,7 @@ _ROW = re.compile(r"(([0-9a-f]+) (\d+) [ -.0-~]+) \./(.+)", re.DOTALL)
 
 class Shell(Protocol):
     """- `said` gives what a script, run by `sh` there with these arguments and input, wrote; raises `PlaceFailed` with
-    its words where it failed, `Unreached` where there was no answer."""
+    its words where it failed, `Unreachable` where there was no answer."""
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes: ...
 

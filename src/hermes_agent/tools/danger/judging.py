@@ -36,7 +36,7 @@ ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (touches_credentials, "it touches credentials"),
 )
 
-READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "printf", "pwd", "stat", "tail", "true", "wc"))
+READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "pwd", "stat", "tail", "true", "wc"))
 """Programs that change nothing, whatever their arguments are; a redirection is looked at by itself."""
 
 
@@ -65,13 +65,18 @@ def judged(reading: Reading, where: Where) -> Verdict:
     for simple in reading.simples:
         asks += [reason for test, reason in ASKS if test(simple)]
         inside = replace(where, folder=simple.folder)
-        if inside.is_closed and simple.program not in READERS:
+        if inside.is_closed and not _only_reads(simple):
             asks.append("it runs in this program's own source")
         asks += [
             f"it writes outside the workspace ({_shown(path)})" for path in written(simple) if inside.is_outside(path)
         ]
         asks += _code_in(simple, inside)
     return Verdict(asks=tuple(dict.fromkeys(asks)))
+
+
+def _only_reads(simple: Simple) -> bool:
+    """Whether it is a plain reader, found where the shell finds it: not by a path, nor under variables of its own."""
+    return simple.words[:1] == (simple.program,) and simple.program in READERS and not simple.variables
 
 
 def _code_in(simple: Simple, where: Where) -> list[str]:
