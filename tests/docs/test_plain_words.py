@@ -26,7 +26,6 @@ NOT_YET = {
     "architecture.md",
     "budgets.md",
     "cassettes.md",
-    "chat.md",
     "checkpoints.md",
     "configuration.md",
     "errors.md",
