@@ -38,7 +38,6 @@ NOT_YET = {
     "places.md",
     "postgresql.md",
     "scripts.md",
-    "sessions.md",
     "skills.md",
     "testing.md",
     "tools.md",
