@@ -39,7 +39,6 @@ NOT_YET = {
     "scripts.md",
     "skills.md",
     "testing.md",
-    "tools.md",
     "web.md",
     "webhooks.md",
 }
