@@ -33,7 +33,6 @@ NOT_YET = {
     "learning.md",
     "library.md",
     "memory.md",
-    "permissions.md",
     "places.md",
     "postgresql.md",
     "scripts.md",
