@@ -31,7 +31,6 @@ NOT_YET = {
     "gateway.md",
     "learning.md",
     "library.md",
-    "memory.md",
     "postgresql.md",
     "scripts.md",
     "skills.md",
