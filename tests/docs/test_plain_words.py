@@ -33,7 +33,6 @@ NOT_YET = {
     "library.md",
     "postgresql.md",
     "scripts.md",
-    "skills.md",
     "testing.md",
     "web.md",
     "webhooks.md",
