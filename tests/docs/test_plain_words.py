@@ -15,7 +15,7 @@ MEAN, LONGEST, LINES = 18, 40, 6
 
 HABITS = re.compile(
     r"\b(?:(?:is|are|was|were|be) (?:told|said|heard)|(?:who|what) (?:waits|rests)|whoever|what that was"
-    r"|(?:take|takes|taken) up|(?:begins?|began) (?:again|anew))\b",
+    r"|(?:take|takes|taken) up(?! to)|(?:begins?|began) (?:again|anew))\b",
     re.IGNORECASE,
 )
 """A passive without an actor, a clause or a turn in the place of the field's noun or verb."""
@@ -24,15 +24,11 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 NOT_YET = {
     "api.md",
     "architecture.md",
-    "cassettes.md",
     "configuration.md",
     "errors.md",
     "gateway.md",
     "library.md",
-    "postgresql.md",
-    "scripts.md",
     "testing.md",
-    "webhooks.md",
 }
 """Pages that are still to be rewritten."""
 
