@@ -25,9 +25,7 @@ NOT_YET = {
     "api.md",
     "architecture.md",
     "configuration.md",
-    "errors.md",
     "gateway.md",
-    "library.md",
     "testing.md",
 }
 """Pages that are still to be rewritten."""
