@@ -26,7 +26,6 @@ NOT_YET = {
     "architecture.md",
     "configuration.md",
     "gateway.md",
-    "testing.md",
 }
 """Pages that are still to be rewritten."""
 
