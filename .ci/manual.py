@@ -57,10 +57,10 @@ def configuration_page() -> str:
     parts = [f"# Settings\n\n{MADE}"]
     parts.append(
         "`hermes config set KEY VALUE` changes one setting and keeps your comments. `hermes config explain KEY` says "
-        "where a value comes from. Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys "
-        "in `.env` beside it or in the environment.\n\nA key that is not listed here is an error; the sentence "
-        "names its line and the nearest key. After a mistake in the file the last good settings stay in force, and every "
-        "surface says so. Without any good settings nothing runs.\n"
+        "where a value comes from. Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default "
+        "`~/.hermes`), keys in `.env` beside it or in the environment.\n\nA key that is not listed here is an error; "
+        "the sentence names its line and the nearest key. After a mistake in the file the last good settings stay in "
+        "force, and every surface says so. Without any good settings nothing runs.\n"
     )
     parts.append(f"The environment overrides one setting: {overrides}.\n")
     top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
