@@ -24,7 +24,6 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 NOT_YET = {
     "architecture.md",
     "configuration.md",
-    "gateway.md",
 }
 """Pages that are still to be rewritten."""
 
