@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -15,16 +16,14 @@ MEAN, LONGEST, LINES = 18, 40, 6
 
 HABITS = re.compile(
     r"\b(?:(?:is|are|was|were|be) (?:told|said|heard)|(?:who|what) (?:waits|rests)|whoever|what that was"
-    r"|(?:take|takes|taken) up(?! to)|(?:begins?|began) (?:again|anew))\b",
+    r"|(?:take|takes|taken) up(?! to)|(?:begins?|began) (?:again|anew)|go(?:es)? on|gets? on|put aside)\b",
     re.IGNORECASE,
 )
 """A passive without an actor, a clause or a turn in the place of the field's noun or verb."""
 
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-NOT_YET = {
-    "configuration.md",
-}
-"""Pages that are still to be rewritten."""
+NOT_YET = {"configuration.md"}
+"""Pages that are still to be rewritten: the texts of this one stand in the settings themselves."""
 
 ITEM = re.compile(r"(?:[-*]|\d+\.)\s+")
 NO_PROSE = ("#", "|", "<!--")
@@ -80,10 +79,13 @@ def hard_to_read(text: str) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_a_page_is_in_plain_words(file):
-    problems = hard_to_read(file.read_text())
-    assert bool(problems) if file.name in NOT_YET else problems == []
+@pytest.mark.parametrize("file", [page for page in PAGES if page.name not in NOT_YET], ids=lambda file: file.name)
+def test_a_page_is_in_plain_words(file: Path):
+    assert hard_to_read(file.read_text()) == []
+
+
+def test_a_page_that_was_rewritten_is_no_longer_waited_for():
+    assert [name for name in NOT_YET if not hard_to_read((DOCS / name).read_text())] == []
 
 
 def test_a_long_sentence_a_long_paragraph_and_a_habit_are_found():
