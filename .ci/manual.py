@@ -62,7 +62,7 @@ def configuration_page() -> str:
         "the sentence names its line and the nearest key. After a mistake in the file the last good settings stay in "
         "force, and every surface says so. Without any good settings nothing runs.\n"
     )
-    parts.append(f"The environment overrides one setting: {overrides}.\n")
+    parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
     top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
     if top:
         parts.append(settings_table(top))
