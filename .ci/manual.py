@@ -29,8 +29,8 @@ def cli_page() -> str:
     """Every command's own help, and the exit codes."""
     parts = [f"# Command line\n\n{MADE}"]
     parts.append(
-        "`hermes` alone begins a chat; `hermes -z PROMPT` prints the reply alone. Results go to standard output and "
-        "remarks to standard error, without control codes; whatever is listed can be had with `--json`.\n"
+        "`hermes` starts a chat; `hermes -z PROMPT` prints one reply and nothing else. Results go to standard output, "
+        "remarks to standard error, both without control codes. Commands that list something take `--json`.\n"
     )
     parts.append("## Exit codes\n\n| code | meaning |\n|--:|---|")
     parts += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
@@ -56,11 +56,11 @@ def configuration_page() -> str:
     overrides = ", ".join(f"`{name}` for `{key}`" for name, key in OVERRIDES.items())
     parts = [f"# Settings\n\n{MADE}"]
     parts.append(
-        "Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys in `.env` beside "
-        "it or in the environment. A key that is not listed here is an error, told with its line and the nearest key; "
-        "a file with a mistake leaves the last good settings in force, and every surface says so; where there are "
-        "none, nothing runs. `hermes config set KEY VALUE` changes one setting and keeps your comments; `hermes "
-        "config explain KEY` tells where a value comes from.\n"
+        "`hermes config set KEY VALUE` changes one setting and keeps your comments. `hermes config explain KEY` says "
+        "where a value comes from. Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default "
+        "`~/.hermes`), keys in `.env` beside it or in the environment.\n\nA key that is not listed here is an error; "
+        "the sentence names its line and the nearest key. After a mistake in the file the last good settings stay in "
+        "force, and every surface says so. Without any good settings nothing runs.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
     top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
