@@ -19,14 +19,10 @@ PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} LIM
 PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
 CLAIM = (
     "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
-    f"(SELECT id FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} ORDER BY queued LIMIT 1 "
+    f"(SELECT id FROM lane WHERE {READY} AND queue = $3{{which}} ORDER BY queued LIMIT 1 "
     f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING {HOW}"
 )
-CLAIM_ONE = (
-    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
-    f"(SELECT id FROM lane WHERE {READY} AND id = $3 AND queue IN ({{queues}}) FOR NO KEY UPDATE SKIP LOCKED) "
-    f"RETURNING {HOW}"
-)
+ONE = " AND id = $4"
 MAKE = (
     "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
     "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
@@ -65,9 +61,11 @@ class Lanes:
         self._clock = clock
         self._workers = workers
         self._timings = timings
+        self._turn, self._found = 0, False
 
     async def claim(self, queues: Sequence[str], lane: str | None = None, *, suspects: bool = True) -> Lease | None:
-        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done.
+        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done. The queues
+        take turns.
 
         With `suspects` False lanes under suspicion, which workers may have died of, are left out unless they are asked
         for.
@@ -76,16 +74,23 @@ class Lanes:
         now = self._clock.now()
         one = () if lane is None else (lane,)
         calm = self._calm(suspects)
-        if not self._workers.heard() and await self._engine.read(_probe(queues, now, one, calm), brief=True) is None:
-            return None  # Looking takes no write lock; after a ring there is something to be expected.
-        sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)), calm=calm)
+        expected, self._found = self._workers.heard() or self._found, False
+        if not expected and await self._engine.read(_probe(queues, now, one, calm), brief=True) is None:
+            return None  # Looking takes no write lock; after a ring or a claim there is something to be expected.
+        sql = CLAIM.format(which=calm if lane is None else ONE)
+        turn = self._turn % len(queues)
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
-            row = await tx.row(sql, now, self._workers.id, *one, *queues)
-            # A statement of its own: one that claims and reads would see mail that another worker has just ended.
-            return None if row is None else (row, await tx.rows(MAIL, row[0]))
+            # One queue a statement: the first lanes of several would be found by sorting all that are ready.
+            for queue in (*queues[turn:], *queues[:turn]):
+                if (row := await tx.row(sql, now, self._workers.id, queue, *one)) is not None:
+                    # A statement of its own: one that claims and reads would see mail that another worker has ended.
+                    return row, await tx.rows(MAIL, row[0])
+            return None
 
-        return await self._own(change)
+        lease = await self._own(change)
+        self._turn, self._found = self._turn + 1, lease is not None
+        return lease
 
     async def hold(self, lane: str, queue: str) -> Lease | None:
         """Own a lane whether it has mail or not, to write to a log where no run is under way; None where one is."""
