@@ -1,7 +1,6 @@
 """Lanes: one owner each, in the order of their mail, with back-off, refusal and stop."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -9,7 +8,7 @@ from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.lanes import Lanes
-from hermes_agent.store.transaction import Change, Dialect, Row, Value
+from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, Value
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
@@ -78,13 +77,13 @@ async def test_queues_take_turns(store: Store):
 class Explaining:
     """An engine, or a transaction of it, that notes the plan of each statement that gives a row."""
 
-    def __init__(self, inner: Any, plans: list[str]) -> None:
+    def __init__(self, inner: Engine | Transaction, plans: list[str]) -> None:
         self._inner, self._plans = inner, plans
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str):
         return getattr(self._inner, name)
 
-    async def write(self, change: Change[Any], *, durable: bool = True) -> Any:
+    async def write(self, change: Change[object], *, durable: bool = True) -> object:
         return await self._inner.write(lambda tx: change(Explaining(tx, self._plans)), durable=durable)
 
     async def row(self, sql: str, *params: Value) -> Row | None:

@@ -8,11 +8,12 @@ from functools import partial
 from typing import get_args
 
 from hermes_agent.core.errors import DatabaseTooNew
-from hermes_agent.core.events import Durable, Entry, MessageTaken, Notice
+from hermes_agent.core.events import VOCABULARY_OF, Durable, Entry, MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.leases import Lease, advance, fence
+from hermes_agent.store.runs import index
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
@@ -48,13 +49,18 @@ class History:
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Add to the log of the lease's session. Raises `LostLease`, and `LogBehind` where that would leave a hole."""
-        await fence(tx, lease, entries[0].number if entries else None)
+        if not entries:
+            await fence(tx, lease)
+            return
+        words = max(VOCABULARY_OF.get(entry.event.kind, 1) for entry in entries)
+        await advance(tx, lease, entries[0].number, entries[-1].number, words)
         lane = lease.lane
         rows = [(lane, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
         if len(rows) == 1:
             await tx.run(INSERT, *rows[0])
-        elif rows:
+        else:
             await tx.many(INSERT, rows)
+        await index(tx, lane, entries)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries that follow number `after`, in order; at most `limit`."""
@@ -105,7 +111,7 @@ class History:
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
-        await fence(tx, lease)
+        await advance(tx, lease, 1, upto)
         return await tx.run(COPY, lease.lane, source, upto)
 
 

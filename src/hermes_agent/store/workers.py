@@ -11,14 +11,20 @@ from typing import Protocol
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.core.events import VOCABULARY
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.process_table import this_boot
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.version import VERSION
 
 REGISTER = (
-    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $5, $3, $4) "
-    "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+    "INSERT INTO worker (id, key, started, seen, name, machine, version, words, home) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $home) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+)
+ENTER_MACHINE = (
+    "INSERT INTO machine (id, boot, since, seen) VALUES ($1, $2, $3, $3) "
+    "ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen = excluded.seen"
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
@@ -40,8 +46,8 @@ FREE = (
 NOT_OF_THOSE = (
     "UPDATE lane SET crashes = 0, ready_at = CASE WHEN attempts = 0 THEN 0 ELSE ready_at END WHERE owner IS NULL "
     "AND crashes >= $2 AND ready_at <= $3 + (SELECT started FROM worker WHERE id = $1) "
-    "AND NOT EXISTS (SELECT 1 FROM lane AS other WHERE other.owner = $1 AND other.pending > 0 AND other.crashes > 0 "
-    "AND other.waits = 0)"
+    "AND home = (SELECT home FROM worker WHERE id = $1) AND NOT EXISTS (SELECT 1 FROM lane AS other "
+    "WHERE other.owner = $1 AND other.pending > 0 AND other.crashes > 0 AND other.waits = 0)"
 )
 MACHINE = "SELECT name FROM worker WHERE id = $1"
 MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
@@ -126,7 +132,7 @@ class Workers:
         self._idle: set[tuple[str, int]] = set()
         self._void = False
         self._rung = False
-        self.id = RandomIds().short()
+        self.id, self.machine = RandomIds().short(), this_boot().partition(" ")[0]
         self.generation = 0
 
     async def register(self) -> None:
@@ -271,8 +277,13 @@ class Workers:
 
     async def _enter(self) -> None:
         started, now = self._clock.monotonic(), await self._presence.now()
-        row = (self.id, self._key, self._clock.now(), now, this_boot())
-        await self._engine.write(lambda tx: tx.run(REGISTER, *row), durable=False)
+        at, boot = self._clock.now(), this_boot()
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(ENTER_MACHINE, self.machine, boot, at)
+            await tx.run(REGISTER, self.id, self._key, at, now, boot, self.machine, VERSION, VOCABULARY)
+
+        await self._engine.write(change, durable=False)
         self._beaten, self._void = started, False
 
     async def _bury(self, worker: str, seen: float | None) -> list[str]:

@@ -19,12 +19,13 @@ FIELDS = (
     "cost, kept, waiting, refused, told, note"
 )
 QUEUE = (
-    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "INSERT INTO learning_job (home, id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
     "calls, input, cached, output, kept, waiting, refused, told, note) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO NOTHING"
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO "
+    "NOTHING"
 )
 # Whose worker is gone is nobody's: its row goes when it leaves, and is taken away when it died.
-FREE = "ended IS NULL AND (owner IS NULL OR owner NOT IN (SELECT id FROM worker))"
+FREE = "home = $home AND ended IS NULL AND (owner IS NULL OR owner NOT IN (SELECT id FROM worker))"
 READY = f"SELECT 1 FROM learning_job WHERE {FREE} LIMIT 1"
 CLAIM = (
     "UPDATE learning_job SET owner = $1, epoch = epoch + 1, attempts = attempts + 1, state = 'running' WHERE id = "
@@ -41,19 +42,19 @@ END = (
     "cost = $10, kept = $11, waiting = $12, refused = $13, note = $14 "
     "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
 )
-GET = f"SELECT {FIELDS} FROM learning_job WHERE id = $1"
+GET = f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND id = $1"
 LIST = (
-    f"SELECT {FIELDS} FROM learning_job WHERE (CAST($1 AS TEXT) = '' OR kind = $1) "
+    f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR kind = $1) "
     "AND (CAST($2 AS TEXT) = '' OR session = $2) AND created >= $3 ORDER BY created DESC, id DESC LIMIT $4"
 )
 UNTOLD = (
-    f"SELECT {FIELDS} FROM learning_job WHERE told = 0 AND ended IS NOT NULL AND session <> '' AND kept + waiting > 0 "
-    "ORDER BY created"
+    f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND told = 0 AND ended IS NOT NULL AND session <> '' "
+    "AND kept + waiting > 0 ORDER BY created"
 )
-TOLD = "UPDATE learning_job SET told = 1 WHERE id = $1"
+TOLD = "UPDATE learning_job SET told = 1 WHERE home = $home AND id = $1"
 OVERLAP, AND = "overlap:", "+"  # no name holds these
-OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE item LIKE '{OVERLAP}%'"
-CONSIDERED = "DELETE FROM learning_support WHERE item = $1"
+OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE home = $home AND item LIKE '{OVERLAP}%'"
+CONSIDERED = "DELETE FROM learning_support WHERE home = $home AND item = $1"
 MOST_ATTEMPTS = 3
 """So often a job is begun; one that took so many processes along is given up."""
 

@@ -28,7 +28,7 @@ SCHEMA = "SELECT current_schema()"
 IS_STANDBY = "SELECT pg_is_in_recovery()"
 
 
-async def open_postgres(place: str, clock: Clock, timings: Timings) -> Engines:
+async def open_postgres(place: str, clock: Clock, timings: Timings, home: int) -> Engines:
     """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
     try:
         connection = await link(place)
@@ -46,7 +46,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Engines:
         if is_lost(error):
             raise DatabaseUnreachable(f"The PostgreSQL database of store.url cannot be reached: {error}") from error
         raise explain(error) from error
-    engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
+    engine = PostgresEngine(place, f"hermes_{schema}", clock, home=home, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
     return Engines(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
 

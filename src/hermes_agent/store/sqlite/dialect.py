@@ -20,10 +20,10 @@ INDEX = "index.db"
 SQLITE_INDEX = "hermes_agent.store.sqlite.index:SqliteIndex"
 
 
-async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Engines:
+async def open_sqlite(place: str, clock: Clock, timings: Timings, home: int) -> Engines:
     """Open (or make) the file at `place`. Raises a `StoreError`."""
     path = _absolute(place)
-    engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting)
+    engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting, home=home)
     await engine.start()
     if engine.notice:  # The index is one of another log.
         discard(path.with_name(INDEX))
