@@ -11,14 +11,14 @@ from typing import Protocol
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE, loose_ends
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.replay.seam import Seam
-from hermes_agent.runs.one_run import BuildAgent, Service
+from hermes_agent.runs.one_run import BuildAgent, Service, open_questions
 from hermes_agent.runs.scheduler import Scheduler
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -300,7 +300,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     async def view(self, session: str) -> Session:
         """The session as the log has it."""
         record = await self.record(session)
-        return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))
+        return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
 
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
@@ -312,8 +312,7 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
-    view = fold(Session(id=session), await store.history.entries(session))
-    is_open = inbound.answers in view.asked and inbound.answers not in view.answers
+    is_open = inbound.answers in await open_questions(store, session)
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)
 

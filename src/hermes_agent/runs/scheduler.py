@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
@@ -286,7 +286,7 @@ class Scheduler:
             self.bus.fail(view.id, unknown)
             return
         view.workspace = record.workspace
-        fold(view, await self._store.history.entries(view.id, view.number))
+        await folded(view, self._store.history.pages(view.id, view.number))
         self.service.speaks(journal, record)
         await journal.mailbox.recall()
         while not journal.mailbox.released:

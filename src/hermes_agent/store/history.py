@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import get_args
 
@@ -33,6 +33,7 @@ COPY = (
 )
 # So many entries are read before it is known whether there are many.
 BRIEF = 32
+PAGE = 100  # So few that no collection of garbage comes of them.
 CHUNK = 2000
 EVERYTHING = 2**62
 DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
@@ -63,12 +64,20 @@ class History:
         await index(tx, lane, entries)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries that follow number `after`, in order; at most `limit`."""
+        """The entries that follow number `after`, in order; at most `limit`. Where there may be many, `pages` holds the
+        event loop less."""
+        return [entry async for page in self.pages(session, after, limit) for entry in page]
+
+    async def pages(self, session: str, after: int = 0, limit: int | None = None) -> AsyncIterator[list[Entry]]:
+        """The same, some at a time; what are many is read beside the event loop."""
         left = EVERYTHING if limit is None else limit
         rows = await self._rows(session, after, min(left, BRIEF), brief=True)
-        if len(rows) == BRIEF < left:
-            rows += await self._rows(session, rows[-1][0], left - BRIEF, brief=False)
-        return [_entry(session, row) for row in rows]
+        yield _entries(session, rows)
+        size = BRIEF
+        while len(rows) == size < left:
+            left, size = left - size, PAGE
+            rows = await self._rows(session, rows[-1][0], min(left, size), brief=False)
+            yield await asyncio.to_thread(_entries, session, rows)
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -113,6 +122,10 @@ class History:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
         await advance(tx, lease, 1, upto)
         return await tx.run(COPY, lease.lane, source, upto)
+
+
+def _entries(session: str, rows: Sequence[Row]) -> list[Entry]:
+    return [_entry(session, row) for row in rows]
 
 
 def _entry(session: str, row: Row) -> Entry:
