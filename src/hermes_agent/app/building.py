@@ -197,7 +197,7 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
-            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
+            closing=self.learner.closing(record, toolbox.names) if self.learner else (),
             location=self.toolkit.location,
         )
         return seam.outfit(record.id, agent)

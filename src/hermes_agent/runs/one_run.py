@@ -113,7 +113,7 @@ class Service:
 
     most: int | None = None
     posting: Posting | None = None
-    afterwards: Afterwards | None = None
+    afterwards: tuple[Afterwards, ...] = ()
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
         """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""

@@ -292,8 +292,8 @@ class Scheduler:
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._seam.own(view.id).ids)
             await self._seam.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            if self.service.afterwards is not None:
-                notify(self.service.afterwards, record, view, ended)
+            for listener in self.service.afterwards:
+                notify(listener, record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

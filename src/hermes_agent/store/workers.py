@@ -28,10 +28,12 @@ ENTER_MACHINE = (
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
+CLAIMED = ("learning_job",)
+"""The tables of `store.claims`."""
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
-    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL) "
-    "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
+    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in CLAIMED)
+    + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
