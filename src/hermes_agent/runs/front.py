@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service, open_questions
 from hermes_agent.runs.scheduler import Scheduler
@@ -274,6 +276,21 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             await self._scheduler.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
             await self._seam.changed(record.id, self.store, 0)
         return record
+
+    async def served(self, until: Awaitable[object]) -> None:
+        """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+
+        async def end() -> None:
+            await until
+
+        over, outdated = spawn(end(), name="until the end"), self._scheduler.outdated
+        try:
+            await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+        if outdated.done():
+            raise outdated.result()
+        await over
 
     async def close(self) -> None:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""

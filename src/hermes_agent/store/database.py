@@ -66,7 +66,7 @@ class Store:
         engine = self.engine = opened.engine
         self.notice = opened.notice
         self._clock = clock
-        self.workers = Workers(engine, opened.presence, clock, timings)
+        self.workers = Workers(engine, opened.presence, clock, timings, opened.schema)
         self._index = opened.index
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)

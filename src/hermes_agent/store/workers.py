@@ -10,7 +10,7 @@ from typing import Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.core.errors import DatabaseTooNew, LostLease, StoreError
 from hermes_agent.core.events import VOCABULARY
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.process_table import this_boot
@@ -87,6 +87,14 @@ class Timings:
     lasting: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The query for the number of the database's last migration, and the last one that this version knows."""
+
+    sql: str
+    newest: int
+
+
 class Presence(Protocol):
     """How one worker is noticed by the others, and wakes.
 
@@ -121,8 +129,9 @@ class Presence(Protocol):
 class Workers:
     """This process among the workers of its database; it registers when it first claims a lane or waits for one."""
 
-    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings) -> None:
+    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, schema: Schema) -> None:
         self._engine = engine
+        self._schema = schema
         self._presence = presence
         self._clock = clock
         self._timings = timings
@@ -130,7 +139,7 @@ class Workers:
         self._arriving = asyncio.Lock()
         self._present = False
         self._beaten = clock.monotonic()
-        self._looked = self._swept = self._beaten
+        self._looked = self._swept = self._compared = self._beaten
         self._idle: set[tuple[str, int]] = set()
         self._void = False
         self._rung = False
@@ -193,8 +202,11 @@ class Workers:
     async def tend(self, running: Collection[str]) -> float:
         """Heartbeat, take away the lanes of the dead, let go of lanes that are not in `running`; each when it is due.
 
-        Call it before every claim. Returns the seconds after which it wants to be called again.
+        Call it before every claim. Returns the seconds after which it wants to be called again. Raises
+        `DatabaseTooNew`.
         """
+        if self._rung or self._since(self._compared) >= self._pace:
+            await self._compare()
         await (self.freshen() if running else self.register())
         if self._presence.suspicious() or self._since(self._looked) >= self._look_seconds:
             await self.reap()
@@ -203,6 +215,16 @@ class Workers:
         next_look = self._look_seconds - self._since(self._looked)
         next_sweep = self._sweep_seconds(running) - self._since(self._swept)
         return max(0.0, min(next_look, next_sweep, self._pace if running else next_look))
+
+    async def _compare(self) -> None:
+        """Raise `DatabaseTooNew` where a later version has migrated the database under this process."""
+        rows = await self._engine.read(lambda tx: tx.rows(self._schema.sql), brief=True)
+        self._compared = self._clock.monotonic()
+        if rows[0][0] > self._schema.newest:
+            raise DatabaseTooNew(
+                f"A later version of Hermes has changed the database (its format is {rows[0][0]}, this process knows "
+                f"{self._schema.newest}): it works no more. Start it again with that version; nothing is lost."
+            )
 
     async def reap(self) -> list[str]:
         """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""

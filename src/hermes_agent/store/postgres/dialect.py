@@ -12,7 +12,7 @@ from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unl
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.index import PostgresIndex, adopt
 from hermes_agent.store.postgres.presence import PostgresPresence
-from hermes_agent.store.workers import Timings
+from hermes_agent.store.workers import Schema, Timings
 
 STEPS = Path(__file__).parent.parent / "sql" / "postgres"
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(4738299, hashtext(current_schema()))"
@@ -48,7 +48,12 @@ async def open_postgres(place: str, clock: Clock, timings: Timings, home: int) -
         raise explain(error) from error
     engine = PostgresEngine(place, f"hermes_{schema}", clock, home=home, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
-    return Engines(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
+    return Engines(
+        engine=engine,
+        presence=presence,
+        schema=Schema(sql=VERSION, newest=newest(STEPS)),
+        index=lambda: PostgresIndex(engine),
+    )
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:
