@@ -14,6 +14,7 @@ from hermes_agent.host.late import late
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.engines import Engines
+from hermes_agent.store.exposures import Exposures
 from hermes_agent.store.history import History
 from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
@@ -72,6 +73,7 @@ class Store:
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
         self.runs = Runs(engine)
+        self.exposures = Exposures(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.versions = Versions(engine, machine)

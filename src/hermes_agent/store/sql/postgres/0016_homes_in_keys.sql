@@ -76,23 +76,19 @@ CREATE TABLE run (
 -- The event of the log that a message became; NULL until then, and in rows that are older than this.
 ALTER TABLE inbox ADD COLUMN number bigint;
 
--- What stood in a session's offer of skills when its prefix was frozen, so that it can be judged later what an item brought.
+-- What a session began with, so that it can be judged later what an item brought.
 CREATE TABLE episode (
     session   TEXT PRIMARY KEY REFERENCES session (id),
     home      bigint NOT NULL,
     principal TEXT NOT NULL,
-    prefix    TEXT NOT NULL,
+    model     TEXT NOT NULL,
     at        double precision NOT NULL
 );
--- `version` is the content's hash; `eligible`: it was to be offered, `shown`: it was, `read`: the model opened it.
+-- The skills (JSON) that its prompt named, and those of them that were read. Their versions are those of that time.
 CREATE TABLE exposure (
-    session  TEXT NOT NULL REFERENCES session (id),
-    item     TEXT NOT NULL,
-    version  TEXT NOT NULL,
-    eligible bigint NOT NULL,
-    shown    bigint NOT NULL,
-    read     bigint NOT NULL,
-    PRIMARY KEY (session, item)
+    session  TEXT PRIMARY KEY REFERENCES session (id),
+    eligible TEXT NOT NULL,
+    read     TEXT NOT NULL
 );
 
 -- The machines on which workers were, by name, with the boot that was seen last.

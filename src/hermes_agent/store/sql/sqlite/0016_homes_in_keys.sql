@@ -239,23 +239,19 @@ CREATE TABLE run (
 -- The event of the log that a message became; NULL until then, and in rows that are older than this.
 ALTER TABLE inbox ADD COLUMN number INTEGER;
 
--- What stood in a session's offer of skills when its prefix was frozen, so that it can be judged later what an item brought.
+-- What a session began with, so that it can be judged later what an item brought.
 CREATE TABLE episode (
     session   TEXT PRIMARY KEY REFERENCES session (id),
     home      INTEGER NOT NULL,
     principal TEXT NOT NULL,
-    prefix    TEXT NOT NULL,
+    model     TEXT NOT NULL,
     at        REAL NOT NULL
 ) WITHOUT ROWID;
--- `version` is the content's hash; `eligible`: it was to be offered, `shown`: it was, `read`: the model opened it.
+-- The skills (JSON) that its prompt named, and those of them that were read. Their versions are those of that time.
 CREATE TABLE exposure (
-    session  TEXT NOT NULL REFERENCES session (id),
-    item     TEXT NOT NULL,
-    version  TEXT NOT NULL,
-    eligible INTEGER NOT NULL,
-    shown    INTEGER NOT NULL,
-    read     INTEGER NOT NULL,
-    PRIMARY KEY (session, item)
+    session  TEXT PRIMARY KEY REFERENCES session (id),
+    eligible TEXT NOT NULL,
+    read     TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- The machines on which workers were, by name, with the boot that was seen last.
