@@ -18,6 +18,7 @@ MODULES = (
     "runs",
     "lanes",
     "log",
+    "reads",
     "chunks",
     "first_token",
     "places",

@@ -102,7 +102,7 @@ class Harness:
     tools: tuple[Piece, ...] = ()
     limits: Callable[[], Limits] = Limits
     hooks: tuple[Hook, ...] = ()
-    closing: Closing | None = None
+    closing: tuple[Closing, ...] = ()
     attended: bool = True
     location: Callable[[str], Awaitable[Location]] | None = None
     clock: Clock = field(default_factory=SystemClock)

@@ -30,7 +30,7 @@ async def test_a_database_of_its_own_needs_no_name(tmp_path: Path):
 
     for url in ("", str(home.database), f"sqlite:///{home.database}"):
         store = await open_store_of(home, StoreSettings(url=url))
-        assert (store.versions.home, await store.homes.list()) == ("", [])
+        assert (store.versions.machine, await store.homes.list()) == ("", [])
         await store.close()
 
     assert not (tmp_path / "home.id").exists()

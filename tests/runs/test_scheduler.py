@@ -281,7 +281,9 @@ async def test_who_only_watches_and_fails_ends_nobodys_run(tmp_path, caplog, pla
                 scheduler.subscribe(broken)
                 scheduler.subscribe(lambda: heard.append("ring"))
             case "ends":
-                scheduler.service = replace(scheduler.service, afterwards=lambda *_: heard.append("over") or broken())
+                scheduler.service = replace(
+                    scheduler.service, afterwards=(lambda *_: heard.append("over") or broken(),)
+                )
         first = await harness.say("Hi")
         await harness.rest()
         if place == "rings":

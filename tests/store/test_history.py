@@ -82,7 +82,8 @@ async def test_a_number_is_written_once(store: Store):
 async def test_an_entry_that_would_leave_a_hole_is_refused(store: Store):
     lease = await claimed(store)
     await append(store, lease, 1, 2, 3)
-    await store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+    for lost in ("DELETE FROM entry WHERE number > 1", "UPDATE lane SET head = 1"):
+        await store.write(lambda tx, lost=lost: tx.run(lost))
 
     for numbers in ((4,), (4, 5), (3, 4)):
         with pytest.raises(LogBehind, match=f"entry {numbers[0]} was next and its log ends at 1") as refused:

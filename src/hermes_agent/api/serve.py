@@ -47,7 +47,7 @@ async def serve(
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
-                await until_told()
+                await runtime.hermes.served(until_told())
         finally:
             await servers.close()
 

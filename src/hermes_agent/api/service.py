@@ -194,9 +194,11 @@ class AgentService:
         return story
 
     async def _story(self, ref: Ref) -> RunView:
-        story = RunView(ref=ref)
-        for entry in await self._runtime.store.history.entries(ref.session):
-            story.take(entry)
+        story, store = RunView(ref=ref), self._runtime.store
+        span = await store.runs.of_mail(ref.session, ref.row)
+        async for page in store.history.pages(ref.session, span.first - 1, span.length):
+            for entry in page:
+                story.take(entry)
         return story
 
     async def stop(self, story: RunView) -> bool:

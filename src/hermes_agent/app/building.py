@@ -119,7 +119,7 @@ class Builder:
         return toolbox, self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
 
     async def _surroundings(self, record: SessionRecord, offer: Offer, window: int) -> Environment:
-        skills = await offer.index()
+        skills, eligible = await offer.index()
         look = partial(
             environment_of,
             home=self.home.root,
@@ -133,7 +133,7 @@ class Builder:
         is_near = Path(record.workspace).is_relative_to(self.home.root)
         around = look() if is_near else await asyncio.to_thread(look)
         wrong = (*around.warnings, *self.toolkit.wrong(), *await offer.broken())
-        return replace(around, skills=skills, warnings=wrong)
+        return replace(around, skills=skills, warnings=wrong, eligible=eligible)
 
     async def _agent(self, record: SessionRecord, journal: Journal, seam: Seam) -> Agent:
         settings, own = self.loaded.value, seam.own(record.id)
@@ -197,7 +197,7 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
-            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
+            closing=self.learner.closing(record, toolbox.names) if self.learner else (),
             location=self.toolkit.location,
         )
         return seam.outfit(record.id, agent)

@@ -28,7 +28,7 @@ async def open_store_of(
         return await open_store(own, clock=clock, ids=ids)
     clock = clock or SystemClock()
     me = KnownHome(id=id_of(home), host=os.uname().nodename, folder=str(home.root.absolute()), since=clock.now())
-    store = await open_store(settings.url, clock=clock, ids=ids, home=me.id)
+    store = await open_store(settings.url, clock=clock, ids=ids, machine=me.id)
     try:
         await store.homes.enter(me, shared=settings.shared)
     except BaseException:

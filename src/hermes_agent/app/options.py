@@ -72,4 +72,4 @@ class Options:
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
         silent = delivers is delivers_nothing
         posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
-        return Service(most=self.most, posting=posting, afterwards=afterwards)
+        return Service(most=self.most, posting=posting, afterwards=(afterwards,))

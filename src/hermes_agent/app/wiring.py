@@ -191,7 +191,7 @@ class Lasting:
                 book=replace(self.book, rules=self.inserted.rules or settings.rules),
                 standing=self.standing,
                 people=self.people,
-                catch_up=partial(catch_up, notes, toolkit.skills) if self.store.versions.home else None,
+                catch_up=partial(catch_up, notes, toolkit.skills) if self.store.versions.machine else None,
             )
             learner = builder.learner = builder.learns(notes, RandomIds())
             learner.rest()

@@ -13,11 +13,11 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError
-from hermes_agent.core.events import RunEnded
+from hermes_agent.core.events import Answered, Asked, RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import sentence
 from hermes_agent.store.database import Store
@@ -55,7 +55,23 @@ async def asked_elsewhere(store: Store, session: str) -> str:
     """The same of a run in another process, by its log."""
     if not await store.inbox.under_way(session):
         return ""
-    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+    return next((each for each in await open_questions(store, session) if not asks_approval(each)), "")
+
+
+async def open_questions(store: Store, session: str) -> list[str]:
+    """The ids of what a person was asked since a run of the session ended, and has not answered."""
+    found: dict[str, None] = {}
+    for entry in await store.history.entries(session, await store.runs.last_end(session)):
+        match entry.event:
+            case Asked(question=question):
+                found[question] = None
+            case Answered(question=question):
+                found.pop(question, None)
+            case RunEnded():  # Of a run that has no row.
+                found.clear()
+            case _:
+                pass
+    return list(found)
 
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
@@ -97,7 +113,7 @@ class Service:
 
     most: int | None = None
     posting: Posting | None = None
-    afterwards: Afterwards | None = None
+    afterwards: tuple[Afterwards, ...] = ()
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
         """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
-from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
@@ -83,6 +83,7 @@ class Scheduler:
         self._crash_isolation = CrashIsolation(seam.clock, self._running)
         self._views: OrderedDict[str, tuple[int, Session]] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
+        self.outdated: asyncio.Future[DatabaseTooNew] = asyncio.get_running_loop().create_future()
         self._wanted = asyncio.Event()
         if self.service.most is not None:
             self.bus.overhear(self._notice)
@@ -109,6 +110,8 @@ class Scheduler:
     def wake(self) -> None:
         """Start the worker task if need be, and have it claim ready lanes."""
         self._wanted.set()
+        if self.outdated.done():
+            return
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
@@ -170,7 +173,9 @@ class Scheduler:
                 failed = noted(error)
                 for session in self._own or self._running:
                     self.bus.fail(session, failed)
-            if self._own is not None:
+                if isinstance(error, DatabaseTooNew):
+                    self.outdated.set_result(error)
+            if self._own is not None or self.outdated.done():
                 return
             lasted = self._seam.clock.monotonic() - began
             pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
@@ -286,14 +291,14 @@ class Scheduler:
             self.bus.fail(view.id, unknown)
             return
         view.workspace = record.workspace
-        fold(view, await self._store.history.entries(view.id, view.number))
+        await folded(view, self._store.history.pages(view.id, view.number))
         self.service.speaks(journal, record)
         await journal.mailbox.recall()
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._seam.own(view.id).ids)
             await self._seam.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            if self.service.afterwards is not None:
-                notify(self.service.afterwards, record, view, ended)
+            for listener in self.service.afterwards:
+                notify(listener, record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

@@ -14,12 +14,14 @@ from hermes_agent.host.late import late
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.engines import Engines
+from hermes_agent.store.exposures import Exposures
 from hermes_agent.store.history import History
 from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.prefixes import Prefixes
+from hermes_agent.store.runs import Runs
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.search import Search
 
 T = TypeVar("T")
-# Each dialect's own way in, loaded when its URL is used: (place, clock, timings) -> Opened.
+# Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
 DIALECTS = {
     Dialect.SQLITE: "hermes_agent.store.sqlite.dialect:open_sqlite",
     Dialect.POSTGRES: "hermes_agent.store.postgres.dialect:open_postgres",
@@ -61,18 +63,20 @@ PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, home: str = "") -> None:
+    def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, machine: str = "") -> None:
         engine = self.engine = opened.engine
         self.notice = opened.notice
         self._clock = clock
-        self.workers = Workers(engine, opened.presence, clock, timings)
+        self.workers = Workers(engine, opened.presence, clock, timings, opened.schema)
         self._index = opened.index
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
+        self.runs = Runs(engine)
+        self.exposures = Exposures(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
-        self.versions = Versions(engine, home)
+        self.versions = Versions(engine, machine)
         self.homes = Homes(engine)
         self.pace = Pace(engine)
         self.cool_downs = CoolDowns(engine)
@@ -166,18 +170,19 @@ async def open_store(
     clock: Clock | None = None,
     timings: Timings | None = None,
     ids: Ids | None = None,
-    home: str = "",
+    home: int = 1,
+    machine: str = "",
 ) -> Store:
-    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none. `home` is the id of
-    the home that opens it, where it is not that home's own.
+    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none. `home` is whose
+    rows it reads and writes, `machine` the id of this copy of the home, where the database is not in it.
 
     Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable` or `DiskFull`; never falls back to another
     database.
     """
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
-    opened = await late(DIALECTS[dialect])(place, clock, timings)
-    return Store(opened, clock, timings, ids or RandomIds(), home)
+    opened = await late(DIALECTS[dialect])(place, clock, timings, home)
+    return Store(opened, clock, timings, ids or RandomIds(), machine)
 
 
 def _parsed(url: str | Path) -> tuple[Dialect, str]:

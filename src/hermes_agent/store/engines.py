@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.transaction import Engine
-from hermes_agent.store.workers import Presence
+from hermes_agent.store.workers import Presence, Schema
 
 if TYPE_CHECKING:
     from hermes_agent.store.search import Index
@@ -20,5 +20,6 @@ class Engines:
 
     engine: Engine
     presence: Presence
+    schema: Schema
     index: Callable[[], Index]
     notice: str = ""

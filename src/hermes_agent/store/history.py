@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import get_args
 
 from hermes_agent.core.errors import DatabaseTooNew
-from hermes_agent.core.events import Durable, Entry, MessageTaken, Notice
+from hermes_agent.core.events import VOCABULARY_OF, Durable, Entry, MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.leases import Lease, advance, fence
+from hermes_agent.store.runs import index
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
@@ -32,6 +33,7 @@ COPY = (
 )
 # So many entries are read before it is known whether there are many.
 BRIEF = 32
+PAGE = 100  # So few that no collection of garbage comes of them.
 CHUNK = 2000
 EVERYTHING = 2**62
 DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
@@ -48,21 +50,34 @@ class History:
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Add to the log of the lease's session. Raises `LostLease`, and `LogBehind` where that would leave a hole."""
-        await fence(tx, lease, entries[0].number if entries else None)
+        if not entries:
+            await fence(tx, lease)
+            return
+        words = max(VOCABULARY_OF.get(entry.event.kind, 1) for entry in entries)
+        await advance(tx, lease, entries[0].number, entries[-1].number, words)
         lane = lease.lane
         rows = [(lane, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
         if len(rows) == 1:
             await tx.run(INSERT, *rows[0])
-        elif rows:
+        else:
             await tx.many(INSERT, rows)
+        await index(tx, lane, entries)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries that follow number `after`, in order; at most `limit`."""
+        """The entries that follow number `after`, in order; at most `limit`. Where there may be many, `pages` holds the
+        event loop less."""
+        return [entry async for page in self.pages(session, after, limit) for entry in page]
+
+    async def pages(self, session: str, after: int = 0, limit: int | None = None) -> AsyncIterator[list[Entry]]:
+        """The same, some at a time; what are many is read beside the event loop."""
         left = EVERYTHING if limit is None else limit
         rows = await self._rows(session, after, min(left, BRIEF), brief=True)
-        if len(rows) == BRIEF < left:
-            rows += await self._rows(session, rows[-1][0], left - BRIEF, brief=False)
-        return [_entry(session, row) for row in rows]
+        yield _entries(session, rows)
+        size = BRIEF
+        while len(rows) == size < left:
+            left, size = left - size, PAGE
+            rows = await self._rows(session, rows[-1][0], min(left, size), brief=False)
+            yield await asyncio.to_thread(_entries, session, rows)
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -105,8 +120,12 @@ class History:
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
-        await fence(tx, lease)
+        await advance(tx, lease, 1, upto)
         return await tx.run(COPY, lease.lane, source, upto)
+
+
+def _entries(session: str, rows: Sequence[Row]) -> list[Entry]:
+    return [_entry(session, row) for row in rows]
 
 
 def _entry(session: str, row: Row) -> Entry:

@@ -35,15 +35,16 @@ WITH wanted (session, first, last) AS (VALUES {{values}})
 SELECT entry.session, entry.number, entry.at, entry.body
 FROM wanted CROSS JOIN entry JOIN session ON session.id = entry.session
 WHERE entry.session = wanted.session AND entry.number BETWEEN wanted.first AND wanted.last
-AND entry.kind IN {KINDS} AND session.deleted IS NULL
+AND entry.kind IN {KINDS} AND session.home = $home AND session.deleted IS NULL
 ORDER BY entry.session, entry.number
 """
 SAID = f"SELECT session, number, at, body FROM entry WHERE session = $1 AND kind IN {KINDS} AND number"
 EARLIER = f"{SAID} < $2 ORDER BY number DESC LIMIT $3"
 LATER = f"{SAID} >= $2 ORDER BY number LIMIT $3"
 RECENT = """
-SELECT id FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1)
-AND (CAST($2 AS TEXT) = '' OR conversation = $2) ORDER BY updated DESC, id DESC LIMIT $3
+SELECT id FROM session WHERE home = $home AND deleted IS NULL
+AND (CAST($1 AS TEXT) = '' OR principal = $1) AND (CAST($2 AS TEXT) = '' OR conversation = $2)
+ORDER BY updated DESC, id DESC LIMIT $3
 """
 EXTENT = "(CAST(${} AS TEXT), CAST(${} AS bigint), CAST(${} AS bigint))"
 

@@ -12,6 +12,7 @@ from hermes_agent.learning.curator.report import markdown
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
+from hermes_agent.store.claims import Lease
 from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Author, Kind
@@ -321,7 +322,7 @@ async def test_a_pass_that_died_after_its_report_keeps_it(tmp_path: Path):
         run = await kept.curating.run()
         job = await kept.here.runtime.store.learning.get(run.job)
         assert job is not None
-        account = await kept.curating.curator(Claim(job=job, worker="w", epoch=1))
+        account = await kept.curating.curator(Claim(job=job, lease=Lease(id=job.id, worker="w", epoch=1)))
         assert (account.kept, await kept.curating.one(run.id)) == (1, run)
 
 

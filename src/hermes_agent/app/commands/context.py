@@ -22,7 +22,8 @@ KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool
 async def context(desk: Desk, _: str) -> Done:
     """What fills the model's window: the prefix by section, then the messages by kind."""
     view = await desk.hermes.view(desk.record.id)
-    entries = await desk.hermes.store.history.entries(desk.record.id)
+    pages = desk.hermes.store.history.pages(desk.record.id)
+    entries = [entry async for page in pages for entry in page if isinstance(entry.event, PrefixFrozen | Compacted)]
     frozen = [entry.event for entry in entries if isinstance(entry.event, PrefixFrozen)]
     rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
     rows += _by_kind(view).items()

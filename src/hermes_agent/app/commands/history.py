@@ -17,7 +17,8 @@ WHO = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
 async def history(desk: Desk, rest: str) -> Done:
     """What the model is shown now; with `--full` everything that was said, also what was shortened or taken back."""
     if rest == "--full":
-        lines = list(_logged(await desk.hermes.store.history.entries(desk.record.id)))
+        pages = desk.hermes.store.history.pages(desk.record.id)
+        lines = [line async for page in pages for line in _logged(page)]
     else:
         lines = [_line(message, SHOWN) for message in (await desk.hermes.view(desk.record.id)).messages]
     return Done(text="\n".join(filter(None, lines)) or "Nothing was said yet.")

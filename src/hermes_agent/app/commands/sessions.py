@@ -122,14 +122,15 @@ async def retry(desk: Desk, rest: str) -> Done:
 async def _said(desk: Desk) -> list[Entry]:
     """The person's messages that are still in view, oldest first."""
     said: list[Entry] = []
-    for entry in await desk.hermes.store.history.entries(desk.record.id):
-        match entry.event:
-            case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
-                said.append(entry)
-            case Undone(to=to):
-                said = [each for each in said if each.number <= to]
-            case _:
-                pass
+    async for page in desk.hermes.store.history.pages(desk.record.id):
+        for entry in page:
+            match entry.event:
+                case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
+                    said.append(entry)
+                case Undone(to=to):
+                    said = [each for each in said if each.number <= to]
+                case _:
+                    pass
     return said
 
 

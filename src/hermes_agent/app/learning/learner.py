@@ -84,16 +84,16 @@ class Learner:
     _resting: asyncio.TimerHandle | None = field(default=None)
     _looking: asyncio.Task[None] | None = field(default=None)
 
-    def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
-        """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
+    def closing(self, record: SessionRecord, tools: Sequence[str]) -> tuple[Counting, ...]:
+        """What adds to the commit of the end of a run of this session; nothing where nothing is learned of it."""
         guest = self.standing(record.principal) is Standing.GUEST
         if guest or self.taped or self.settings.learning.mode == "off":
-            return None
+            return ()
         wanted = {"skills": self.settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
         if "memory" in tools and not is_shared(record.conversation):
             wanted["memory"] = self.settings.memory.nudge_interval
         intervals = {what: interval for what, interval in wanted.items() if interval}
-        return Counting(self, record.principal, intervals) if intervals else None
+        return (Counting(self, record.principal, intervals),) if intervals else ()
 
     def ring(self) -> None:
         """There is work. Called in whatever thread commits."""

@@ -188,7 +188,7 @@ async def serve(surface: Surface) -> bool:
         if runtime.store.notice:
             print_line(runtime.store.notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await told.over.wait()
+        await runtime.hermes.served(told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"

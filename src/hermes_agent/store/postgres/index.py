@@ -59,11 +59,12 @@ SELECT count(*), CAST(coalesce(sum(messages), 0) AS bigint), CAST(coalesce(sum(c
 """
 HOLDING = "SELECT count(*) FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery)"
 BEGINNING = """
-SELECT lexeme FROM (SELECT tsv FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery) LIMIT 50) AS held,
+SELECT lexeme FROM (SELECT tsv FROM passage JOIN session ON session.id = passage.session
+WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery) AND home = $home LIMIT 50) AS held,
 LATERAL unnest(held.tsv) WHERE starts_with(lexeme, $2) GROUP BY lexeme ORDER BY count(*) DESC, lexeme LIMIT $3
 """
 OWNED = """
-session.deleted IS NULL
+session.home = $home AND session.deleted IS NULL
 AND ($1 = '' OR session.principal = $1) AND ($2 = '' OR session.conversation = $2) AND ({spans})
 """
 FOUND = f"""
