@@ -38,7 +38,7 @@ def test_what_a_message_says_quotes_and_is_called_is_read_without_ids():
     access = AccessControl({"p": ChannelSettings()}, hidden=True)
     ann, name = "ann@people.test", access.pseudonyms.of("ann@people.test")
     access.pseudonyms.know(ann)
-    file = Media(name=f"{ann}.pdf", media_type="", size=0, fetch=None)
+    file = Media(name=f"{ann}.pdf", media_type="", size=0, reference="")
     quoted = Quoted(text=f"> {ann}", media=(file,))
     where = Conversation(platform="p")
     said = Said(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.inbound_events import Hear
+from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.host.http import Http
 from hermes_agent.host.nearest import nearest_key
 
@@ -128,6 +128,8 @@ class Channel(Protocol):
       after the other within a chat; the platform is told that something arrived only after `hear` has returned, so that
       what was not taken in is told again; what a previous process left is told too, where the platform kept it;
     - `listen` raises `NotNow` where the connection broke (it is called again), `TokenRefused` where no call will do;
+    - `fetch` gets the bytes of a file that came with a message, by its `reference`, also in a later process, or several
+      files that stand for it; of more than `most` bytes no more than show that there are more. Raises `ChannelError`;
     - `send` makes one message and returns the platform's id of it, its receipt; under a `key` that was used before it
       makes no second one where the abilities say `keyed`;
     - `edit` gives the message of a receipt new content; the content that it has already is no error; buttons that are
@@ -150,6 +152,8 @@ class Channel(Protocol):
 
     async def listen(self, hear: Hear) -> None: ...
 
+    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]: ...
+
     async def send(self, to: Conversation, part: Part, key: str) -> str: ...
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None: ...
@@ -171,6 +175,16 @@ class Channel(Protocol):
 
 class Bare:
     """What a `Channel` does of what its platform has not."""
+
+    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  the Protocol's
+        """Never asked: no files come."""
+        raise NeverHere("there are no files here.")
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        """Never asked: what was sent stays."""
+
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        """Never asked: what was sent stays."""
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         """Never asked: what was written cannot be read back."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.upload import Upload
 from hermes_agent.host.http import Http
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ MOST_ANSWER = 64_000_000
 """Bytes of an answer that is no file."""
 ANSWER_SECONDS = 55.0
 """The longest that a platform may take for an answer; the gateway gives up on a call a little later."""
+UPLOAD_SECONDS = 275.0
+"""The same where a file goes out with the question."""
+FETCH_SECONDS = 600.0
+"""The longest that one file may take that came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,54 +45,68 @@ class Answer:
         return found
 
 
+def judged(answer: Answer, title: str) -> Answer:
+    """The answer, unless its status says all of it."""
+    if answer.status == 429:
+        raise NotNow(f"{title} wants to be asked later.", retry_after=seconds(answer))
+    if answer.status >= 500:
+        raise NotNow(f"{title} failed ({answer.status}).")
+    if answer.status == 401:
+        raise TokenRefused(f"{title} does not know the token any more.")
+    return answer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """One platform, by the token in `headers`. `reads` marks a call that changes nothing, so that its lost answer is
-    only a failure."""
+    only a failure; `judge` raises what an answer's status means."""
 
     title: str
     http: Http
     headers: Mapping[str, str] = field(default_factory=dict)
+    judge: Callable[[Answer, str], Answer] = judged
 
-    async def call(
+    async def call(  # noqa: PLR0913  what one request is
         self,
         method: str,
         url: str,
         *,
-        content: Mapping[str, Any] | bytes | None = None,
+        content: Mapping[str, Any] | bytes | Upload | None = None,
         media_type: str = "application/json; charset=utf-8",
         reads: bool = False,
         most: int = MOST_ANSWER,
+        patience: float = ANSWER_SECONDS,
     ) -> Answer:
         """Ask; of a body of more than `most` bytes comes what shows that. Raises `NotNow`, `OutcomeUnknown`,
         `TokenRefused`."""
-        body = json.dumps(content).encode() if isinstance(content, Mapping) else content
-        headers = {**self.headers, **({"Content-Type": media_type} if body is not None else {})}
+        body: bytes | AsyncIterator[bytes] | None
+        headers = dict(self.headers)
+        if isinstance(content, Upload):
+            headers |= {"Content-Type": content.media_type, "Content-Length": str(content.size)}
+            body, patience = content.pieces(), max(patience, UPLOAD_SECONDS)
+        else:
+            body = json.dumps(content).encode() if isinstance(content, Mapping) else content
+            headers |= {"Content-Type": media_type} if body is not None else {}
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(patience):
                 asked = self.http.client(url).stream(method, url, content=body, headers=headers)
                 async with asked as got:
                     found = await body_of(got, most)
         except self.http.unsent as error:
-            raise NotNow(f"{self.title} cannot be reached: {error}") from error
+            raise NotNow(f"{self.title} cannot be reached: {named(error)}") from error
         except self._lost as error:
             if reads:
-                raise NotNow(f"{self.title} did not answer: {error}") from error
-            raise OutcomeUnknown(f"{self.title} did not answer: {error}") from error
-        return self._judged(Answer(status=got.status_code, headers=got.headers, body=found))
+                raise NotNow(f"{self.title} did not answer: {named(error)}") from error
+            raise OutcomeUnknown(f"{self.title} did not answer: {named(error)}") from error
+        return self.judge(Answer(status=got.status_code, headers=got.headers, body=found), self.title)
+
+    async def fetch(self, url: str, most: int) -> Answer:
+        """A file that came, as `Channel.fetch` says."""
+        return await self.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
 
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
         return (*self.http.failures, TimeoutError)
-
-    def _judged(self, answer: Answer) -> Answer:
-        if answer.status == 429:
-            raise NotNow(f"{self.title} wants to be asked later.", retry_after=seconds(answer))
-        if answer.status >= 500:
-            raise NotNow(f"{self.title} failed ({answer.status}).")
-        if answer.status == 401:
-            raise TokenRefused(f"{self.title} does not know the token any more.")
-        return answer
 
 
 async def body_of(response: httpx2.Response, most: int) -> bytes:
@@ -98,6 +117,11 @@ async def body_of(response: httpx2.Response, most: int) -> bytes:
         if len(found) > most:
             break
     return bytes(found)
+
+
+def named(error: Exception) -> str:
+    """What an error says; its kind where it says nothing."""
+    return str(error) or type(error).__name__
 
 
 def seconds(answer: Answer) -> float:

@@ -98,9 +98,9 @@ async def test_a_file_is_fetched_without_the_token(platform, channel):
 
     said = found[0]
     assert isinstance(said, Said)
-    assert await said.media[0].fetch(10**9) == b"content"
+    assert await channel.fetch(said.media[0], 10**9) == b"content"
     with pytest.raises(NeverHere, match="404"):
-        await said.media[1].fetch(10**9)
+        await channel.fetch(said.media[1], 10**9)
 
 
 async def test_a_file_goes_with_its_name_and_bytes(platform, channel, tmp_path):

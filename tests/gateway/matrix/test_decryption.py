@@ -107,7 +107,7 @@ class TestReal:
             place = {"file": {**keys, "url": uploaded.content_uri}, "info": {"mimetype": "image/png"}}
             await ann.say(room, "sea.png", msgtype="m.image", **place)
             await until(lambda: len(play.ear.of(Said)) == 2 and bool(play.ear.of(Pressed)))
-            assert await play.ear.of(Said)[1].media[0].fetch(10**9) == b"picture"
+            assert await play.channel.fetch(play.ear.of(Said)[1].media[0], 10**9) == b"picture"
             assert (play.ear.of(Pressed)[0].slot, play.ear.of(Pressed)[0].choice) == (4, 1)
         events = [event for event in ann.seen if event["sender"] == play.own and event["type"] == "m.room.message"]
         assert all(event["opened"] for event in events)

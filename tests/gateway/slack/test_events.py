@@ -10,10 +10,6 @@ async def name(user: str) -> str:
     return f"name of {user}"
 
 
-async def fetch(url: str, _: int) -> bytes:
-    return url.encode()
-
-
 async def file(told):
     return told
 
@@ -22,9 +18,7 @@ async def title(channel: str) -> str:
     return f"title of {channel}"
 
 
-READER = Reader(
-    own=Own(user="U0", bot="B0", threads=True), name=name, title=title, file=file, fetch=fetch, now=lambda: 5.0
-)
+READER = Reader(own=Own(user="U0", bot="B0", threads=True), name=name, title=title, file=file, now=lambda: 5.0)
 HELLO = {"type": "message", "channel": "C1", "user": "U7", "text": "hello", "ts": "10.5"}
 
 
@@ -128,7 +122,7 @@ async def test_files_come_with_where_they_are():
 
     assert isinstance(said, Said)
     assert [(media.name, media.size, media.voice) for media in said.media] == [("a.m4a", 7, True), ("F2", 0, False)]
-    assert await said.media[0].fetch(10**9) == b"u"
+    assert said.media[0].reference == "u"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.parse import quote
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
     Bare,
@@ -28,8 +28,7 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Place, Reader, singly
 from hermes_agent.gateway.discord.rest import Rest, Unanswerable
 from hermes_agent.gateway.discord.stream import Stream
-from hermes_agent.gateway.inbound_events import Hear, Pressed
-from hermes_agent.gateway.media import bytes_of
+from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.websocket import require
 from hermes_agent.version import VERSION
@@ -59,7 +58,7 @@ class DiscordChannel(Bare):
         mark = hashlib.sha256(token.encode()).hexdigest()[:16]
         self._stream = Stream(needs.http, token, needs.folder / f"session-{mark}.json")
         self._now = needs.clock.now
-        self._places: OrderedDict[str, Place] = OrderedDict()
+        self._places = BoundedCache[str, Place](CHANNELS_KNOWN)
         self._roles: dict[str, str] = {}
 
     async def listen(self, hear: Hear) -> None:
@@ -69,12 +68,12 @@ class DiscordChannel(Bare):
         async def role(server: str) -> str:
             return await self._role(server, own)
 
-        reader = Reader(own=own, place=self._place, role=role, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, place=self._place, role=role, now=self._now)
 
         async def take(name: str, data: Mapping[str, Any]) -> bool:
             known = False
             if name in RENAMED:
-                self._places.pop(str(data.get("id")), None)
+                self._places.pop(str(data.get("id")))
             for kind, each in singly(name, data):
                 heard = await reader.heard(kind, each)
                 if heard is None:
@@ -117,7 +116,7 @@ class DiscordChannel(Bare):
     async def _sent(self, path: str, content: Mapping[str, Any], part: Part) -> dict[str, Any]:
         if part.file is None:
             return await self._rest.call("POST", path, content)
-        return await self._rest.post_file(path, content, part.file, await bytes_of(part.file))
+        return await self._rest.post_file(path, content, part.file)
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         await self._rest.call("PATCH", _message(to, receipt), _content(part))
@@ -136,16 +135,13 @@ class DiscordChannel(Bare):
 
     async def _place(self, channel: str) -> Place:
         """What Discord says of a channel or thread; nothing where it is hidden from the agent."""
-        if channel not in self._places:
-            try:
-                found = await self._rest.call("GET", f"channels/{channel}", reads=True)
-            except NeverHere:
-                found = {}
-            parent = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
-            self._places[channel] = Place(parent=parent, name=str(found.get("name") or ""))
-            while len(self._places) > CHANNELS_KNOWN:
-                self._places.popitem(last=False)
-        return self._places[channel]
+        if (known := self._places.get(channel)) is not None:
+            return known
+        found: dict[str, Any] = {}
+        with suppress(NeverHere):
+            found = await self._rest.call("GET", f"channels/{channel}", reads=True)
+        parent = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
+        return self._places.put(channel, Place(parent=parent, name=str(found.get("name") or "")))
 
     async def _role(self, server: str, own: str) -> str:
         """The role that a server made for the agent alone; empty where it has none."""
@@ -157,9 +153,9 @@ class DiscordChannel(Bare):
             self._roles[server] = next((id_ for id_, tag in tags.items() if str(tag.get("bot_id")) == own), "")
         return self._roles[server]
 
-    async def _fetch(self, url: str, most: int) -> bytes:
+    async def fetch(self, media: Media, most: int) -> bytes:
         """A file. Its address is signed: it needs no token, and gets none."""
-        answer = await self._files.call("GET", url, reads=True, most=most)
+        answer = await self._files.fetch(media.reference, most)
         if answer.status != 200:
             raise NeverHere(f"Discord does not give the file out ({answer.status}).")
         return answer.body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -25,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear
+from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.decryption import Decryption
@@ -46,8 +47,8 @@ from hermes_agent.gateway.matrix.writing import (
     transaction,
     words,
 )
-from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.upload import bytes_of
 
 TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"
@@ -81,7 +82,6 @@ class MatrixChannel(Bare):
             name=await self._name(own),
             rooms=self._rooms,
             moves=self._moves,
-            fetch=self._fetch,
             threads=self._threads,
         )
         places = Places(self._needs.kept, f"channel:{PLATFORM}:{own}")
@@ -115,7 +115,7 @@ class MatrixChannel(Bare):
         return receipt
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
-        if receipt in self._rooms.gone:
+        if self._rooms.gone.get(receipt):
             raise MessageGone("Somebody took the message away.")
         if part.file is not None:
             return  # A file's words stay what they were.
@@ -175,8 +175,8 @@ class MatrixChannel(Bare):
         address = await self._client.upload(sent.name, sent.media_type, content)
         return file(part, sent, len(content), {"url": address})
 
-    async def _fetch(self, content: Event, most: int) -> bytes:
-        """The bytes of a file that came, as `Media` says."""
+    async def fetch(self, media: Media, most: int) -> bytes:
+        content = table(json.loads(media.reference))
         keys = table(content.get("file"))
         if not keys:
             return await self._client.download(text(content.get("url")), most)

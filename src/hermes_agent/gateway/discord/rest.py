@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere
 from hermes_agent.gateway.service import Answer, Service
+from hermes_agent.gateway.upload import form
 
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
@@ -18,8 +17,6 @@ GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
 
 UNANSWERABLE = frozenset({160002, 160009, 160010})
 """Nothing may answer a message there: the history of the channel may not be read, or the message not be shown."""
-
-KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
 
 
 class Unanswerable(NeverHere):
@@ -39,24 +36,10 @@ class Rest:
         """The answer; an empty one where there is none. Raises `ChannelError`."""
         return _good(await self._service.call(method, f"{self._base}/{path}", content=content, reads=reads))
 
-    async def post_file(self, path: str, content: Mapping[str, Any], sent: Attachment, file: bytes) -> dict[str, Any]:
+    async def post_file(self, path: str, content: Mapping[str, Any], file: Attachment) -> dict[str, Any]:
         """Post a message with a file."""
-        name, kind = sent.name, sent.media_type
-        mark = secrets.token_hex(16)
-        quoted = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
-        body = (
-            (
-                f'--{mark}\r\nContent-Disposition: form-data; name="payload_json"\r\n'
-                f"Content-Type: application/json\r\n\r\n{json.dumps(content)}\r\n"
-                f'--{mark}\r\nContent-Disposition: form-data; name="files[0]"; filename="{quoted}"\r\n'
-                f"Content-Type: {kind if KIND.fullmatch(kind) else 'application/octet-stream'}\r\n\r\n"
-            ).encode()
-            + file
-            + f"\r\n--{mark}--\r\n".encode()
-        )
-        media_type = f"multipart/form-data; boundary={mark}"
-        url = f"{self._base}/{path}"
-        return _good(await self._service.call("POST", url, content=body, media_type=media_type))
+        body = await form("files[0]", file, {"payload_json": content})
+        return _good(await self._service.call("POST", f"{self._base}/{path}", content=body))
 
 
 def _good(answer: Answer) -> dict[str, Any]:

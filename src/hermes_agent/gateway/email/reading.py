@@ -18,6 +18,8 @@ from hermes_agent.gateway.email.visible import visible_text
 
 OWN_IDS = "hermes."
 """How the local part of each own Message-ID begins."""
+HASHED = "sha256-"
+"""How the id of a mail begins that has none of its own."""
 LONGEST_TEXT = 400_000
 MOST_PARTS = 100
 MOST_PEOPLE = 20
@@ -92,7 +94,7 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
     message = message_from_bytes(raw)
     parts = list(_leaves(message))
     name, sender = _author(message)
-    id_ = (message_ids(message, "Message-ID") or (f"sha256-{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
+    id_ = (message_ids(message, "Message-ID") or (f"{HASHED}{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
     references = message_ids(message, "References") or message_ids(message, "In-Reply-To")
     to, copied = addresses(message, "To"), addresses(message, "Cc")
     subject = header(message, "Subject")

@@ -59,9 +59,9 @@ class Client:
         if scheme != "mxc" or not server or not id_ or "/" in id_:
             raise NeverHere("The file has no address of Matrix.")
         place = joined(server, id_)
-        answer = await self._service.call("GET", f"{self._base}/{GIVEN_OUT}/{place}", reads=True, most=most)
+        answer = await self._service.fetch(f"{self._base}/{GIVEN_OUT}/{place}", most)
         if answer.status == 404 and _said(answer)[0] == "M_UNRECOGNIZED":
-            answer = await self._service.call("GET", f"{self._base}/{MEDIA}/download/{place}", reads=True, most=most)
+            answer = await self._service.fetch(f"{self._base}/{MEDIA}/download/{place}", most)
         if answer.status != 200:
             raise NeverHere(f"The homeserver does not give the file out ({answer.status}).")
         return answer.body
