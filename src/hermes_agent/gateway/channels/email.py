@@ -94,9 +94,11 @@ class EmailChannel(Bare):
     async def _take(self, box: Mailbox, uid: str, dispatcher: Dispatcher, hear: Hear, taken: dict[str, bool]) -> None:
         """Have one mail taken in, of a large one what its beginning says. It is made read afterwards."""
         size = await box.size(uid)
-        raw = await box.raw(uid, 0 if size <= BEGINNING else BEGINNING)
+        small = size <= BEGINNING
+        known = await (box.raw(uid) if small else box.head(uid, BEGINNING))
 
         async def job() -> None:
+            raw = known if small else await self._raw(uid, BEGINNING)
             try:
                 mail = await read_apart(raw, self._author.address, self._server)
                 if reason := self._refusal(mail):
@@ -107,7 +109,7 @@ class EmailChannel(Bare):
                 await hear(self._said(mail, uid, size))
             taken[uid] = True
 
-        sender = SENDER.search(raw)
+        sender = SENDER.search(known)
         await dispatcher.put(sender[1].decode().lower() if sender else "", job)
 
     def _refusal(self, mail: Mail) -> str:
@@ -155,10 +157,8 @@ class EmailChannel(Bare):
             raise NeverHere(f"The mail is larger than {LARGEST_MAIL // 1_000_000} MB; only its beginning was read.")
         files = self._files.get(id_)
         if files is None:
-            async with self._mailbox() as box:
-                raw = await box.raw(uid)
             try:
-                mail = await read_apart(raw, self._author.address, self._server)
+                mail = await read_apart(await self._raw(uid), self._author.address, self._server)
             except Unreadable as error:
                 raise NeverHere(str(error)) from error
             if mail.id != id_ and not id_.startswith(HASHED):
@@ -166,6 +166,11 @@ class EmailChannel(Bare):
             rest = mail.text[told:].encode("utf-8", "replace") if number < 0 else b""
             files = (*mail.files, *((Enclosed(name=REST, media_type="text/plain", content=rest),) if rest else ()))
         return files[number].content if number >= 0 else [(_media(each), each.content) for each in files]
+
+    async def _raw(self, uid: str, most: int = 0) -> bytes:
+        """The bytes of a large mail, over a connection of its own: nothing else waits for them."""
+        async with self._mailbox() as box:
+            return await box.raw(uid, most)
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         people = [each for each in to.chat.split(",") if each != self._author.address]
