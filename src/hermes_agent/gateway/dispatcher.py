@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from hermes_agent.app.command_queue import bypasses_queue, parse_command
+from hermes_agent.gateway.channel import Kept
 
 MOST = 500
 """Events of one channel that are in memory; then no more are read from the platform."""
@@ -17,6 +18,8 @@ PATIENCE = 0.1
 """Seconds that a control waits for what its chat said before it, and a cursor for what is being taken in."""
 COMMAND = re.compile(r"\s*(?:<?@\S+\s+)?(/\w+)")
 """A command, maybe behind the name of the agent."""
+
+MARK = "mark"
 
 Job = Callable[[], Awaitable[object]]
 M = TypeVar("M")
@@ -106,3 +109,36 @@ class Cursor(Generic[M]):
                 self.mark = self._open.popleft()[0]
 
         return done
+
+
+class KeptCursor:
+    """A `Cursor` that is kept in the store at a place, for the next process."""
+
+    Taken = Callable[[], Awaitable[None]]
+
+    def __init__(self, kept: Kept, place: str, mark: str) -> None:
+        self._kept = kept
+        self._place = place
+        self._cursor = Cursor(mark)
+
+    @classmethod
+    async def begin(cls, kept: Kept, place: str, first: str) -> KeptCursor:
+        """That of a place; one with the mark `first` where none is kept."""
+        return cls(kept, place, (await kept.of(place)).get(MARK, first))
+
+    @property
+    def mark(self) -> str:
+        """That of the last event that was taken in."""
+        return self._cursor.mark
+
+    def open(self, mark: str) -> Taken:
+        """An event with this mark came; what is called when it was taken in."""
+        done = self._cursor.begin(mark)
+
+        async def taken() -> None:
+            before = self.mark
+            done()
+            if self.mark != before:
+                await self._kept.set(self._place, MARK, self.mark)
+
+        return taken

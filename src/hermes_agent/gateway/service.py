@@ -100,6 +100,22 @@ class Service:
             raise OutcomeUnknown(f"{self.title} did not answer: {named(error)}") from error
         return self.judge(Answer(status=got.status_code, headers=got.headers, body=found), self.title)
 
+    async def lines(self, url: str, silence: float) -> AsyncIterator[dict[str, Any]]:
+        """The JSON objects of a stream, one a line, until it ends. Raises `NotNow`, also after so many seconds of
+        silence, and `TokenRefused`."""
+        try:
+            async with self.http.client(url).stream("GET", url, headers=self.headers) as got:
+                self.judge(Answer(status=got.status_code, headers=got.headers, body=b""), self.title)
+                if got.status_code >= 400:
+                    raise TokenRefused(f"{self.title} lets nobody listen ({got.status_code}).")
+                async for line in _lines(got, silence):
+                    found = json.loads(line or "{}")
+                    yield found if isinstance(found, dict) else {}
+        except ValueError as error:
+            raise NotNow(f"{self.title} tells what is no JSON.") from error
+        except self._lost as error:
+            raise NotNow(f"{self.title} ended the stream: {named(error)}") from error
+
     async def fetch(self, url: str, most: int) -> Answer:
         """A file that came, as `Channel.fetch` says."""
         return await self.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
@@ -107,6 +123,16 @@ class Service:
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
         return (*self.http.failures, TimeoutError)
+
+
+async def _lines(response: httpx2.Response, silence: float) -> AsyncIterator[str]:
+    lines = response.aiter_lines()
+    while True:
+        async with asyncio.timeout(silence):
+            line = await anext(lines, None)
+        if line is None:
+            return
+        yield line
 
 
 async def body_of(response: httpx2.Response, most: int) -> bytes:
