@@ -15,14 +15,12 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, TAKEN_BACK, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.gateway.access import Access, Refusal, harmless
-from hermes_agent.gateway.access_control import AccessControl
+from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import Channel
-from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.channel_runtime import ChannelRuntime, Minutes
 from hermes_agent.gateway.inbound_events import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.media import Downloads, parts_of
-from hermes_agent.gateway.pacing import Minutes
 from hermes_agent.gateway.streaming import Known, Streaming
 
 log = logging.getLogger(__name__)

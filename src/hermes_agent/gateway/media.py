@@ -14,7 +14,7 @@ from pathlib import Path
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.gateway.access import harmless
+from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import Channel, ChannelError, NeverHere
 from hermes_agent.gateway.inbound_events import Media, Said
 from hermes_agent.gateway.service import FETCH_SECONDS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.upload import Upload
 from hermes_agent.host.http import Http
 
@@ -56,15 +56,22 @@ def judged(answer: Answer, title: str) -> Answer:
     return answer
 
 
+def refusal(answer: Answer) -> ChannelError:
+    """What an answer from 400 on means where nobody knows better."""
+    return NeverHere(f"It is refused ({answer.status}): {answer.body[:200].decode('utf-8', 'replace')}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """One platform, by the token in `headers`. `reads` marks a call that changes nothing, so that its lost answer is
-    only a failure; `judge` raises what an answer's status means."""
+    only a failure; `judge` raises what the status of any answer means, `meaning` is that of a refusal, for `ask`."""
 
     title: str
     http: Http
     headers: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
     judge: Callable[[Answer, str], Answer] = judged
+    meaning: Callable[[Answer], ChannelError] = refusal
 
     async def call(  # noqa: PLR0913  what one request is
         self,
@@ -100,7 +107,22 @@ class Service:
             raise OutcomeUnknown(f"{self.title} did not answer: {named(error)}") from error
         return self.judge(Answer(status=got.status_code, headers=got.headers, body=found), self.title)
 
-    async def lines(self, url: str, silence: float) -> AsyncIterator[dict[str, Any]]:
+    async def ask(
+        self, method: str, path: str, content: Mapping[str, Any] | Upload | None = None, *, reads: bool = False
+    ) -> dict[str, Any]:
+        """The JSON object that a call behind `base` is answered with; an empty one where there is no answer. Raises
+        `ChannelError`, what `meaning` says of an answer from 400 on."""
+        answer = await self.call(method, f"{self.base}/{path}", content=content, reads=reads)
+        if answer.status >= 400:
+            raise self.meaning(answer)
+        try:
+            return answer.values() if answer.body else {}
+        except OutcomeUnknown as error:
+            if reads:
+                raise NotNow(f"{self.title} answers what is no answer: {error}") from error
+            raise
+
+    async def lines(self, url: str, silence: float) -> AsyncGenerator[dict[str, Any], None]:
         """The JSON objects of a stream, one a line, until it ends. Raises `NotNow`, also after so many seconds of
         silence, and `TokenRefused`."""
         try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway.access import Access
+from hermes_agent.gateway.access_control import Access
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.events import Reader

@@ -27,11 +27,9 @@ from hermes_agent.gateway.channel import (
     Part,
 )
 from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
-from hermes_agent.gateway.email.apart import read_apart
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
-from hermes_agent.gateway.email.reading import HASHED, MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
-from hermes_agent.gateway.email.sending import Post
-from hermes_agent.gateway.email.writing import Author, Thread, enclose, written
+from hermes_agent.gateway.email.reading import HASHED, MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address, read_apart
+from hermes_agent.gateway.email.sending import Author, Post, Thread, enclose, written
 from hermes_agent.gateway.inbound_events import Hear, Media, Quoted, Said, Sender
 from hermes_agent.gateway.upload import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS

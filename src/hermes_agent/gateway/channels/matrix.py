@@ -27,12 +27,11 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Hear, Media
-from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.client import Client, joined, meaning
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.membership import Membership
-from hermes_agent.gateway.matrix.place import Places
+from hermes_agent.gateway.matrix.membership import Membership, Places
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, table, text
 from hermes_agent.gateway.matrix.sync import Sync
@@ -59,7 +58,9 @@ class MatrixChannel(Bare):
 
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
         headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
-        self._client = Client(Service(title="The homeserver", http=needs.http, headers=headers), base)
+        self._client = Client(
+            Service(title="The homeserver", http=needs.http, headers=headers, base=base, meaning=meaning), base
+        )
         self._threads = threads
         self._needs = needs
         self._rooms = Rooms(self._client)

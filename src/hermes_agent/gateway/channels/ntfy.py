@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from hermes_agent.gateway.channel import (
     Abilities,
     Bare,
     Channel,
+    ChannelError,
     Kind,
     Needs,
     NeverHere,
@@ -27,7 +29,7 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.dispatcher import KeptCursor, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
-from hermes_agent.gateway.service import Answer, Service
+from hermes_agent.gateway.service import Answer, Service, refusal
 from hermes_agent.gateway.upload import upload
 
 PLATFORM = "ntfy"
@@ -50,7 +52,7 @@ class Ntfy(Bare):
     def __init__(self, needs: Needs, base: str, topics: tuple[str, ...]) -> None:
         self._token, self._press_token = needs.secret("NTFY_TOKEN"), needs.secret("NTFY_BUTTON_TOKEN")
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        self._service = Service(title="ntfy", http=needs.http, headers=headers)
+        self._service = Service(title="ntfy", http=needs.http, headers=headers, base=base, meaning=meaning)
         self._base = base
         self._topics = topics
         self._needs = needs
@@ -61,8 +63,8 @@ class Ntfy(Bare):
         since = str(int(self._needs.clock.now()) - FRESH_SECONDS)
         kept = await KeptCursor.begin(self._needs.kept, f"channel:{PLATFORM}:{','.join(self._topics)}", since)
         address = f"{self._base}/{','.join(self._topics)}/json?since={quote(kept.mark)}"
-        async with dispatching() as dispatcher:
-            async for line in self._service.lines(address, SILENCE_SECONDS):
+        async with dispatching() as dispatcher, aclosing(self._service.lines(address, SILENCE_SECONDS)) as lines:
+            async for line in lines:
                 if line.get("event") != "message" or str(line.get("sequence_id", "")).startswith(OWN):
                     continue
                 words = str(line.get("message", ""))
@@ -105,18 +107,21 @@ class Ntfy(Bare):
         """A file, from this server alone: the token goes nowhere else, and nobody chooses what is asked for."""
         if not media.reference.startswith(f"{self._base}/file/"):
             raise NeverHere("it is not kept by this ntfy server.")
-        return _good(await self._service.fetch(media.reference, most)).body
+        answer = await self._service.fetch(media.reference, most)
+        if answer.status != 200:
+            raise refusal(answer)
+        return answer.body
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         id_ = f"{OWN}{hashlib.sha256(key.encode()).hexdigest()[:40]}"
         if part.file is not None:
-            address = f"{self._base}/{quote(to.chat)}/{id_}?filename={quote(part.file.name)}&message={quote(part.text)}"
-            _good(await self._service.call("PUT", address, content=await upload(part.file)))
+            path = f"{quote(to.chat)}/{id_}?filename={quote(part.file.name)}&message={quote(part.text)}"
+            await self._service.ask("PUT", path, await upload(part.file))
             return id_
         buttons = [self._button(to.chat, part.slot, at, each) for at, each in enumerate(part.buttons)]
         actions = buttons if self._press_token or not self._token else []
         content = {"topic": to.chat, "message": part.text, "markdown": True, "sequence_id": id_, "actions": actions}
-        _good(await self._service.call("POST", self._base, content=content)).values()
+        await self._service.ask("POST", "", content)
         return id_
 
     def _button(self, topic: str, slot: int, number: int, button: Button) -> dict[str, Any]:
@@ -126,7 +131,7 @@ class Ntfy(Bare):
         return {"action": "http", "label": button.label, "method": "POST", "clear": True, **told}
 
     async def check(self) -> None:
-        found = _good(await self._service.call("GET", f"{self._base}/v1/version", reads=True)).values()
+        found = await self._service.ask("GET", "v1/version", reads=True)
         number = str(found.get("version", "")).removeprefix("v").split(".")
         if tuple(int(each) if each.isdecimal() else 0 for each in number[:2]) < OLDEST:
             raise TokenRefused(f"ntfy {'.'.join(number)} is too old: 2.16 or later is needed.")
@@ -136,12 +141,11 @@ class Ntfy(Bare):
         self._needs.note("" if self._user != ANYBODY else "everybody who knows the topic may speak: reserve it")
 
 
-def _good(answer: Answer) -> Answer:
-    if answer.status in (401, 403):
-        raise TokenRefused("ntfy does not accept NTFY_TOKEN for this topic.")
-    if answer.status >= 400:
-        raise NeverHere(f"ntfy refuses it ({answer.status}): {answer.body[:200].decode('utf-8', 'replace')}")
-    return answer
+def meaning(answer: Answer) -> ChannelError:
+    """What a refusal means."""
+    if answer.status == 403:
+        return TokenRefused("ntfy does not accept NTFY_TOKEN for this topic.")
+    return refusal(answer)
 
 
 def make(needs: Needs) -> Channel:

@@ -28,12 +28,21 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
-from hermes_agent.gateway.telegram.files import Way, ways_of
 from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
 from hermes_agent.gateway.telegram.markdown import formatted, unmeant
 from hermes_agent.gateway.telegram.updates import Me
 from hermes_agent.gateway.telegram.webhook import Webhook, secret_of
-from hermes_agent.gateway.telegram.writing import draft_id, keyboard, message_at, number_of, place, receipt_of, reply_to
+from hermes_agent.gateway.telegram.writing import (
+    Way,
+    draft_id,
+    keyboard,
+    message_at,
+    number_of,
+    place,
+    receipt_of,
+    reply_to,
+    ways_of,
+)
 from hermes_agent.gateway.upload import upload
 
 log = logging.getLogger(__name__)

@@ -12,15 +12,14 @@ from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.access import harmless
+from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
 from hermes_agent.gateway.matrix.events import Reader
-from hermes_agent.gateway.matrix.membership import Membership
-from hermes_agent.gateway.matrix.place import Place, Places
+from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
