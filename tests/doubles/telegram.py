@@ -43,8 +43,7 @@ class TelegramDouble(Held):
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
-        self.slow = 0.0
-        """How many seconds a file takes."""
+        self.slow = 0.0  # seconds of a file
         self.sent_files: list[tuple[str, str, bytes]] = []
         """Methods by which files were sent, with their names and bytes."""
         self.webhook: Arguments = {}

@@ -1,4 +1,4 @@
-"""What a channel is: the facts of one chat platform, and the Protocol that its code keeps."""
+"""What a channel is: the facts of one chat platform, and what its code promises."""
 
 from __future__ import annotations
 
@@ -121,8 +121,9 @@ class Part:
     answers: str = ""
 
 
-class Channel(Protocol):
-    """One platform, reached with one token.
+class Channel:
+    """One platform, reached with one token. A channel that says so of itself has what is done where its platform has
+    nothing of the kind.
 
     - `listen` runs until it is cancelled and calls `hear` for what people do, in the order of the platform, one
       after the other within a chat; the platform is told that something arrived only after `hear` has returned, so that
@@ -150,33 +151,16 @@ class Channel(Protocol):
     - `close` gives everything back; nothing is called afterwards.
     """
 
-    async def listen(self, hear: Hear) -> None: ...
+    async def listen(self, hear: Hear) -> None:
+        raise NotImplementedError
 
-    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]: ...
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        raise NotImplementedError
 
-    async def send(self, to: Conversation, part: Part, key: str) -> str: ...
+    async def check(self) -> None:
+        raise NotImplementedError
 
-    async def edit(self, to: Conversation, receipt: str, part: Part) -> None: ...
-
-    async def delete(self, to: Conversation, receipt: str) -> None: ...
-
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None: ...
-
-    async def draft(self, to: Conversation, text: str, key: str) -> None: ...
-
-    async def typing(self, to: Conversation) -> None: ...
-
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None: ...
-
-    async def check(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-class Bare:
-    """What a `Channel` does of what its platform has not."""
-
-    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  the Protocol's
+    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  what others need
         """Never asked: no files come."""
         raise NeverHere("there are no files here.")
 
@@ -186,7 +170,7 @@ class Bare:
     async def delete(self, to: Conversation, receipt: str) -> None:
         """Never asked: what was sent stays."""
 
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  what others need
         """Never asked: what was written cannot be read back."""
         return None
 

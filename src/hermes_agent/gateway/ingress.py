@@ -118,7 +118,7 @@ class Ingress:
         said = self._access.read(line.kind.name, said)
         who = self._access.principal(line.kind.name, said.sender, standing)
         conversation = await self._conversation(access, said, standing)
-        inbound = self._inbound(line, said, who, conversation)
+        inbound = inbound_of(line, said, who, conversation)
         over = self._minutes.count(who.key) - self.settings.messages_per_minute
         if over > 1:
             return  # That was said.
@@ -155,7 +155,7 @@ class Ingress:
                 "we can talk here."
             )
             nobody = Principal(platform=line.kind.name, user=said.sender.user)
-            await self._command_queue.answer(self._inbound(line, said, nobody, said.where), text)
+            await self._command_queue.answer(inbound_of(line, said, nobody, said.where), text)
 
     async def _order(self, access: Access, inbound: Inbound) -> None:
         name, is_known = parse_command(inbound.text)
@@ -277,26 +277,28 @@ class Ingress:
             return str(error)
         return content.buttons[pressed.choice].label
 
-    def _inbound(self, line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
-        # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
-        mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
-        changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
-        return Inbound(
-            source=line.kind.name,
-            source_id=f"{said.source_id}{changed}",
-            principal=who,
-            conversation=conversation,
-            parts=(Text(text=said.text, origin=Origin(who.standing)),),
-            received=said.at,
-            replaces=said.source_id if said.edited else "",
-            title=said.title,
-        )
-
     async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:
         base = access.conversation(said.where, said.sender, standing)
         if (topic := self._topics.get(base.key)) is None:
             topic = self._topics.put(base.key, (await self._runtime.store.facts.of(base.key)).get(TOPIC, ""))
         return replace(base, topic=topic)
+
+
+def inbound_of(line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
+    """A message with its words alone."""
+    # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
+    mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
+    changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
+    return Inbound(
+        source=line.kind.name,
+        source_id=f"{said.source_id}{changed}",
+        principal=who,
+        conversation=conversation,
+        parts=(Text(text=said.text, origin=Origin(who.standing)),),
+        received=said.at,
+        replaces=said.source_id if said.edited else "",
+        title=said.title,
+    )
 
 
 def is_hooked(runtime: Runtime) -> bool:

@@ -110,8 +110,8 @@ class TestReal:
             uploaded, keys = await ann.client.upload(io.BytesIO(b"picture"), "image/png", encrypt=True, filesize=7)
             place = {"file": {**keys, "url": uploaded.content_uri}, "info": {"mimetype": "image/png"}}
             await ann.say(room, "sea.png", msgtype="m.image", **place)
-            await until(lambda: len(play.ear.of(Said)) == 2 and bool(play.ear.of(Pressed)))
-            assert await play.channel.fetch(play.ear.of(Said)[1].media[0], 10**9) == b"picture"
+            await until(lambda: bool(play.ear.of(Said)[-1].media) and bool(play.ear.of(Pressed)))
+            assert await play.channel.fetch(play.ear.of(Said)[-1].media[0], 10**9) == b"picture"
             assert (play.ear.of(Pressed)[0].slot, play.ear.of(Pressed)[0].choice) == (4, 1)
         events = [event for event in ann.seen if event["sender"] == play.own and event["type"] == "m.room.message"]
         assert all(event["opened"] for event in events)

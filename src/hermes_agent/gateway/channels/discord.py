@@ -14,7 +14,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -49,7 +48,7 @@ NO_PREVIEWS = 1 << 2
 ANSWER, NOTED = 4, 6
 
 
-class DiscordChannel(Bare):
+class DiscordChannel(Channel):
     """A `Channel` to all servers and chats of one bot."""
 
     def __init__(self, needs: Needs, base: str, token: str) -> None:

@@ -15,7 +15,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     Kind,
     MessageGone,
@@ -55,7 +54,7 @@ REPLY = re.compile(r"^(?:\s*(?:re|aw|antw|sv|vs|odp|rif)\s*:)+\s*", re.IGNORECAS
 SECURITIES = ("tls", "starttls", "none")
 
 
-class EmailChannel(Bare):
+class EmailChannel(Channel):
     """A `Channel` to one mailbox."""
 
     def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, needs: Needs) -> None:

@@ -13,7 +13,6 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -53,7 +52,7 @@ TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"
 
 
-class MatrixChannel(Bare):
+class MatrixChannel(Channel):
     """A `Channel` to the rooms of one account."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:

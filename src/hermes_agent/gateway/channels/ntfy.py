@@ -14,7 +14,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -46,7 +45,7 @@ OLDEST = (2, 16)
 """The version since which a message that is sent again under the same sequence id is one message."""
 
 
-class Ntfy(Bare):
+class Ntfy(Channel):
     """A `Channel` to the topics of one server: the first is one person's, the others are groups."""
 
     def __init__(self, needs: Needs, base: str, topics: tuple[str, ...]) -> None:

@@ -14,7 +14,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -60,7 +59,7 @@ SILENT_SECONDS = 60.0
 """After so long without a word the first one of a connection (`hello`) is not awaited any longer."""
 
 
-class SlackChannel(Bare):
+class SlackChannel(Channel):
     """A `Channel` to one workspace."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool) -> None:

@@ -12,7 +12,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     Kind,
     Needs,
@@ -54,7 +53,7 @@ WEBHOOK_PORT = 8443
 T = TypeVar("T")
 
 
-class Telegram(Bare):
+class Telegram(Channel):
     """A bot, at the other end of one token."""
 
     def __init__(
