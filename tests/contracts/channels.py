@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
@@ -182,7 +183,7 @@ MAKERS: dict[str, Maker] = {
     "ntfy": ntfy,
     "slack": slack,
     "fake": fake(ABILITIES),
-    "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
+    "fake that is keyed": fake(Abilities(longest_message=100, keyed=inf, edit=True)),
     "fake that drafts": fake(Abilities(longest_message=100, draft=30.0)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),
 }

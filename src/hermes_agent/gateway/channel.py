@@ -64,11 +64,12 @@ class Abilities:
     """What a platform can do.
 
     `longest_message` is counted in `unit`. `typing` is how many seconds a sign of typing lasts (0: there is none),
-    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0: they
-    cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out (0: none
-    goes). `keyed`: sending again under the same key sends nothing twice. `read_back`: `find` can tell whether something
-    was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be marked as Markdown has it (by more
-    than three backticks, by tildes, indented in lists); where not, they are given the plainest marks.
+    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0:
+    they cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out
+    (0: none goes). `keyed`: for so many seconds sending again under the same key sends nothing twice. `read_back`:
+    `find` can tell whether something was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be
+    marked as Markdown has it (by more than three backticks, by tildes, indented in lists); where not, they are
+    given the plainest marks.
     """
 
     longest_message: int
@@ -83,7 +84,7 @@ class Abilities:
     largest_file: int = 0
     voice: bool = False
     mentions: bool = False
-    keyed: bool = False
+    keyed: float = 0.0
     read_back: bool = False
     hears_edits: bool = False
     fences: bool = False

@@ -160,6 +160,10 @@ class Pacer:
         self._next = now + self._pace.every
         return True
 
+    def age(self, at: float) -> float:
+        """Seconds since then (of `now`)."""
+        return self._clock.now() - at
+
     def hold(self, seconds: float, to: Conversation | None = None) -> None:
         """Nobody's turn comes within that time, or nobody's of one chat."""
         until = self._clock.monotonic() + seconds

@@ -201,7 +201,7 @@ CHANNEL = Kind(
         typing=10.0,
         largest_file=10_000_000,
         mentions=True,
-        keyed=True,
+        keyed=120.0,
         hears_edits=True,
     ),
     pace=Pace(every=0.03, chat=1.0, group=1.0, edit=1.2),

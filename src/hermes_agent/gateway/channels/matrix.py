@@ -263,7 +263,7 @@ CHANNEL = Kind(
         typing=TYPING_SECONDS,
         largest_file=50_000_000,
         mentions=True,
-        keyed=True,
+        keyed=1800.0,  # Synapse forgets the ids of transactions after half an hour.
         hears_edits=True,
         fences=True,
     ),

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
+from math import inf
 from typing import Any
 from urllib.parse import quote
 
@@ -166,7 +167,7 @@ CHANNEL = Kind(
     name=PLATFORM,
     title="ntfy",
     abilities=Abilities(
-        longest_message=4096, unit=Unit.BYTES, buttons=3, largest_file=15_000_000, keyed=True, fences=True
+        longest_message=4096, unit=Unit.BYTES, buttons=3, largest_file=15_000_000, keyed=inf, fences=True
     ),
     pace=Pace(every=1.0, chat=5.0, group=5.0),
     secrets=("NTFY_TOKEN", "NTFY_BUTTON_TOKEN"),
