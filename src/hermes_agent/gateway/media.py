@@ -83,7 +83,7 @@ class Downloads:
             return inbound
         key = inbound.conversation.key
         try:
-            async with self._turns, asyncio.timeout(None) as self._patience[key]:
+            async with asyncio.timeout(None) as self._patience[key], self._turns:
                 parts = await self._fetched(inbound)
         except TimeoutError:
             raise HermesError("") from None  # Whoever stopped it was told so.
@@ -102,15 +102,12 @@ class Downloads:
         mark, parts = hashlib.sha256(identity).hexdigest()[:20], list[Text | Image | File]()
         for number, part in enumerate(inbound.parts, 1):
             if isinstance(part, File) and part.reference:
-                parts += [self._named(inbound, each) for each in await self._file(inbound, part, f"{mark}-{number}")]
+                for each in await self._file(inbound, part, f"{mark}-{number}"):
+                    hidden = self._shown(inbound.source, each.text) if isinstance(each, Text) else ""
+                    parts.append(replace(each, text=hidden) if isinstance(each, Text) else each)
             else:
                 parts.append(part)
         return parts
-
-    def _named(self, inbound: Inbound, part: Text | Image) -> Text | Image:
-        """The part without ids where the channel's are hidden."""
-        shown = self._shown(inbound.source, part.text) if isinstance(part, Text) else ""
-        return replace(part, text=shown) if isinstance(part, Text) else part
 
     async def _file(self, inbound: Inbound, part: File, mark: str) -> list[Text | Image]:
         reference, size, voice = json.loads(part.reference)
