@@ -13,6 +13,7 @@ from bench.figures import Figure, table
 
 MODULES = (
     "shape",
+    "walk",
     "start",
     "turn",
     "runs",

@@ -16,6 +16,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
 from hermes_agent.testing.platform import TITLE, Chats, Held, Shown, Trouble
+from tests.doubles.serving import dripping
 from tests.doubles.telegram_words import FILES, Refused, drafted, labels, taken, understood
 
 TOKEN = "123456:" + "test-token"
@@ -42,6 +43,7 @@ class TelegramDouble(Held):
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
+        self.slow = 0.0  # seconds of a file
         self.sent_files: list[tuple[str, str, bytes]] = []
         """Methods by which files were sent, with their names and bytes."""
         self.webhook: Arguments = {}
@@ -282,7 +284,7 @@ class TelegramDouble(Held):
 
     def _file(self, path: str) -> Response:
         content = self.files.get(path.rsplit("/", 1)[-1])
-        return Response(status=404) if content is None else Response(body=content)
+        return Response(status=404) if content is None else Response(body=dripping(content, self.slow))
 
 
 @contextlib.asynccontextmanager

@@ -67,11 +67,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A document: its bytes as base64, its media type and the name that a person gave it."""
+    """A document: its bytes as base64, its media type and the name that a person gave it. `reference` says where the
+    bytes are that nobody has fetched yet; no conversation holds such a part."""
 
     name: str
     media_type: str
     data: str = ""
+    reference: str = ""
     origin: Origin = Origin.OWNER
     kind: Literal["file"] = field(default="file", init=False)
 

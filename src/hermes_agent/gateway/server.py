@@ -18,12 +18,11 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.activity import activity
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
 from hermes_agent.gateway.access_control import AccessControl
-from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
+from hermes_agent.gateway.channel import Channel, ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
 from hermes_agent.gateway.channel_runtime import ChannelRuntime, Channels, made
-from hermes_agent.gateway.delivery import Delivery
+from hermes_agent.gateway.delivery import Delivery, Notices
 from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.ingress import Ingress
-from hermes_agent.gateway.notices import Notices
 from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.http import Http
 from hermes_agent.host.lock_file import LockFile, holder_of
@@ -62,7 +61,7 @@ class Gateway:
         self.notices = Notices(runtime, access.people, lambda: self.delivery.wake())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.notices)
         self.command_queue = CommandQueue(runtime, str(workspace), self.delivery.wake, access.people.model)
-        self.ingress = Ingress(runtime, settings, access, self.command_queue, self.drafts, workspace)
+        self.ingress = Ingress(runtime, settings, access, self.command_queue, self.drafts, self._channel)
         self.ingress.removed = self.notices.removed
         self._kinds = channels.kinds
         self._changed = changed
@@ -101,7 +100,6 @@ class Gateway:
         self._kinds.update(kinds)
         self.access.follow(self.settings.channels, settings.privacy.hash_ids)
         self.ingress.settings = self.settings
-        self.ingress.workspace = workspace
         self.command_queue.workspace = str(workspace)
         scheduler = self.runtime.hermes.scheduler
         scheduler.service = replace(scheduler.service, most=self.settings.max_runs)
@@ -239,6 +237,10 @@ class Gateway:
             return None
         self.known[kind.name] = line
         return line
+
+    def _channel(self, name: str) -> Channel | None:
+        line = self.known.get(name)
+        return line.channel if line is not None else None
 
     def _note(self, name: str, text: str) -> None:
         line = self.known.get(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
@@ -30,6 +29,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import Retrying, TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
 from hermes_agent.gateway.attempt import in_the_end, in_time
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.host.tasks import spawn
@@ -123,16 +123,13 @@ class Streaming:
     wake: Callable[[], None]
     held: set[int] = field(default_factory=set)
     astray: bool = False
-    _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
+    _known: BoundedCache[str, Known] = field(default_factory=lambda: BoundedCache(KNOWN))
     _drafts: dict[str, Draft] = field(default_factory=dict)
     _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def know(self, session: str, known: Known) -> None:
         """Where that session is."""
-        self._known[session] = known
-        self._known.move_to_end(session)
-        while len(self._known) > KNOWN:
-            self._known.popitem(last=False)
+        self._known.put(session, known)
 
     def overhear(self, seen: Seen) -> None:
         """Keep up with a run."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.dispatcher import is_control
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.slack.mrkdwn import plain
+from hermes_agent.gateway.text.fences import heading, respanned
 
 PLATFORM = "slack"
 BUTTON = "hermes"
@@ -30,13 +31,12 @@ class Own:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """`name` finds the name of a user, `title` that of a channel, `file` the facts of a file that Slack told without
-    them, `fetch` the bytes of one, as `Media` says; `now` is the time."""
+    them; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
     title: Callable[[str], Awaitable[str]]
     file: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-    fetch: Callable[[str, int], Awaitable[bytes]]
     now: Callable[[], float]
 
     async def heard(self, kind: str, payload: Mapping[str, Any]) -> Heard | None:
@@ -111,7 +111,7 @@ class Reader:
             name=str(file.get("name") or file.get("id") or "file"),
             media_type=kind,
             size=int(file.get("size") or 0),
-            fetch=lambda most: self.fetch(url, most),
+            reference=url,
             voice=file.get("subtype") == "slack_audio",
         )
 
@@ -150,6 +150,16 @@ class Reader:
         )
 
 
+def place_of(message: Mapping[str, Any], own: str) -> tuple[str, bool]:
+    """The channel that an envelope is of, and whether it holds a control."""
+    payload, kind = message.get("payload") or {}, message.get("type")
+    event = payload.get("event") or {}
+    chat = event.get("channel") or payload.get("channel_id") or (payload.get("container") or {}).get("channel_id")
+    text = event.get("text", "") if kind == "events_api" else payload.get("text", "")
+    words = f"/{text}" if kind == "slash_commands" else plain(str(text), own)
+    return str(chat or ""), kind == "interactive" or is_control(words)
+
+
 def _edited(message: Mapping[str, Any]) -> str:
     """The stamp of a message's last change; empty where it was not changed."""
     return str((message.get("edited") or {}).get("ts", ""))
@@ -160,3 +170,58 @@ def _where(channel: str, thread: str) -> Conversation:
     return Conversation(
         platform=PLATFORM, chat_kind="dm" if channel.startswith("D") else "group", chat=channel, thread=thread
     )
+
+
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+LINK = re.compile(r"\[([^\[\]\n]+)\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
+BOLD = re.compile(r"(?P<bold>\*\*)(?=\S)|(?P<heavy>__)(?=\S)")
+ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
+STRUCK = re.compile(r"(?P<gone>~~)(?=\S)")
+ENDS = {
+    "bold": re.compile(r"(?<=\S)\*\*"),
+    "heavy": re.compile(r"(?<=\S)__"),
+    "gone": re.compile(r"(?<=\S)~~"),
+}
+LIST = re.compile(r"^([^\S\n]*)[*+-][^\S\n]+", re.MULTILINE)
+LANGUAGE = re.compile(r"^```[\w+#.-]*\n")
+MARK = re.compile(r"<([^<>]+)>")
+
+
+def mrkdwn(text: str) -> str:
+    """Markdown as Slack shows it. `&`, `<` and `>` are escaped, so no text mentions anybody."""
+    kept: list[str] = []
+
+    def keep(made: str) -> str:
+        kept.append(made)
+        return f"\0{len(kept) - 1}\0"
+
+    text = text.replace("\0", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = CODE.sub(lambda found: keep(LANGUAGE.sub("```\n", found[0])), text)
+    text = LINK.sub(lambda found: keep(f"<{found[2].replace('|', '%7C')}|{found[1]}>"), text)
+    text = re.sub(r"^&gt;", ">", text, flags=re.MULTILINE)
+    text = "\n".join(
+        keep(f"*{words.replace('*', '')}*") if line.startswith("#") and (words := heading(line)) else line
+        for line in text.split("\n")
+    )
+    text = LIST.sub(r"\1• ", text)
+    text = "\n".join(respanned(line, BOLD, ENDS, lambda _, __, words: f"\1{words}\1") for line in text.split("\n"))
+    text = ITALIC.sub(r"_\1_", text).replace("\1", "*")
+    text = "\n".join(respanned(line, STRUCK, ENDS, lambda _, __, words: f"~{words}~") for line in text.split("\n"))
+    return re.sub(
+        "\0(\\d+)\0", lambda found: kept[int(found[1])], re.sub("\0(\\d+)\0", lambda f: kept[int(f[1])], text)
+    )
+
+
+def plain(text: str, own: str) -> str:
+    """What a person wrote, without the mention of `own` (a user's id)."""
+
+    def mark(found: re.Match[str]) -> str:
+        inside, _, label = found[1].partition("|")
+        if inside == f"@{own}":
+            return ""
+        if inside.startswith(("@", "#", "!")):
+            return f"{inside[0].replace('!', '@')}{label or inside[1:].removeprefix('subteam^')}"
+        return f"{label} ({inside})" if label and label not in inside else inside
+
+    text = MARK.sub(mark, text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return text.strip()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.gateway.text.fences import Block, read
-from hermes_agent.gateway.text.spans import TICKS, heading, respanned
+from hermes_agent.gateway.text.fences import TICKS, Block, heading, read, respanned
 
 RESERVED = str.maketrans({sign: f"\\{sign}" for sign in "_*[]()~`>#+-=|{}.!\\"})
 IN_CODE = re.compile(r"([`\\])")

@@ -44,7 +44,7 @@ class Place:
         )
 
     def pictures(self) -> list[list[str]]:
-        return [[media.fetch.args[0] for media in said.media] for said in self.heard]
+        return [[media.reference for media in said.media] for said in self.heard]
 
 
 @pytest.fixture
