@@ -40,6 +40,7 @@ def test_who_runs_it_is_read_from_its_own_line_or_its_number():
     [
         ("0\n", 0, None),
         ("143 3\n", 143, 3),
+        ("0\n7\n", 0, None),
         ("", None, None),
         ("0", None, None),
         ("x y\n", None, None),

@@ -72,9 +72,9 @@ def identity_in(written: str) -> Identity:
 
 
 def noted_end(written: str) -> tuple[int | None, int | None]:
-    """What a record's `exit` says: the code, and how many processes there were in a table of its own; None for what it
-    does not say. A jailed command may have written anything there."""
-    found = ENDED.fullmatch(written)
+    """What the first line of a record's `exit` says: the code, and how many processes there were in a table of its own;
+    None for what it does not say. The rest is of a longer line below. A jailed command may have written anything."""
+    found = ENDED.match(written)
     if found is None:
         return None, None
     return int(found[1]), int(found[2]) if found[2] else None

@@ -67,7 +67,8 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
     keep = f"{{ {NOTE} {keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
-    end = f"{count[0]}echo $_h{count[1]} >|{quote(folder)}/exit"
+    # Written over what stands there, not in an emptied file: a shell that dies here leaves the end that was noted.
+    end = f"{count[0]}echo $_h{count[1]} 1<>{quote(folder)}/exit"
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
     if _TAKES_OVER.search(text):
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
