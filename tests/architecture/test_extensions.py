@@ -39,7 +39,7 @@ KINDS: tuple[Extensions, ...] = (
         table="DOCUMENTS",
         besides=frozenset({"damaged"}),
     ),
-    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
+    Extensions(folder="tools/web/search", file="tools/web/searching.py", table="BACKENDS"),
     Extensions(folder="gateway/channels", file="gateway/channels/__init__.py", table="CHANNELS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )

@@ -8,7 +8,8 @@ import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
-from hermes_agent.host.explain import Explanation, explain, known, plain_at, source_of
+from hermes_agent.host.explain import Explanation, explain, known, source_of
+from hermes_agent.host.schema import plain_at
 from tests.host.settings_for_tests import Settings, home_at
 
 

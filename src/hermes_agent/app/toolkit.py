@@ -22,7 +22,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.memory.notes import Notes
 from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.lazy_place import LazyPlace
+from hermes_agent.sandbox.lazy_place import lazy_place
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
@@ -288,12 +288,12 @@ class Toolkit:
         await self._place.close()
         await self._skills_place.close()
 
-    def _chosen(self, maker: str = PLACE) -> LazyPlace:
+    def _chosen(self, maker: str = PLACE) -> Place:
         def make() -> Place:
             made: Place = late(maker)(self._home, self._settings.terminal, environment())
             return made
 
-        return LazyPlace(self._settings.terminal.place, make)
+        return lazy_place(self._settings.terminal.place, make)
 
 
 class FirstUse:

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
+from typing import Any, cast
 
-from hermes_agent.core.effects import Location
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
 
 KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 
-class LazyPlace:
-    """A `Place` that costs nothing until it is used: `make` is called once, before the first command; beside it the
+def lazy_place(name: str, make: Callable[[], Place]) -> Place:
+    """A place that costs nothing until it is used: `make` is called once, before the first command; beside it the
     records of commands that ended a week ago are forgotten, and the oldest where they take more than 4 GB."""
+    return cast("Place", _LazyPlace(name, make))
 
+
+class _LazyPlace:
     def __init__(self, name: str, make: Callable[[], Place]) -> None:
-        self._name = name
+        self.name = name
         self._make = make
+        self._made: Place | None = None
         self._pruned = False
 
-    @cached_property
-    def _place(self) -> Place:
-        return self._make()
-
-    @property
-    def name(self) -> str:
-        return self._name
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the place itself has
+        self._made = self._made or self._make()
+        return getattr(self._made, name)
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        running = await self._place.start(exec_id, command)
+        running: Running = await self.__getattr__("start")(exec_id, command)
         if not self._pruned:
             self._pruned = True
             spawn(self._forget(), name="old commands")
@@ -39,35 +38,8 @@ class LazyPlace:
 
     async def _forget(self) -> None:
         with suppress(PlaceFailed):  # the next command says what is wrong with the place
-            await self._place.prune(KEPT_MINUTES, KEPT_MB)
-
-    async def attach(self, exec_id: str) -> Running | None:
-        return await self._place.attach(exec_id)
-
-    async def location(self, folder: str) -> Location:
-        return await self._place.location(folder)
-
-    async def list(self, group: str) -> tuple[str, ...]:
-        return await self._place.list(group)
-
-    async def directory(self, shell: str) -> str:
-        return await self._place.directory(shell)
-
-    def exported(self, shell: str) -> Mapping[str, str]:
-        return self._place.exported(shell)
-
-    async def get(self, path: str, folder: str = "") -> bytes:
-        return await self._place.get(path, folder)
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None:
-        await self._place.put(path, content, folder)
-
-    async def prune(self, minutes: int, megabytes: int) -> int:
-        return await self._place.prune(minutes, megabytes)
-
-    def waits_for(self, folder: str) -> str:
-        return self._place.waits_for(folder)
+            await self.prune(KEPT_MINUTES, KEPT_MB)
 
     async def close(self) -> None:
-        if "_place" in self.__dict__:  # one that was never made has nothing open
-            await self._place.close()
+        if self._made is not None:  # one that was never made has nothing open
+            await self._made.close()

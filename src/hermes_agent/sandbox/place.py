@@ -87,7 +87,7 @@ class Running(Protocol):
     - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
       it runs too, empty at the present end; `output_path` is where the model finds the whole;
     - `cover` puts bytes over what is in the output from `start` on, while the command runs too; the output stays as
-      long as it is;
+      long as it is; `rewrite` puts others in place of the whole output of a command that has ended;
     - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
     - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
       moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
@@ -115,6 +115,8 @@ class Running(Protocol):
 
     async def cover(self, start: int, data: bytes) -> None: ...
 
+    async def rewrite(self, data: bytes) -> None: ...
+
     async def write(self, data: bytes) -> None: ...
 
     async def signal(self, number: int) -> None: ...
@@ -137,8 +139,6 @@ class Place(Protocol):
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
       it is not, or the shell was not used yet; blocks;
-    - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
-      works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
       to, until the output that is kept is at most so many megabytes; it says how many those were, and where it forgot
       any, `location` is another one from then on;
@@ -161,10 +161,6 @@ class Place(Protocol):
     async def directory(self, shell: str) -> str: ...
 
     def exported(self, shell: str) -> Mapping[str, str]: ...
-
-    async def get(self, path: str, folder: str = "") -> bytes: ...
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
 
     async def prune(self, minutes: int, megabytes: int) -> int: ...
 

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import CallFacts
-from hermes_agent.tools.permission.marks import overwrites_a_secret
+from hermes_agent.tools.permission.permission import overwrites_a_secret
 from hermes_agent.tools.permission.requests import Request
 
 

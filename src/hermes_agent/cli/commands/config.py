@@ -11,10 +11,10 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import replace_text, set_value, unset
-from hermes_agent.host.explain import explain, known, plain_at, plain_of, source_of
+from hermes_agent.host.explain import explain, known, plain_of, source_of
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
-from hermes_agent.host.schema import Free, Plain, PlainMap, Section, Table, find
+from hermes_agent.host.schema import Plain, PlainMap, find, plain_at
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
 CHANNEL = "gateway.channels."
@@ -190,7 +190,7 @@ def leaves(surface: Surface, values: PlainMap, prefix: str = "") -> list[tuple[s
     for name, value in values.items():
         key = f"{prefix}{name}"
         entry = find(surface.schema, key)
-        opened = entry is not None and isinstance(entry.kind, Section | Table) and not isinstance(entry.kind, Free)
+        opened = entry is not None and entry.schema is not None
         if opened and isinstance(value, dict) and value:
             found += leaves(surface, value, f"{key}.")
         else:

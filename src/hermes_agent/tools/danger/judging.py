@@ -1,4 +1,4 @@
-"""Judges a command: reads it, then asks of each program in it what speaks against running it."""
+"""Judges commands, and what is written to the input of one that runs: each program in it is tested."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from hermes_agent.tools.danger import changes, code, losses, network, rights
-from hermes_agent.tools.danger.blocks import BLOCKS, FORK_BOMB, LAST_RESORT
+from hermes_agent.tools.danger import code, losses, network, rights
+from hermes_agent.tools.danger.losses import BLOCKS, FORK_BOMB, LAST_RESORT
+from hermes_agent.tools.danger.network import INTERPRETERS
 from hermes_agent.tools.danger.paths import touches_credentials, written
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.syntax.reading import Reading, read
-from hermes_agent.tools.syntax.simple import Simple
+from hermes_agent.tools.syntax.simple import Simple, is_known
 from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.wrapped import SHELLS
 
 ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (losses.deletes_recursively, "it deletes recursively"),
@@ -30,8 +32,8 @@ ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (rights.is_computed, "the program that it runs is computed"),
     (rights.loads_other_code, "it changes which code programs load"),
     (rights.starts_a_shell, "it makes a program start a shell"),
-    (changes.changes_the_system, "it changes the system or what others use"),
-    (changes.changes_containers, "it removes containers or opens the machine to one"),
+    (rights.changes_the_system, "it changes the system or what others use"),
+    (rights.changes_containers, "it removes containers or opens the machine to one"),
     (losses.fills, "it may fill the disk"),
     (touches_credentials, "it touches credentials"),
 )
@@ -91,3 +93,66 @@ def _code_in(simple: Simple, where: Where) -> list[str]:
 def _shown(path: str) -> str:
     """A path as a person reads it: what is not known is three dots."""
     return re.sub("[\ue000-\ue012]+", "...", path)
+
+
+# What may have a shell behind it that the command does not name.
+ELSEWHERE = {
+    "su",
+    "sudo",
+    "doas",
+    "ssh",
+    "mosh",
+    "telnet",
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "apptainer",
+    "singularity",
+    "machinectl",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "tmux",
+    "screen",
+    "script",
+    "expect",
+    "vagrant",
+    "adb",
+    "wsl",
+    "nix-shell",
+    "nix",
+    "conda",
+    "poetry",
+    "pipenv",
+    "newgrp",
+    "sg",
+    "login",
+    "busybox",
+}
+KEYS = re.compile(r"[\x03\x04\x1a\x1c]*")  # they interrupt, end the input, suspend, quit
+EDITS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z")  # a line that is changed or gone on with afterwards
+
+
+def judge_input(running: str, data: str, where: Where) -> Verdict:
+    """What speaks against writing `data` to the command `running`. Nothing where no shell or interpreter reads it."""
+    try:
+        programs = read(running, where.folder).simples
+    except (Unreadable, RecursionError):
+        return _to_shell(data, where)
+    if any(simple.program in SHELLS | ELSEWHERE or not is_known(simple.program) for simple in programs):
+        return _to_shell(data, where)
+    talks = [each.program for each in programs if each.program in INTERPRETERS and not each.operands]
+    if talks and not KEYS.fullmatch(data):
+        return Verdict(asks=(f"it sends a program to `{talks[0]}`, and what a program does cannot be read off it",))
+    return Verdict()
+
+
+def _to_shell(data: str, where: Where) -> Verdict:
+    if KEYS.fullmatch(data):
+        return Verdict()
+    verdict = judge(data, where)
+    if verdict.blocked or (data.endswith("\n") and not EDITS.search(data.removesuffix("\n"))):
+        return verdict
+    return Verdict(asks=(*verdict.asks, "it types a part of a line, or keys that change one, into a shell"))

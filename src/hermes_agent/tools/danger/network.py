@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.tools.syntax.known import is_a_hook
-from hermes_agent.tools.syntax.simple import COMPUTED, PIPE, VARIABLE, Simple
+from hermes_agent.tools.syntax.simple import COMPUTED, PIPE, VARIABLE, Simple, is_a_hook
 from hermes_agent.tools.syntax.wrapped import SHELLS
 
 INTERPRETERS = SHELLS | {

@@ -14,23 +14,19 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import late
-from hermes_agent.tools.files.changes import Change, Changer
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog
-from hermes_agent.tools.files.writing import Version, Writer
+from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
 from hermes_agent.tools.schema import said
 
 if TYPE_CHECKING:
     from hermes_agent.tools.files.searching import Found
 
 # Searching runs a process of its own; its machinery is loaded with the first search.
-QUERY = "hermes_agent.tools.files.searching:Query"
-SEARCH = "hermes_agent.tools.files.searching:search"
-PARSE = "hermes_agent.tools.files.patches:parse_patch"
-EDITS = "hermes_agent.tools.files.patching:Edits"
-LISTING = "hermes_agent.tools.files.listing:listing"
+SEARCHING = "hermes_agent.tools.files.searching"
+PATCHING = "hermes_agent.tools.files.patching"
 T = TypeVar("T")
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
@@ -45,7 +41,7 @@ def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
         raise BadArguments(
             f"patch: give either `path` with `old_string` and `new_string`, or `patch`; {given} is there - at `$.path`"
         )
-    return [name for each in late(PARSE)(text) for name in each.paths] if text else [path]
+    return [name for each in late(PATCHING).parse_patch(text) for name in each.paths] if text else [path]
 
 
 class FileTools:
@@ -105,7 +101,7 @@ class FileTools:
         """
 
         def change() -> str:
-            edits = late(EDITS)(guard=self._guard, workspace=context.workspace)
+            edits = late(PATCHING).Edits(guard=self._guard, workspace=context.workspace)
             if patch:
                 return self._changer.swap(context, edits.of_patch(patch))
             return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])
@@ -130,15 +126,16 @@ class FileTools:
         """
         real = await _in_thread(lambda: self._searchable(path, context.workspace))
         names = target == "files"
-        query = late(QUERY)(
+        searching = late(SEARCHING)
+        query = searching.Query(
             root=real,
             pattern="" if names else pattern,
             glob=(pattern or "*") if names else file_glob,
             context=context_lines if output_mode == "content" else 0,
         )
-        found = await late(SEARCH)(query, ripgrep=self._ripgrep)
+        found = await searching.search(query, ripgrep=self._ripgrep)
         allowed = await _in_thread(lambda: self._allowed(found, real))
-        answer: Answer = late(LISTING)(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
+        answer: Answer = searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
         return answer
 
     def _searchable(self, path: str, workspace: str) -> Path:

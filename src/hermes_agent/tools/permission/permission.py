@@ -1,21 +1,21 @@
-"""Decides whether a call may run: hard block, the owner's deny list, capabilities, then what a person said or must
-say."""
+"""Decides whether a call may run: hard block, deny list, capabilities, then what a person said or must say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
-from hermes_agent.tools.danger.feeding import judge_input
-from hermes_agent.tools.danger.judging import judge
+from hermes_agent.host.redaction import MARKER
+from hermes_agent.tools.danger.judging import judge, judge_input, judged
+from hermes_agent.tools.danger.paths import written
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.handles import HANDLE
-from hermes_agent.tools.permission.allowing import allows
-from hermes_agent.tools.permission.marks import overwrites_a_secret
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
@@ -30,8 +30,81 @@ from hermes_agent.tools.permission.requests import (
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
-from hermes_agent.tools.syntax.reading import read
+from hermes_agent.tools.syntax.reading import Reading, read
+from hermes_agent.tools.syntax.simple import Simple
 from hermes_agent.tools.syntax.tree import Unreadable
+
+EVERYTHING = "*"
+
+
+def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
+    """Whether the globs cover everything that this call would be asked about.
+
+    A glob is the whole call as an approval shows it, word for word; or it matches a command, of several in one call
+    each that asks; or `TOOL:WHAT` or `TOOL:PATH`, of several paths each; or the tool's name. What a command sets
+    before it (`sudo`, variables) and where it writes outside the workspace is covered by the whole call alone.
+    """
+    if not globs:
+        return False
+    if EVERYTHING in globs or " ".join(what(request).split()) in {" ".join(glob.split()) for glob in globs}:
+        return True
+    if any(fnmatchcase(name, glob) for name in (request.tool, f"{request.tool}:{what(request)}") for glob in globs):
+        return True
+    command = request.arguments.get(COMMAND)
+    if Capability.EXEC in request.needs and isinstance(command, str):
+        return _commands(globs, command, where, folder_of(request))
+    paths = request.facts.paths or ()
+    outside = [path for path in paths if where.is_outside(path)] or paths
+    return bool(outside) and all(any(fnmatchcase(f"{request.tool}:{path}", glob) for glob in globs) for path in outside)
+
+
+def _commands(globs: Sequence[str], command: str, where: Where, folder: str) -> bool:
+    with suppress(Unreadable, RecursionError):
+        reading = read(command, folder)
+        asking = [simple for simple in reading.simples if judged(Reading(simples=(simple,)), where).asks]
+        return not reading.is_endless and bool(asking) and all(_one(globs, simple, where) for simple in asking)
+    return False
+
+
+def _one(globs: Sequence[str], simple: Simple, where: Where) -> bool:
+    inside = replace(where, folder=simple.folder)
+    if simple.prefixes or simple.variables or any(map(inside.is_outside, simple.writes)):
+        return False
+    return any(fnmatchcase(" ".join(simple.words), glob) for glob in globs)
+
+
+SECRET_FILES = re.compile(
+    r"(^|/)(\.env(\..*)?|.*\.env|[^/]*(config|settings|secrets?|credentials?|auth)[^/]*\.(ya?ml|toml|json|ini|cfg|conf)"
+    r"|\.npmrc|\.pypirc|\.netrc|credentials|config)$",
+    re.IGNORECASE,
+)
+
+
+def overwrites_a_secret(request: Request) -> str:
+    """The file into which a call would write a mark in place of a secret; empty where it would not."""
+    if request.facts.effect is Effect.READS or not MARKER.search(_text(request.arguments)):
+        return ""
+    command = request.arguments.get(COMMAND)
+    paths: list[str] = list(request.facts.paths or ()) if Capability.FS_WRITE in request.needs else []
+    if isinstance(command, str):
+        try:
+            paths = [path for simple in read(command).simples for path in written(simple)]
+        except Unreadable:
+            return "a file"
+    return next((path for path in paths if SECRET_FILES.search(path)), "")
+
+
+def _text(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case Mapping():
+            return " ".join(map(_text, value.values()))
+        case list() | tuple():
+            return " ".join(map(_text, value))
+        case _:
+            return ""
+
 
 CHOICES = ("once", "session", "always", "deny")
 

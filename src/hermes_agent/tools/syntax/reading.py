@@ -8,11 +8,9 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.tools.syntax.known import output_of
-from hermes_agent.tools.syntax.scope import Scope
-from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple
+from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, output_of
 from hermes_agent.tools.syntax.tree import Unreadable, parse, text_of
-from hermes_agent.tools.syntax.words import expand, filled, value_of
+from hermes_agent.tools.syntax.words import Scope, expand, filled, value_of
 from hermes_agent.tools.syntax.wrapped import commands_in, scripts_of, unwrapped
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.tools.syntax.known import lists_names
-from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple
+from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple, lists_names
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", "ash", "rbash", "csh", "tcsh", "pwsh"))
 _OTHER_LANGUAGE = re.compile(r"#!.*\b(python|perl|ruby|node|php|lua)")

@@ -19,7 +19,7 @@ from hermes_agent.tools.schema import said
 from hermes_agent.tools.web.settings import WebSettings
 
 # What is asked for here is loaded with the first call.
-ADDRESSES = "hermes_agent.tools.web.addresses:Addresses"
+ADDRESSES = "hermes_agent.tools.web.pages:Addresses"
 PAGES = "hermes_agent.tools.web.pages:Pages"
 READ = "hermes_agent.tools.web.reading:read_apart"
 CHOOSE = "hermes_agent.tools.web.searching:choose"

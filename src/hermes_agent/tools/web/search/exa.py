@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.tools.web.backend import Asking, Result, made, rows_of
+from hermes_agent.tools.web.searching import Asking, Result, made, rows_of
 
 TEXT_CHARS = 500
 
