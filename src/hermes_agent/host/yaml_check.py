@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, TypeGuard
 
 import yaml
@@ -210,9 +210,8 @@ class _Reader:
         if entry.kind == "section":
             return self.section(node, entry.schema, key)
         rows = self.entries(node, key, entry.expected).items()
-        return {
-            name: {} if _is_null(row) else self.section(row, entry.schema, _join(key, name)) for name, (_, row) in rows
-        }
+        one = replace(entry, kind="section")
+        return {name: self.value(row, one, _join(key, name)) for name, (_, row) in rows}
 
     def leaf(self, node: Node, entry: Setting, key: str) -> Plain:
         """A value, or None with a problem noted (or None where nothing is meant)."""
@@ -267,9 +266,8 @@ def _scalar(node: Node, entry: Setting) -> Plain:
         value = float(value) if entry.kind == "number" else value
     elif not isinstance(value, float) or entry.kind != "number":
         return None
-    return (
-        value if (entry.least is None or value >= entry.least) and (entry.most is None or value <= entry.most) else None
-    )
+    fits = (entry.least is None or value >= entry.least) and (entry.most is None or value <= entry.most)
+    return value if fits else None
 
 
 def _is_decimal(node: ScalarNode) -> bool:
