@@ -18,14 +18,13 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
 from hermes_agent.tools.names import lent_name
+from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
 from hermes_agent.tools.syntax.tree import Unreadable
 
-HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
-COMMAND, CODE = "command", "code"
 
 
 class Vault:
@@ -51,7 +50,7 @@ class Vault:
         if isinstance(command, str):
             allowed = all(_may_have(simple, use) for simple in _users(command, name))
         else:
-            hosts = _hosts(_texts(arguments))
+            hosts = _hosts(texts_in(arguments))
             allowed = any(fnmatchcase(tool, glob) for glob in use.commands) or _all_in(hosts, use.hosts)
         if not allowed:
             where = ", ".join((*use.hosts, *use.commands)) or "nothing yet"
@@ -88,7 +87,7 @@ class OpenHandles:
         return self.tool.facts(arguments, workspace)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        names = set(HANDLE.findall(" ".join(_texts(arguments))))
+        names = set(HANDLE.findall(" ".join(texts_in(arguments))))
         for name in names:
             self.vault.value(name)
             self.vault.check(name, self.schema.name, arguments)
@@ -170,18 +169,6 @@ def _hosts(texts: list[str]) -> list[str]:
 
 def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
     return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
-
-
-def _texts(value: object) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case Mapping():
-            return [text for each in value.values() for text in _texts(each)]
-        case list() | tuple():
-            return [text for each in value for text in _texts(each)]
-        case _:
-            return []
 
 
 def _filled(value: object, of: Callable[[str], str]) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any
@@ -210,7 +210,7 @@ class CodeTools:
             timeout: seconds, default 300
         """
         seconds = self._seconds(timeout, context)
-        mark = f"tool-{secrets.token_hex(12)} "
+        mark = f"tool-{os.urandom(12).hex()} "
         text = command(program(code, mark), mark.strip())
         wanted = Command(text=text, folder=context.workspace, background=True, limit=seconds + SPARE_SECONDS)
         exec_id = f"{exec_name(context.session)}/{exec_name(context.key)}"

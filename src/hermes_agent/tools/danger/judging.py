@@ -44,12 +44,12 @@ READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "pwd", "stat"
 
 def judge(command: str, where: Where) -> Verdict:
     """Read a command and say what speaks against it; `cd` in it is followed."""
-    if FORK_BOMB.search(re.sub(r"\s+", "", command)):
+    if re.search(FORK_BOMB, re.sub(r"\s+", "", command)):
         return Verdict(blocked="it is a fork bomb")
     try:
         reading = read(command, where.folder)
     except (Unreadable, RecursionError) as error:
-        looks = LAST_RESORT.search(command)
+        looks = re.search(LAST_RESORT, command)
         blocked = "it looks like the destruction of a disk or home" if looks else ""
         return Verdict(blocked=blocked, asks=(f"it cannot be read as a command ({error})",))
     return judged(reading, where)
@@ -131,8 +131,8 @@ ELSEWHERE = {
     "login",
     "busybox",
 }
-KEYS = re.compile(r"[\x03\x04\x1a\x1c]*")  # they interrupt, end the input, suspend, quit
-EDITS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z")  # a line that is changed or gone on with afterwards
+KEYS = r"[\x03\x04\x1a\x1c]*"  # they interrupt, end the input, suspend, quit
+EDITS = r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z"  # a line that is changed or gone on with afterwards
 
 
 def judge_input(running: str, data: str, where: Where) -> Verdict:
@@ -144,15 +144,15 @@ def judge_input(running: str, data: str, where: Where) -> Verdict:
     if any(simple.program in SHELLS | ELSEWHERE or not is_known(simple.program) for simple in programs):
         return _to_shell(data, where)
     talks = [each.program for each in programs if each.program in INTERPRETERS and not each.operands]
-    if talks and not KEYS.fullmatch(data):
+    if talks and not re.fullmatch(KEYS, data):
         return Verdict(asks=(f"it sends a program to `{talks[0]}`, and what a program does cannot be read off it",))
     return Verdict()
 
 
 def _to_shell(data: str, where: Where) -> Verdict:
-    if KEYS.fullmatch(data):
+    if re.fullmatch(KEYS, data):
         return Verdict()
     verdict = judge(data, where)
-    if verdict.blocked or (data.endswith("\n") and not EDITS.search(data.removesuffix("\n"))):
+    if verdict.blocked or (data.endswith("\n") and not re.search(EDITS, data.removesuffix("\n"))):
         return verdict
     return Verdict(asks=(*verdict.asks, "it types a part of a line, or keys that change one, into a shell"))

@@ -10,24 +10,24 @@ from hermes_agent.tools.danger.verdict import HARMLESS_DEVICES
 from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple, is_known
 
 POWER = frozenset(("shutdown", "reboot", "halt", "poweroff"))
-DISK_MAKERS = re.compile(
+DISK_MAKERS = (
     r"mkfs(\..+)?|mkswap|wipefs|fdisk|sfdisk|gdisk|sgdisk|cfdisk|parted|blkdiscard|mke2fs|mkntfs|mkdosfs|mkexfatfs|newfs|badblocks"
     r"|hdparm|nvme|lvremove|vgremove|pvremove|zpool|cryptsetup|diskutil|format|sgdisk|dmsetup"
 )
 _ONLY_SOME = {
-    "badblocks": re.compile(r"-\w*[wn]"),
-    "hdparm": re.compile(r"--(security-erase|trim|write|make-bad).*|--security-.*"),
-    "nvme": re.compile(r"format|sanitize|write-zeroes"),
-    "zpool": re.compile(r"destroy|labelclear"),
-    "cryptsetup": re.compile(r"luksFormat|erase|luksErase|reencrypt"),
-    "diskutil": re.compile(r"erase\w*|partitionDisk|zeroDisk|secureErase", re.IGNORECASE),
-    "dmsetup": re.compile(r"wipe_table|remove_all"),
-    "format": re.compile(r"[A-Za-z]:"),
-    "parted": re.compile(r"mklabel|mkpart|rm|mktable"),
+    "badblocks": r"-\w*[wn]",
+    "hdparm": r"--(security-erase|trim|write|make-bad).*|--security-.*",
+    "nvme": r"format|sanitize|write-zeroes",
+    "zpool": r"destroy|labelclear",
+    "cryptsetup": r"luksFormat|erase|luksErase|reencrypt",
+    "diskutil": r"(?i)erase\w*|partitionDisk|zeroDisk|secureErase",
+    "dmsetup": r"wipe_table|remove_all",
+    "format": r"[A-Za-z]:",
+    "parted": r"mklabel|mkpart|rm|mktable",
 }
 _LOOKS = frozenset(("-l", "--list", "-V", "--version", "--help", "-h", "print", "-p"))
-_REAL_DEVICES = re.compile(r"/dev/(?!(fd|shm|pts|tcp|udp|loop-control|tty\w*|random|urandom|net)(/|$))\w+")
-_KERNEL = re.compile(r"^/proc/(sysrq-trigger|kcore|mem)|^/sys/power/|^/dev/k?mem")
+_REAL_DEVICES = r"/dev/(?!(fd|shm|pts|tcp|udp|loop-control|tty\w*|random|urandom|net)(/|$))\w+"
+_KERNEL = r"^/proc/(sysrq-trigger|kcore|mem)|^/sys/power/|^/dev/k?mem"
 
 
 def destroys(simple: Simple) -> bool:
@@ -83,7 +83,7 @@ def overwrites_a_device(simple: Simple) -> bool:
 
 
 def _is_a_real_device(path: str) -> bool:
-    return bool(_KERNEL.match(path)) or (path not in HARMLESS_DEVICES and bool(_REAL_DEVICES.match(path)))
+    return bool(re.match(_KERNEL, path)) or (path not in HARMLESS_DEVICES and bool(re.match(_REAL_DEVICES, path)))
 
 
 def powers_off(simple: Simple) -> bool:
@@ -98,10 +98,10 @@ def powers_off(simple: Simple) -> bool:
 
 def makes_a_file_system(simple: Simple) -> bool:
     """Erases a disk or what describes it."""
-    if not DISK_MAKERS.fullmatch(simple.program) or _LOOKS & set(simple.arguments):
+    if not re.fullmatch(DISK_MAKERS, simple.program) or _LOOKS & set(simple.arguments):
         return False
     some = _ONLY_SOME.get(simple.program)
-    return bool(simple.arguments) and (some is None or any(some.fullmatch(word) for word in simple.arguments))
+    return bool(simple.arguments) and (some is None or any(re.fullmatch(some, word) for word in simple.arguments))
 
 
 Test = Callable[[Simple], bool]
@@ -112,11 +112,11 @@ BLOCKS: tuple[tuple[Test, str], ...] = (
     (powers_off, "it would turn the machine off"),
 )
 # What is looked for in text that cannot be read as a command.
-LAST_RESORT = re.compile(
+LAST_RESORT = (
     r"\brm\s+(-\w+\s+)*-\w*[rR]\w*\s+(-\S+\s+)*['\"]?(/|~|\$HOME|\$\{HOME\})['\"]?(\s|\*|$|;|/\s|/$)|\bmkfs|>\s*/dev/(sd|nvme|hd|vd)"
     r"|\bdd\b[^\n]*\bof=/dev/(sd|nvme|hd|vd|disk|mmcblk)"
 )
-FORK_BOMB = re.compile(r"([\w:.]+)\(\)\{[^}]*\1\|\1&")
+FORK_BOMB = r"([\w:.]+)\(\)\{[^}]*\1\|\1&"
 
 
 def deletes_recursively(simple: Simple) -> bool:

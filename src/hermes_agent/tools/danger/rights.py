@@ -47,12 +47,14 @@ def acts_as_another(simple: Simple) -> bool:
     )
 
 
-def _set(text: str) -> frozenset[str]:
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LOADERS = re.compile(
-    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PERL5(OPT|LIB|DB)|RUBYOPT|PYTHONSTARTUP|GIT_SSH(_COMMAND)?|GIT_(PAGER|EDITOR|EXTERNAL_DIFF|PROXY_COMMAND)|SHELLOPTS|PS4|LESSOPEN|(MAN)?PAGER|BROWSER|VISUAL|EDITOR"
+_LOADERS = (
+    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PERL5(OPT|LIB|DB)"
+    r"|RUBYOPT|PYTHONSTARTUP|GIT_SSH(_COMMAND)?|GIT_(PAGER|EDITOR|EXTERNAL_DIFF|PROXY_COMMAND)"
+    r"|SHELLOPTS|PS4|LESSOPEN|(MAN)?PAGER|BROWSER|VISUAL|EDITOR"
 )
 _CALM = frozenset(
     ("", "cat", "less", "more", "true", ":", "vim", "vi", "nano", "code --wait", "emacs", "less -R", "-R", "/bin/cat")
@@ -62,7 +64,7 @@ _CALM = frozenset(
 def loads_other_code(simple: Simple) -> bool:
     """Sets a variable by which programs load or run other code."""
     for name, value in simple.variables.items():
-        if _LOADERS.fullmatch(name) and value not in _CALM and name != "LD_LIBRARY_PATH":
+        if re.fullmatch(_LOADERS, name) and value not in _CALM and name != "LD_LIBRARY_PATH":
             return True
         if name in ("NODE_OPTIONS", "PYTHONSTARTUP", "JAVA_TOOL_OPTIONS") and re.search(
             r"--?(require|r|import|javaagent)\b", value
@@ -71,10 +73,9 @@ def loads_other_code(simple: Simple) -> bool:
     return _configures_git(simple)
 
 
-_OF_GIT = re.compile(
-    r"core\.(pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass)|alias\..+|include(if)?\..*path"
-    r"|(credential|filter|diff|merge|difftool|mergetool|gpg|sequence|pager|interactive)\..*",
-    re.IGNORECASE,
+_OF_GIT = (
+    r"(?i)core\.(pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass)|alias\..+|include(if)?\..*path"
+    r"|(credential|filter|diff|merge|difftool|mergetool|gpg|sequence|pager|interactive)\..*"
 )
 
 
@@ -84,17 +85,17 @@ def _configures_git(simple: Simple) -> bool:
     if simple.program != "git" or words[:1] != ("config",):
         return False
     for key, value in pairwise(words):
-        if _OF_GIT.fullmatch(key) and value not in _CALM:
+        if re.fullmatch(_OF_GIT, key) and value not in _CALM:
             return value.startswith("!") or not key.lower().startswith("alias.")
     return False
 
 
-_SHELL_INSIDE = re.compile(
+_SHELL_INSIDE = (
     r"(^|[=!:;|,(\s'\"])(/usr)?(/bin/)?(sh|bash|zsh|dash|ksh)([\s;'\"),|#]|$)|exec=|os\.execute|os\.system|popen|system\("
     r"|(^|[\s:'\"(])![a-z/]|\bexec\s+['\"]?/|ProxyCommand|--unzip-command|--use-compress-program|--to-command|--rsh"
 )
 # Programs for which the name of a shell is only a word.
-_TALKERS = _set(
+_TALKERS = _words(
     "echo printf grep egrep fgrep rg ag ack ls cat which type whereis whatis command file stat head tail less "
     "wc sort uniq cut tr git gh test [ [[ expr dirname basename readlink realpath shellcheck shfmt mkdir touch "
     "cp mv rm ln chmod tee export local diff cmp apt apt-cache dpkg pip pip3 npm yarn pnpm brew pgrep ps curl "
@@ -105,18 +106,20 @@ _TALKERS = _set(
     "history comm"
 )
 _SCRIPTABLE = {
-    "gdb": re.compile(r"^(shell|!|python|pi|source|call|compile)\b|^-ex=(shell|!)"),
-    "zip": re.compile(r"^-\w*TT|^--unzip-command|(^|/)(ba|z|da)?sh\b"),
-    "man": re.compile(r"-[HP].*|--(pager|html)=.*"),
-    "make": re.compile(r"--eval.*|.?SHELL=.*"),
-    "nmap": re.compile(rf"--script=?.*([/{PIPE}]|\.nse).*|--interactive"),
-    "git": re.compile(
+    "gdb": r"^(shell|!|python|pi|source|call|compile)\b|^-ex=(shell|!)",
+    "zip": r"^-\w*TT|^--unzip-command|(^|/)(ba|z|da)?sh\b",
+    "man": r"-[HP].*|--(pager|html)=.*",
+    "make": r"--eval.*|.?SHELL=.*",
+    "nmap": rf"--script=?.*([/{PIPE}]|\.nse).*|--interactive",
+    "git": (
         r"core\.(pager|editor|sshCommand|fsmonitor|hooksPath)=|alias\.\w+=!|--(upload|receive)-pack|ext::|--exec-path="
         r"|--open-files-in-pager|^-O."
     ),
 }
 # Programs whose input may leave them for a shell.
-_ESCAPABLE = _set("ed ex vi vim ftp sftp less more mail telnet gdb psql mysql sqlite3 irb python bc dc nslookup tclsh")
+_ESCAPABLE = _words(
+    "ed ex vi vim ftp sftp less more mail telnet gdb psql mysql sqlite3 irb python bc dc nslookup tclsh"
+)
 
 
 def starts_a_shell(simple: Simple) -> bool:
@@ -132,14 +135,10 @@ def starts_a_shell(simple: Simple) -> bool:
 def _leaves(program: str, word: str) -> bool:
     """Whether this argument makes this program start another one."""
     if program in _SCRIPTABLE:
-        return bool(_SCRIPTABLE[program].search(word))
+        return bool(re.search(_SCRIPTABLE[program], word))
     if program in ("tar", "scp", "rsync", "zip") and not (word.startswith("-") or " " in word):
         return False
-    return program not in _TALKERS and bool(_SHELL_INSIDE.search(word))
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    return program not in _TALKERS and bool(re.search(_SHELL_INSIDE, word))
 
 
 EVERYTHING: frozenset[str] = frozenset()
@@ -197,10 +196,8 @@ SYSTEM_CHANGES: dict[str, frozenset[str]] = {
     "busctl": _words("call set-property emit"),
 }
 _CLOUDS = frozenset(("aws", "gcloud", "az", "gsutil", "doctl", "linode-cli", "hcloud", "flyctl", "fly", "oci"))
-_CLOUD_CHANGES = re.compile(
-    r"(delete|terminate|remove|destroy|purge|rb|rm|stop|detach|deregister|revoke|put|attach|create)(-.*)?"
-)
-_CONTAINER_DANGER = re.compile(
+_CLOUD_CHANGES = r"(delete|terminate|remove|destroy|purge|rb|rm|stop|detach|deregister|revoke|put|attach|create)(-.*)?"
+_CONTAINER_DANGER = (
     r"--privileged|--cap-add(=.*)?|--(pid|net|network|ipc|userns|uts)=host|--device(=.*)?|--security-opt=.*unconfined"
 )
 
@@ -211,7 +208,7 @@ def changes_the_system(simple: Simple) -> bool:
     if {"--help", "--version"} & set(simple.arguments):
         return False
     if program in _CLOUDS:
-        return any(_CLOUD_CHANGES.fullmatch(word) for word in simple.operands[:4]) and "list" not in simple.operands
+        return any(re.fullmatch(_CLOUD_CHANGES, word) for word in simple.operands[:4]) and "list" not in simple.operands
     words = SYSTEM_CHANGES.get(program)
     return _sets(simple) if words is None else not words or bool(words & set(simple.operands[:2]))
 
@@ -231,14 +228,12 @@ def _sets(simple: Simple) -> bool:
         case "ifconfig" | "mount" | "at" | "swapon" | "update-alternatives" | "losetup":
             return len(simple.operands) > (simple.program == "ifconfig")
         case _:
-            return simple.program in _CLOCKS and (simple.has("s", "--set") or any(map(_is_set, operands)))
+            return simple.program in _CLOCKS and (
+                simple.has("s", "--set") or any(word.startswith("set-") for word in operands)
+            )
 
 
 _CLOCKS = ("date", "hwclock", "hostnamectl", "timedatectl")
-
-
-def _is_set(word: str) -> bool:
-    return word.startswith("set-")
 
 
 def changes_containers(simple: Simple) -> bool:
@@ -253,11 +248,11 @@ def changes_containers(simple: Simple) -> bool:
 
 def _opens(simple: Simple) -> bool:
     """Whether a container gets the machine's own folders, devices, network or rights."""
-    if any(_CONTAINER_DANGER.fullmatch(word) for word in simple.arguments):
+    if any(re.fullmatch(_CONTAINER_DANGER, word) for word in simple.arguments):
         return True
     mounted = [simple.value("-v", "--volume"), re.sub(r".*(src|source)=([^,]*).*", r"\2", simple.value("--mount"))]
     spaces = any(a in ("--pid", "--net", "--network", "--ipc") and b == "host" for a, b in pairwise(simple.arguments))
-    return spaces or any(_MACHINE.match(folder) for folder in mounted)
+    return spaces or any(re.match(_MACHINE, folder) for folder in mounted)
 
 
-_MACHINE = re.compile(r"(/|/etc|/root|/home|/var|(/var)?/run/docker\.sock|/usr|/dev|/proc|/sys|~)(:|$)")
+_MACHINE = r"(/|/etc|/root|/home|/var|(/var)?/run/docker\.sock|/usr|/dev|/proc|/sys|~)(:|$)"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
+from hermes_agent.host.late import late
 from hermes_agent.host.redaction import MARKER
-from hermes_agent.tools.danger.judging import judge, judge_input, judged
-from hermes_agent.tools.danger.paths import written
 from hermes_agent.tools.danger.verdict import Verdict, Where
-from hermes_agent.tools.handles import HANDLE
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
+    COMMANDS,
     Allowed,
     Decision,
     Denied,
@@ -27,12 +23,10 @@ from hermes_agent.tools.permission.requests import (
     binding,
     data_of,
     folder_of,
+    texts_in,
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
-from hermes_agent.tools.syntax.reading import Reading, read
-from hermes_agent.tools.syntax.simple import Simple
-from hermes_agent.tools.syntax.tree import Unreadable
 
 EVERYTHING = "*"
 
@@ -52,58 +46,10 @@ def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
         return True
     command = request.arguments.get(COMMAND)
     if Capability.EXEC in request.needs and isinstance(command, str):
-        return _commands(globs, command, where, folder_of(request))
+        return bool(late(COMMANDS).cover(globs, command, where, folder_of(request)))
     paths = request.facts.paths or ()
     outside = [path for path in paths if where.is_outside(path)] or paths
     return bool(outside) and all(any(fnmatchcase(f"{request.tool}:{path}", glob) for glob in globs) for path in outside)
-
-
-def _commands(globs: Sequence[str], command: str, where: Where, folder: str) -> bool:
-    with suppress(Unreadable, RecursionError):
-        reading = read(command, folder)
-        asking = [simple for simple in reading.simples if judged(Reading(simples=(simple,)), where).asks]
-        return not reading.is_endless and bool(asking) and all(_one(globs, simple, where) for simple in asking)
-    return False
-
-
-def _one(globs: Sequence[str], simple: Simple, where: Where) -> bool:
-    inside = replace(where, folder=simple.folder)
-    if simple.prefixes or simple.variables or any(map(inside.is_outside, simple.writes)):
-        return False
-    return any(fnmatchcase(" ".join(simple.words), glob) for glob in globs)
-
-
-SECRET_FILES = re.compile(
-    r"(^|/)(\.env(\..*)?|.*\.env|[^/]*(config|settings|secrets?|credentials?|auth)[^/]*\.(ya?ml|toml|json|ini|cfg|conf)"
-    r"|\.npmrc|\.pypirc|\.netrc|credentials|config)$",
-    re.IGNORECASE,
-)
-
-
-def overwrites_a_secret(request: Request) -> str:
-    """The file into which a call would write a mark in place of a secret; empty where it would not."""
-    if request.facts.effect is Effect.READS or not MARKER.search(_text(request.arguments)):
-        return ""
-    command = request.arguments.get(COMMAND)
-    paths: list[str] = list(request.facts.paths or ()) if Capability.FS_WRITE in request.needs else []
-    if isinstance(command, str):
-        try:
-            paths = [path for simple in read(command).simples for path in written(simple)]
-        except Unreadable:
-            return "a file"
-    return next((path for path in paths if SECRET_FILES.search(path)), "")
-
-
-def _text(value: object) -> str:
-    match value:
-        case str():
-            return value
-        case Mapping():
-            return " ".join(map(_text, value.values()))
-        case list() | tuple():
-            return " ".join(map(_text, value))
-        case _:
-            return ""
 
 
 CHOICES = ("once", "session", "always", "deny")
@@ -184,14 +130,14 @@ class Permission:
                 return Denied(f"The person did not agree and said: {said}{end}")
 
     def _verdict(self, request: Request) -> Verdict:
-        if path := overwrites_a_secret(request):
+        marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
+        if marked and (path := late(COMMANDS).overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
         where = self._where(request)
-        command = request.arguments.get(COMMAND)
-        if Capability.EXEC in request.needs and isinstance(command, str):
-            return judge(HANDLE.sub(r"handle_\1", command), where)
-        if request.feeds:
-            return judge_input(request.feeds, data_of(request), where)
+        runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
+        if runs or request.feeds:
+            verdict: Verdict = late(COMMANDS).verdict_on(request, where)
+            return verdict
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
@@ -215,7 +161,5 @@ class Permission:
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND) or data_of(request)
         if self._settings.deny and isinstance(command, str):
-            names.append(" ".join(command.split()))
-            with suppress(Unreadable):
-                names += [" ".join(simple.words) for simple in read(command, folder_of(request)).simples]
+            names += [" ".join(command.split()), *late(COMMANDS).programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")

@@ -25,9 +25,9 @@ from hermes_agent.tools.starting import attached, decided, started, told_meanwhi
 MOST_PATTERNS, LONGEST_PATTERN = 10, 300
 LONGEST_LINE = 1000  # characters of a line that are looked at
 CHUNK = 256 << 10
-LINE_END = re.compile(r"[\r\n]+")
+LINE_END = r"[\r\n]+"
 # A repeated group that repeats something itself may take longer than anybody lives.
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]")
+_NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ def check_patterns(patterns: Sequence[str]) -> None:
             re.compile(pattern)
         except re.error as error:
             raise BadArguments(f"`{pattern}` is no regular expression: {error}.") from error
-        if len(pattern) > LONGEST_PATTERN or _NESTED.search(pattern):
+        if len(pattern) > LONGEST_PATTERN or re.search(_NESTED, pattern):
             raise BadArguments(f"`{pattern[:80]}` may take too long.", hint="Watch for a few plain words.")
 
 
@@ -264,7 +264,7 @@ class ShellTools:
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
         """The latest line that is whole: a secret that is only half written is not known for one."""
         latest = (await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace")
-        whole = LINE_END.split(latest)[:-1]
+        whole = re.split(LINE_END, latest)[:-1]
         line = cleaned("\n".join(whole)).strip().rpartition("\n")[2]
         if line:
             context.progress(line[:200])

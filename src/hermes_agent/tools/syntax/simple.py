@@ -98,7 +98,7 @@ _NAMES = {"date", "seq", "nproc", "whoami", "hostname", "uname", "wc", "id", "ba
 _LISTS = {"find", "rg", "grep", "fd", "fdfind"}
 _OF_GIT = {"rev-parse", "branch", "describe", "ls-files", "diff", "symbolic-ref", "log", "rev-list", "status", "show"}
 # What tools print for a shell to take in, as their manuals say.
-_HOOKS = re.compile(
+_HOOKS = (
     r"(ssh-agent( -\w)*|(pyenv|rbenv|nodenv|goenv|jenv) (init|virtualenv-init)( -+[\w-]*)*|direnv (hook|export) \w+"
     r"|(starship|zoxide|atuin|mise|fnm|rtx) (init|activate|env)( [\w-]+)*|(/\S+/)?brew shellenv|opam env|fnm env.*"
     r"|luarocks path.*|dircolors.*|lesspipe|register-python-argcomplete \w+|(\w+) completion \w+|minikube docker-env)"
@@ -158,7 +158,7 @@ _FILTERS = {"sort", "head", "tail", "uniq", "cut", "tr", "wc", "awk", "sed"}
 
 def is_a_hook(source: str) -> bool:
     """Whether a substitution is one of those that tools tell people to `eval`."""
-    return bool(_HOOKS.fullmatch(" ".join(source.split())))
+    return bool(re.fullmatch(_HOOKS, " ".join(source.split())))
 
 
 def lists_names(fed_by: tuple[str, ...]) -> bool:

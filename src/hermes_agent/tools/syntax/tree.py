@@ -16,7 +16,7 @@ LONGEST = 200_000
 """Characters of a command that are read; a longer one waits for a person."""
 
 # The grammar knows a here-document only as the last redirection of its command; the shell takes it anywhere.
-_HEREDOC_FIRST = re.compile(r"(<<-?\s*(?:'\w+'|\"\w+\"|\\?\w+))((?:[ \t]+\d?(?:>>|>&|>\||>|<)[ \t]*&?[\w./~-]+)+)")
+_HEREDOC_FIRST = r"(<<-?\s*(?:'\w+'|\"\w+\"|\\?\w+))((?:[ \t]+\d?(?:>>|>&|>\||>|<)[ \t]*&?[\w./~-]+)+)"
 
 
 class Unreadable(ValueError):
@@ -30,7 +30,7 @@ def parse(command: str) -> Node:
     text = command.replace("\r\n", "\n")
     root = _parsed(text)
     if root.has_error and "<<" in text:
-        root = _parsed(_HEREDOC_FIRST.sub(r"\2 \1", text))
+        root = _parsed(re.sub(_HEREDOC_FIRST, r"\2 \1", text))
     if root.has_error and (bad := _broken(root)) is not None:
         raise Unreadable(f"near `{text_of(bad)[:40].strip()}`" if text_of(bad).strip() else "something is missing")
     return root

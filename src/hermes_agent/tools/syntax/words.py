@@ -97,7 +97,7 @@ Substitute = Callable[["Node"], list[Simple]]
 MOST_BRACES = 64
 _QUOTED = {"{": "\ue010", "}": "\ue011", ",": "\ue012"}  # braces and commas that quotes protect
 _HIDE, _SHOW = str.maketrans(_QUOTED), str.maketrans({sign: plain for plain, sign in _QUOTED.items()})
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = r"\{([^{}]*,[^{}]*)\}"
 _AS_THEY_STAND = frozenset(
     (
         *("number", "string_content", "extglob_pattern", "regex", "test_operator", "variable_name", "file_descriptor"),
@@ -135,7 +135,7 @@ def filled(body: Node, scope: Scope, substitute: Substitute) -> str:
 
 
 def _braced(text: str) -> Iterator[str]:
-    found = _BRACES.search(text)
+    found = re.search(_BRACES, text)
     if found is None or text.count("{") > MOST_BRACES // 8:
         yield text
         return

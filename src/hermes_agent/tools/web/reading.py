@@ -10,8 +10,7 @@ from urllib.parse import urljoin
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.late import late
 from hermes_agent.host.process import WORK_SECONDS, Ended, apart
-from hermes_agent.tools.files.documents import DOCUMENTS
-from hermes_agent.tools.files.documents.damaged import Damaged
+from hermes_agent.tools.files.documents import DOCUMENTS, Damaged
 from hermes_agent.tools.web.pages import Page
 
 if TYPE_CHECKING:
