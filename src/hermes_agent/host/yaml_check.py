@@ -59,7 +59,6 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
     values: PlainMap = {}
     if root is not None and not _is_null(root):
         values = reader.taken_over(reader.section(root, schema, ""))
-        reader.refuse_later_version(root, values)
     return Checked(
         values=values, lines=reader.lines, problems=tuple(reader.problems), notices=tuple(map(str, reader.notices))
     )
@@ -142,13 +141,6 @@ class _Reader:
 
     def problem(self, node: Node, text: str) -> None:
         self.problems.append(Problem(file=self.file, line=node.start_mark.line + 1, text=text))
-
-    def refuse_later_version(self, root: Node, values: PlainMap) -> None:
-        """A schema with a field `version` has as its default the number that it knows."""
-        entry, said = describe(self.schema).get("version"), values.get("version")
-        if entry and isinstance(said, int) and isinstance(entry.default, int) and said > entry.default:
-            words = f"written for version {said} of the settings, this program knows {entry.default}: update it."
-            self.problem(root, words)
 
     def entries(self, node: Node, key: str, expected: str) -> Mapping[str, tuple[Node, Node]]:
         """The entries of a mapping by name; a name that stands twice is a problem at its second place."""

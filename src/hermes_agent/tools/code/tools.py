@@ -89,12 +89,8 @@ PIECE = 60_000
 SEND_TRIES, SEND_SECONDS = 50, 0.02
 
 
-class TooManyCalls(ToolError):
-    """The program asked for more tools than it may."""
-
-
-class TooMuchOutput(ToolError):
-    """The program printed more than it may."""
+class OverLimit(ToolError):
+    """The program called more tools, or printed more, than it may."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,7 +137,7 @@ class Conversation:
             else:
                 self.printed += line + b"\n"
         if len(self.printed) + len(self._rest) > self.most_bytes:
-            raise TooMuchOutput(f"The code printed more than {self.most_bytes:,} bytes and was ended.")
+            raise OverLimit(f"The code printed more than {self.most_bytes:,} bytes and was ended.")
         return bool(new)
 
     async def _answer(self, asked: bytes) -> None:
@@ -153,7 +149,7 @@ class Conversation:
     async def _called(self, asked: bytes) -> bytes:
         self.calls += 1
         if self.calls > self.most_calls:
-            raise TooManyCalls(f"The code called more than {self.most_calls} tools and was ended.")
+            raise OverLimit(f"The code called more than {self.most_calls} tools and was ended.")
         try:
             name, arguments = msgspec.json.decode(asked, type=tuple[str, dict[str, Any]])
         except msgspec.DecodeError:
@@ -234,7 +230,7 @@ class CodeTools:
                 await talk.go_on()
         except TimeoutError:
             note = f"The code took more than {seconds:.0f} s and was ended."
-        except (TooManyCalls, TooMuchOutput) as limit:
+        except OverLimit as limit:
             note = str(limit)
         except BaseException:
             await asyncio.shield(spawn(self._stop(running), name=f"stop {running.exec_id}"))

@@ -39,7 +39,8 @@ ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
 )
 
 READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "pwd", "stat", "tail", "true", "wc"))
-"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself."""
+"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself. This is a hint, not
+a wall: functions, aliases and the PATH of a kept shell can give these names another meaning."""
 
 
 def judge(command: str, where: Where) -> Verdict:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # Searching runs a process of its own; its machinery is loaded with the first search.
 SEARCHING = "hermes_agent.tools.files.searching"
 PATCHING = "hermes_agent.tools.files.patching"
-T = TypeVar("T")
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -75,13 +74,13 @@ class FileTools:
                 self._log.saw(context.session, real, reading.digest)
             return reading.answer
 
-        return await _in_thread(read)
+        return await asyncio.to_thread(read)
 
     @tool(effect=Effect.KEYED, needs=WRITES, paths=("path",))
     async def write_file(self, path: str, content: str, context: CallContext) -> Answer:
         """Write a whole file, making folders. An existing one must have been read. Prefer patch for small changes."""
         changes = [Change(path=path, make=lambda before: _whole(before, content, path), blind=False)]
-        return said(await _in_thread(lambda: self._changer.swap(context, changes)))
+        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes)))
 
     @tool(effect=Effect.KEYED, needs=WRITES, paths=_patched)
     async def patch(
@@ -106,7 +105,7 @@ class FileTools:
                 return self._changer.swap(context, edits.of_patch(patch))
             return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])
 
-        return said(await _in_thread(change))
+        return said(await asyncio.to_thread(change))
 
     @tool(effect=Effect.READS, needs=READS, paths=("path",))
     async def search_files(  # noqa: PLR0913 - what a model may say of a search
@@ -124,7 +123,7 @@ class FileTools:
         """Search file contents by regular expression, or files by name (target=files, pattern is a glob). Skips .git,
         node_modules and the like. Prefer it to grep, find and ls.
         """
-        real = await _in_thread(lambda: self._searchable(path, context.workspace))
+        real = await asyncio.to_thread(lambda: self._searchable(path, context.workspace))
         names = target == "files"
         searching = late(SEARCHING)
         query = searching.Query(
@@ -134,7 +133,7 @@ class FileTools:
             context=context_lines if output_mode == "content" else 0,
         )
         found = await searching.search(query, ripgrep=self._ripgrep)
-        allowed = await _in_thread(lambda: self._allowed(found, real))
+        allowed = await asyncio.to_thread(lambda: self._allowed(found, real))
         answer: Answer = searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
         return answer
 
@@ -148,10 +147,6 @@ class FileTools:
         """What was found without the files that may not be read."""
         verdict = {name: not self._guard.objection(root / name) for name in {hit.path for hit in found.hits}}
         return dataclasses.replace(found, hits=tuple(hit for hit in found.hits if verdict[hit.path]))
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work)
 
 
 def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:

@@ -170,15 +170,16 @@ def _printed(simple: Simple) -> str | None:
     words = list(simple.arguments)
     if simple.program == "printf":
         parts = iter(words[1:])
-        return re.sub(r"%[sb]", lambda _: _escaped(next(parts, "")), _escaped(words[0])) if words else None
+        return re.sub(r"%[sb]", lambda _: unescaped(next(parts, "")), unescaped(words[0])) if words else None
     options = ""
     while words and re.fullmatch(r"-[neE]+", words[0]):
         options += words.pop(0)[1:]
     text = " ".join(words)
-    return (_escaped(text) if "e" in options else text) + ("" if "n" in options else "\n")
+    return (unescaped(text) if "e" in options else text) + ("" if "n" in options else "\n")
 
 
-def _escaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """The text as bash means it between `$'` and `'`."""
     return re.sub(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|0?[0-7]{1,3}|[abfnrtv\\'\"e])", _unescape, text)
 
 
@@ -191,11 +192,6 @@ def _unescape(found: re.Match[str]) -> str:
     if code[0] in "01234567":
         return chr(int(code, 8) & 0xFF)
     return codecs.decode(f"\\{code}", "unicode_escape")
-
-
-def unescaped(text: str) -> str:
-    """The text between `$'` and `'` as bash means it."""
-    return _escaped(text)
 
 
 def _decoded(make: Callable[[], bytes]) -> str | None:

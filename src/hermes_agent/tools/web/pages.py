@@ -248,20 +248,24 @@ class Pages:
             media, charset = _content_type(response)
             if not media.startswith(READABLE) and not media.endswith(("+xml", "+json")):
                 raise ToolError(f"{target.url} is {media}, which cannot be shown as text.")
-            return Page(url=target.url, media=media, charset=charset, body=await self._body(target, response))
+            too_much = ToolError(
+                f"{target.url} has more than {self._most >> 20} MB (`web.max_mb`).",
+                hint="Download it with the terminal where that is allowed.",
+            )
+            body = await within(self._most, response, too_much)
+            return Page(url=target.url, media=media, charset=charset, body=body)
 
-    async def _body(self, target: Target, response: httpx2.Response) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        async for chunk in response.aiter_bytes():
-            size += len(chunk)
-            if size > self._most:
-                raise ToolError(
-                    f"{target.url} has more than {self._most >> 20} MB (`web.max_mb`).",
-                    hint="Download it with the terminal where that is allowed.",
-                )
-            parts.append(chunk)
-        return b"".join(parts)
+
+async def within(most: int, response: httpx2.Response, too_much: ToolError) -> bytes:
+    """The body of a response. Raises `too_much` where it has more bytes."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > most:
+            raise too_much
+        parts.append(chunk)
+    return b"".join(parts)
 
 
 def _content_type(response: httpx2.Response) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.tools.web.pages import HEADERS
+from hermes_agent.tools.web.pages import HEADERS, within
 from hermes_agent.tools.web.settings import SearchSettings
 
 BACKENDS: dict[str, str] = {
@@ -128,43 +128,33 @@ def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> SearchChoi
     raise ToolError(f"Web search by {name} needs {lacks}.", hint="Ask the owner to set it.")
 
 
-class Searching:
-    """Searches by `http` within `seconds`."""
+async def search(http: Http, chosen: SearchChoice, query: str, count: int, *, seconds: float) -> Sequence[Result]:
+    """At most `count` results. Raises `ToolError` with what the service said."""
+    asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
+    try:
+        async with asyncio.timeout(seconds):
+            body = await _body(http, chosen, asking)
+        return (await asyncio.to_thread(chosen.backend.results, body))[:count]
+    except TimeoutError as error:
+        raise ToolError(f"{chosen.name} did not answer within {seconds:.0f} s.") from error
+    except http.failures as error:
+        where = urlsplit(asking.url).netloc
+        raise ToolError(f"{chosen.name} ({where}) cannot be reached: {error}.") from error
 
-    def __init__(self, http: Http, *, seconds: float) -> None:
-        self._http = http
-        self._seconds = seconds
 
-    async def search(self, chosen: SearchChoice, query: str, count: int) -> Sequence[Result]:
-        """At most `count` results. Raises `ToolError` with what the service said."""
-        asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
-        try:
-            async with asyncio.timeout(self._seconds):
-                body = await self._body(chosen, asking)
-            return (await asyncio.to_thread(chosen.backend.results, body))[:count]
-        except TimeoutError as error:
-            raise ToolError(f"{chosen.name} did not answer within {self._seconds:.0f} s.") from error
-        except self._http.failures as error:
-            where = urlsplit(asking.url).netloc
-            raise ToolError(f"{chosen.name} ({where}) cannot be reached: {error}.") from error
-
-    async def _body(self, chosen: SearchChoice, asking: Asking) -> bytes:
-        client = self._http.client(asking.url)
-        headers = {"User-Agent": HEADERS["User-Agent"], **asking.headers}
-        method = "GET" if asking.json is None and asking.form is None else "POST"
-        asked = client.stream(
-            method, asking.url, params=dict(asking.params) or None, headers=headers, json=asking.json, data=asking.form
+async def _body(http: Http, chosen: SearchChoice, asking: Asking) -> bytes:
+    headers = {"User-Agent": HEADERS["User-Agent"], **asking.headers}
+    method = "GET" if asking.json is None and asking.form is None else "POST"
+    asked = http.client(asking.url).stream(
+        method, asking.url, params=dict(asking.params) or None, headers=headers, json=asking.json, data=asking.form
+    )
+    async with asked as response:
+        body = await within(
+            MOST_BYTES, response, Unsearched(f"{chosen.name} answered more than {MOST_BYTES >> 20} MB.")
         )
-        async with asked as response:
-            parts: list[bytes] = []
-            async for chunk in response.aiter_bytes():
-                parts.append(chunk)
-                if sum(map(len, parts)) > MOST_BYTES:
-                    raise Unsearched(f"{chosen.name} answered more than {MOST_BYTES >> 20} MB.")
-            body = b"".join(parts)
-            if response.status_code != 200:
-                raise _failure(chosen, response.status_code, body)
-            return body
+        if response.status_code != 200:
+            raise _failure(chosen, response.status_code, body)
+        return body
 
 
 def _failure(chosen: SearchChoice, status: int, body: bytes) -> ToolError:
