@@ -88,7 +88,7 @@ def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None
             notices=tuple(remembered.get("notices", ())),
         )
         return _loaded(schema, known, "file", variables)
-    checked: Checked = late("hermes_agent.host.yaml_check:check")(content, schema, str(home.config_file))
+    checked = _checked(content, schema, str(home.config_file))
     if checked.problems:
         return _fallback(home, schema, checked.problems, remembered, variables)
     remember(home, schema, content, checked)
@@ -120,7 +120,7 @@ def _fallback(
     values: PlainMap = remembered["values"]
     if remembered.get("schema") != fingerprint(schema):
         kept = str(home.last_good_config)
-        values = late("hermes_agent.host.yaml_check:check")(remembered["text"].encode(), schema, kept).values
+        values = _checked(remembered["text"].encode(), schema, kept).values
     return _loaded(schema, Checked(values=values, lines={}, problems=problems), "last good", variables)
 
 
@@ -144,6 +144,11 @@ def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[
         overridden=overridden,
         notices=checked.notices,
     )
+
+
+def _checked(content: bytes, schema: type[Any], file: str) -> Checked:
+    checked: Checked = late("hermes_agent.host.yaml_check:check")(content, schema, file)
+    return checked
 
 
 def _leaves(values: PlainMap, prefix: str = "") -> list[str]:

@@ -16,6 +16,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard
+from hermes_agent.tools.files.patching import Edits, parse_patch
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 # Searching runs a process of its own; its machinery is loaded with the first search.
 SEARCHING = "hermes_agent.tools.files.searching"
-PATCHING = "hermes_agent.tools.files.patching"
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -40,7 +40,7 @@ def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
         raise BadArguments(
             f"patch: give either `path` with `old_string` and `new_string`, or `patch`; {given} is there - at `$.path`"
         )
-    return [name for each in late(PATCHING).parse_patch(text) for name in each.paths] if text else [path]
+    return [name for each in parse_patch(text) for name in each.paths] if text else [path]
 
 
 class FileTools:
@@ -100,7 +100,7 @@ class FileTools:
         """
 
         def change() -> str:
-            edits = late(PATCHING).Edits(guard=self._guard, workspace=context.workspace)
+            edits = Edits(guard=self._guard, workspace=context.workspace)
             if patch:
                 return self._changer.swap(context, edits.of_patch(patch))
             return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])

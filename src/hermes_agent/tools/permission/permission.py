@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Any, Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
@@ -46,7 +46,7 @@ def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
         return True
     command = request.arguments.get(COMMAND)
     if Capability.EXEC in request.needs and isinstance(command, str):
-        return bool(late(COMMANDS).cover(globs, command, where, folder_of(request)))
+        return bool(_commands().cover(globs, command, where, folder_of(request)))
     paths = request.facts.paths or ()
     outside = [path for path in paths if where.is_outside(path)] or paths
     return bool(outside) and all(any(fnmatchcase(f"{request.tool}:{path}", glob) for glob in globs) for path in outside)
@@ -131,12 +131,12 @@ class Permission:
 
     def _verdict(self, request: Request) -> Verdict:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
-        if marked and (path := late(COMMANDS).overwritten(request)):
+        if marked and (path := _commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
-            verdict: Verdict = late(COMMANDS).verdict_on(request, where)
+            verdict: Verdict = _commands().verdict_on(request, where)
             return verdict
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
@@ -161,5 +161,9 @@ class Permission:
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND) or data_of(request)
         if self._settings.deny and isinstance(command, str):
-            names += [" ".join(command.split()), *late(COMMANDS).programs_of(command, folder_of(request))]
+            names += [" ".join(command.split()), *_commands().programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
+
+
+def _commands() -> Any:  # noqa: ANN401 - what reads commands, loaded with the first call that has one
+    return late(COMMANDS)
