@@ -22,8 +22,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.memory.notes import Notes
 from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.lazy_place import lazy_place
-from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked

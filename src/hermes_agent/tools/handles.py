@@ -22,7 +22,7 @@ from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 

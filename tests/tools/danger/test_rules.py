@@ -13,7 +13,7 @@ from hermes_agent.tools.danger.losses import BLOCKS
 from hermes_agent.tools.danger.verdict import Where
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 
 ROWS = [json.loads(line)["command"] for line in (Path(__file__).parent / "commands.jsonl").read_text().splitlines()]
 

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.tools.syntax import words, wrapped
 from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, is_a_hook, is_known, output_of, substituted
-from hermes_agent.tools.syntax.tree import Unreadable, parse
+from hermes_agent.tools.syntax.words import Unreadable, parse
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from hermes_agent.sandbox.executions import (
     NOBODY,
     Meta,
     PreparedShells,
+    TimeLimits,
     check_length,
     check_text,
     cover_part,
@@ -40,7 +41,6 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.time_limits import TimeLimits
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
     INLINE,

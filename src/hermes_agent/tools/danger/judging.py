@@ -13,7 +13,7 @@ from hermes_agent.tools.danger.paths import touches_credentials, written
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.syntax.reading import Reading, read
 from hermes_agent.tools.syntax.simple import Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 from hermes_agent.tools.syntax.wrapped import SHELLS
 
 ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (

@@ -15,7 +15,7 @@ from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.permission.requests import COMMAND, HANDLE, Request, data_of
 from hermes_agent.tools.syntax.reading import Reading, read
 from hermes_agent.tools.syntax.simple import Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 
 SECRET_FILES = (
     r"(?i)(^|/)(\.env(\..*)?|.*\.env|[^/]*(config|settings|secrets?|credentials?|auth)[^/]*\.(ya?ml|toml|json|ini|cfg|conf)"

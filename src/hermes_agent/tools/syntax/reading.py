@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, output_of
-from hermes_agent.tools.syntax.tree import Unreadable, parse, text_of
-from hermes_agent.tools.syntax.words import Scope, expand, filled, value_of
+from hermes_agent.tools.syntax.words import Scope, Unreadable, expand, filled, parse, text_of, value_of
 from hermes_agent.tools.syntax.wrapped import commands_in, scripts_of, unwrapped
 
 if TYPE_CHECKING:

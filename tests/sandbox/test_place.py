@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.sandbox.lazy_place import lazy_place
-from hermes_agent.sandbox.place import Command
+from hermes_agent.sandbox.place import Command, lazy_place
 from hermes_agent.testing.place import FakePlace
 
 
