@@ -10,7 +10,7 @@ from hermes_agent.sandbox.place import Command
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakeRunning, Play
 from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Hiding, hide_kept, shown_output
+from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Covers, Hiding, shown_output
 
 
 @dataclass
@@ -78,14 +78,14 @@ def wrote(output: bytes) -> Kept:
 
 async def test_what_is_kept_of_an_output_holds_no_secret_and_every_other_byte() -> None:
     running = wrote(b"\xff hunter2-hunter2\r\n\0")
-    await hide_kept(running, HIDING)
+    await Covers(HIDING).hide(running)
 
     assert await running.read(0, 100) == b"\xff [secret KEY]\r\n\0"
 
 
 async def test_an_output_without_secrets_is_left_alone() -> None:
     running = wrote(b"words")
-    await hide_kept(running, HIDING)
+    await Covers(HIDING).hide(running)
 
     assert running.rewritten == 0
 
@@ -94,7 +94,7 @@ async def test_an_output_without_secrets_is_left_alone() -> None:
 async def test_in_a_large_output_secrets_are_covered_where_they_stand(at: int) -> None:
     content = b"\xff" * at + b"hunter2-hunter2" + b"\n" * (REWRITTEN + 100)
     running = wrote(content)
-    await hide_kept(running, HIDING)
+    await Covers(HIDING).hide(running)
 
     assert running.rewritten == 0
     assert await running.read(0, len(content)) == content.replace(b"hunter2-hunter2", b"[secret KEY]***")

@@ -27,7 +27,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
-from hermes_agent.tools.todo import Todos, TodoTail
+from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ SPILL = "hermes_agent.app.guards:spill_hook"
 CHECKPOINTS = "hermes_agent.app.checkpoints.checkpoint_hook:checkpoint_hook"
 NEARBY = "hermes_agent.app.subfolder_context:subfolder_context_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
-OPENED = "hermes_agent.tools.handles:opened"
+OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 APPROVALS = "approvals.yaml"
@@ -257,9 +257,9 @@ class Toolkit:
         self._extra = (*self._extra, *late(COLLECT)(tools)[0])
 
     @property
-    def tail(self) -> tuple[TodoTail, ...]:
+    def tail(self) -> tuple[Todos, ...]:
         """What the tools say beside each message."""
-        return (TodoTail(self._todos),)
+        return (self._todos,)
 
     def wrong(self) -> tuple[str, ...]:
         """Sentences about files of the tools that cannot be read."""

@@ -100,20 +100,14 @@ class Covers:
 
     async def hide(self, running: Running) -> None:
         """Take secrets out of what is kept of a command that has ended. Raises `PlaceFailed`."""
-        await hide_kept(running, self._hiding, self._covers.pop(running.exec_id, None))
-
-
-async def hide_kept(running: Running, hiding: Hiding, cover: Cover | None = None) -> None:
-    """Take secrets out of what the place keeps of an ended command's output, which `cover` was at work on before.
-    Raises `PlaceFailed`."""
-    size = await running.size()
-    if size > REWRITTEN or cover is not None:
-        await (cover or Cover(running, hiding)).catch_up()
-        return
-    raw = await running.read(0, size)
-    hidden = _changed(raw, hiding.redact) if size <= SAMPLE else await asyncio.to_thread(_changed, raw, hiding.redact)
-    if hidden != raw:
-        await running.rewrite(hidden)
+        cover, size = self._covers.pop(running.exec_id, None), await running.size()
+        if size > REWRITTEN or cover is not None:
+            await (cover or Cover(running, self._hiding)).catch_up()
+            return
+        raw, redact = await running.read(0, size), self._hiding.redact
+        hidden = _changed(raw, redact) if size <= SAMPLE else await asyncio.to_thread(_changed, raw, redact)
+        if hidden != raw:
+            await running.rewrite(hidden)
 
 
 def _changed(raw: bytes, change: Callable[[str], str]) -> bytes:

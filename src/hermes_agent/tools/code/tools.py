@@ -20,7 +20,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import Hiding, hide_kept
+from hermes_agent.tools.output import Covers, Hiding
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 from hermes_agent.tools.starting import decided, started, told_meanwhile
@@ -194,7 +194,7 @@ class CodeTools:
         self._place = place
         self._settings = settings
         self._caps = caps or Caps()
-        self._hiding = hiding or Hiding()
+        self._covers = Covers(hiding or Hiding())
 
     @tool(effect=Effect.WRITES, needs=(Capability.EXEC,))
     async def execute_code(self, code: str, context: CallContext, timeout: int = 0) -> Answer:  # noqa: ASYNC109 - the model's word for it
@@ -220,7 +220,7 @@ class CodeTools:
             most_bytes=min(self._settings.max_output, self._caps.max_bytes),
         )
         note = await self._carried_on(talk, running, seconds)
-        await hide_kept(running, self._hiding)
+        await self._covers.hide(running)
         return await self._answer(talk, running, note, context)
 
     async def _carried_on(self, talk: Conversation, running: Running, seconds: float) -> str:
@@ -242,7 +242,7 @@ class CodeTools:
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
-        await hide_kept(running, self._hiding)
+        await self._covers.hide(running)
 
     async def _answer(self, talk: Conversation, running: Running, note: str, context: CallContext) -> Answer:
         printed = cleaned(bytes(talk.printed[: self._caps.max_bytes]).decode("utf-8", "replace")).strip("\n")
