@@ -96,5 +96,5 @@ def test_a_deep_nest_is_a_problem_not_a_crash() -> None:
     flow = checked("extra: " + "[" * 300_000)
     block = checked("extra:\n  " + "- " * 300_000)
 
-    assert only_problem(flow) == "1: nested too deeply."
-    assert only_problem(block) == "2: nested too deeply."
+    assert only_problem(flow) == "1: not valid YAML: nested too deeply."
+    assert only_problem(block) == "2: not valid YAML: nested too deeply."

@@ -26,7 +26,7 @@ from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
-from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
+from hermes_agent.tools.surfaces import StandingOf, check_toolset, granted_to, rules_of, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -155,7 +155,8 @@ class Toolkit:
         """What a principal, by their key, may use on a surface."""
         found = self._grants.get((surface, standing := self._means.standing(principal)))
         if found is None:
-            found = allowance(surface, standing, TOOLSETS, self._settings.tools).capabilities
+            ruling = rules_of(surface, standing)
+            found = granted_to(ruling, toolsets_of(ruling, TOOLSETS, self._settings.tools))
             self._grants[surface, standing] = found
         return found
 

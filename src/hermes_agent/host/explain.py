@@ -5,37 +5,17 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import Plain, PlainMap, Setting, find, plain_at, renamed_to, walk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """All there is to know about one setting."""
-
-    key: str
-    value: Plain
-    source: str
-    default: Plain
-    expected: str
-    doc: str
-
-
-def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> Explanation:
-    """Value, source, default and meaning of one setting or section. Raises `ConfigError` for an unknown key."""
+def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> tuple[Setting, Plain, str, Plain]:
+    """One setting or section; its value; where that comes from; and its default. Raises `ConfigError` for an unknown
+    key."""
     entry = known(schema, key)
-    value = plain_at(plain_of(loaded.value), key)
-    return Explanation(
-        key=key,
-        value=value,
-        source=source_of(loaded, key),
-        default=_plain(entry.default),
-        expected=entry.expected,
-        doc=entry.doc,
-    )
+    return entry, plain_at(plain_of(loaded.value), key), source_of(loaded, key), _plain(entry.default)
 
 
 def source_of(loaded: Loaded[Any], key: str) -> str:

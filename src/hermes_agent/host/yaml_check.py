@@ -51,8 +51,6 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
         return Checked(values={}, lines={}, problems=(problem,))
     try:
         root = compose(text)
-    except _TooDeep as error:
-        return Checked(values={}, lines={}, problems=(Problem(file=file, line=error.line, text="nested too deeply."),))
     except yaml.YAMLError as error:
         return Checked(values={}, lines={}, problems=(_syntax(error, file),))
     reader = _Reader(schema=schema, file=file)
@@ -84,14 +82,6 @@ def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
     return value, ""
 
 
-class _TooDeep(yaml.YAMLError):
-    """Deeper than any settings are."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__("nested too deeply")
-        self.line = line
-
-
 def compose(text: str) -> Node | None:
     """The nodes of a text. Raises `yaml.YAMLError`.
 
@@ -103,7 +93,8 @@ def compose(text: str) -> Node | None:
         for event in yaml.parse(text, Loader=Loader):
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > SUSPICIOUS:
-                raise _TooDeep(event.start_mark.line + 1 if event.start_mark else 0)
+                mark: Any = event.start_mark  # of the C parser, or the other one
+                raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)
     return yaml.compose(text, Loader=Loader)
 
 

@@ -143,15 +143,15 @@ def check(surface: Surface) -> int:
 @pass_surface
 def explain_(surface: Surface, key: str, as_json: bool) -> None:
     """Explain one setting: its meaning, value, source and default."""
-    found = explain(surface.loaded, surface.schema, key)
-    value = hidden_value(surface, key, found.value)
+    found, value, source, default = explain(surface.loaded, surface.schema, key)
+    value = hidden_value(surface, key, value)
     if as_json:
-        facts = {"key": key, "value": value, "source": found.source, "default": found.default}
+        facts = {"key": key, "value": value, "source": source, "default": default}
         say_json({**facts, "takes": found.expected, "meaning": found.doc})
         return
     if found.doc:
         say(found.doc)
-    rows = [("value", written(value)), ("from", found.source), ("default", written(found.default))]
+    rows = [("value", written(value)), ("from", source), ("default", written(default))]
     say(table([*rows, ("takes", found.expected)]))
 
 
