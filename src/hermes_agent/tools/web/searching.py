@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
@@ -70,6 +70,27 @@ class Backend(Protocol):
     def asking(self, query: str, count: int, *, address: str, key: str) -> Asking: ...
 
     def results(self, body: bytes) -> list[Result]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonService:
+    """A `Backend` that answers with rows of JSON under the names `rows`, the words of each under `text`.
+
+    `ask` gives the rest of an `Asking` for a query, a number of results and the key.
+    """
+
+    address: str
+    path: str
+    ask: Callable[[str, int, str], Mapping[str, Any]]
+    rows: tuple[str, ...]
+    text: str
+    key_name: str = ""
+
+    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking:
+        return Asking(url=f"{address}{self.path}", **self.ask(query, count, key))
+
+    def results(self, body: bytes) -> list[Result]:
+        return made(rows_of(body, *self.rows), text=self.text)
 
 
 def rows_of(body: bytes, *path: str) -> list[Mapping[str, object]]:
