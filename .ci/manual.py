@@ -18,7 +18,7 @@ from hermes_agent.cli.group import hermes
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.config import OVERRIDES
 from hermes_agent.host.paths import Home
-from hermes_agent.host.schema import Section, Setting, Table, describe, walk
+from hermes_agent.host.schema import Setting, describe, walk
 
 DOCS = Path(__file__).parent.parent / "docs"
 MADE = "<!-- Written by .ci/manual.py; a change belongs into the program. -->\n"
@@ -63,20 +63,20 @@ def configuration_page() -> str:
         "force, and every surface says so. Without any good settings nothing runs.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
-    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
+    top = [(name, entry) for name, entry in describe(Settings).items() if entry.schema is None]
     if top:
         parts.append(settings_table(top))
     for name, entry in describe(Settings).items():
-        if isinstance(entry.kind, Section | Table):
-            inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
-            leaves = list(walk(entry.kind.schema, inside))
-            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.kind)}\n{settings_table(leaves)}")
+        if entry.schema is not None:
+            inside = f"{name}." if entry.kind == "section" else f"{name}.NAME."
+            leaves = [(key, leaf) for key, leaf in walk(entry.schema, inside) if leaf.schema is None]
+            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.schema)}\n{settings_table(leaves)}")
     return "\n".join(parts)
 
 
-def inner_sections(name: str, kind: Section | Table) -> str:
+def inner_sections(name: str, schema: type[object]) -> str:
     """What each section inside of this one is about."""
-    inner = [(key, entry) for key, entry in describe(kind.schema).items() if isinstance(entry.kind, Section)]
+    inner = [(key, entry) for key, entry in describe(schema).items() if entry.kind == "section"]
     lines = [f"- `{name}.{key}`: {entry.doc}" for key, entry in inner]
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 

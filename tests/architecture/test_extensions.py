@@ -37,9 +37,9 @@ KINDS: tuple[Extensions, ...] = (
         folder="tools/files/documents",
         file="tools/files/documents/__init__.py",
         table="DOCUMENTS",
-        besides=frozenset({"damaged"}),
+        besides=frozenset({"archive"}),
     ),
-    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
+    Extensions(folder="tools/web/search", file="tools/web/searching.py", table="BACKENDS"),
     Extensions(folder="gateway/channels", file="gateway/channels/__init__.py", table="CHANNELS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )

@@ -22,13 +22,12 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.memory.notes import Notes
 from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.lazy_place import LazyPlace
-from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
-from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
-from hermes_agent.tools.todo import Todos, TodoTail
+from hermes_agent.tools.surfaces import StandingOf, check_toolset, granted_to, rules_of, standing_here, toolsets_of
+from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ SPILL = "hermes_agent.app.guards:spill_hook"
 CHECKPOINTS = "hermes_agent.app.checkpoints.checkpoint_hook:checkpoint_hook"
 NEARBY = "hermes_agent.app.subfolder_context:subfolder_context_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
-OPENED = "hermes_agent.tools.handles:opened"
+OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 APPROVALS = "approvals.yaml"
@@ -156,7 +155,8 @@ class Toolkit:
         """What a principal, by their key, may use on a surface."""
         found = self._grants.get((surface, standing := self._means.standing(principal)))
         if found is None:
-            found = allowance(surface, standing, TOOLSETS, self._settings.tools).capabilities
+            ruling = rules_of(surface, standing)
+            found = granted_to(ruling, toolsets_of(ruling, TOOLSETS, self._settings.tools))
             self._grants[surface, standing] = found
         return found
 
@@ -258,9 +258,9 @@ class Toolkit:
         self._extra = (*self._extra, *late(COLLECT)(tools)[0])
 
     @property
-    def tail(self) -> tuple[TodoTail, ...]:
+    def tail(self) -> tuple[Todos, ...]:
         """What the tools say beside each message."""
-        return (TodoTail(self._todos),)
+        return (self._todos,)
 
     def wrong(self) -> tuple[str, ...]:
         """Sentences about files of the tools that cannot be read."""
@@ -288,12 +288,12 @@ class Toolkit:
         await self._place.close()
         await self._skills_place.close()
 
-    def _chosen(self, maker: str = PLACE) -> LazyPlace:
+    def _chosen(self, maker: str = PLACE) -> Place:
         def make() -> Place:
             made: Place = late(maker)(self._home, self._settings.terminal, environment())
             return made
 
-        return LazyPlace(self._settings.terminal.place, make)
+        return lazy_place(self._settings.terminal.place, make)
 
 
 class FirstUse:

@@ -49,16 +49,6 @@ class SurfaceTools:
     disabled: tuple[str, ...] = setting((), "Toolsets that are off.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What somebody has somewhere: `surface` is the one whose rules hold, `toolsets` are in the order in which prompts
-    name their tools, `capabilities` what calls may need at most."""
-
-    surface: str
-    toolsets: tuple[str, ...]
-    capabilities: frozenset[Capability]
-
-
 def standing_here(principal: str) -> Standing:
     """Without an access list: whoever speaks on this machine owns it, everybody else is a guest."""
     return Standing.OWNER if principal.startswith(LOCAL) else Standing.GUEST
@@ -67,16 +57,6 @@ def standing_here(principal: str) -> Standing:
 def rules_of(surface: str, standing: Standing) -> str:
     """The surface whose rules hold for somebody who speaks on this one."""
     return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
-
-
-def allowance(
-    surface: str, standing: Standing, known: Sequence[str], settings: Mapping[str, SurfaceTools]
-) -> Allowance:
-    """What a principal of that standing has on a surface, of the `known` toolsets. Raises `ConfigError` where the
-    settings name one that does not exist."""
-    ruling = rules_of(surface, standing)
-    toolsets = toolsets_of(ruling, known, settings)
-    return Allowance(surface=ruling, toolsets=toolsets, capabilities=granted_to(ruling, toolsets))
 
 
 def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:

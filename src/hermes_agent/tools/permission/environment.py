@@ -9,10 +9,9 @@ from functools import lru_cache
 
 import msgspec
 
-DECISIVE = re.compile(
-    r"PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
-    r"|\w+_PROXY|\w+_HOST|\w+_URL",
-    re.IGNORECASE,
+DECISIVE = (
+    r"(?i)PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
+    r"|\w+_PROXY|\w+_HOST|\w+_URL"
 )
 
 
@@ -26,4 +25,4 @@ def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _decides(name: str) -> bool:
-    return DECISIVE.fullmatch(name) is not None
+    return re.fullmatch(DECISIVE, name) is not None

@@ -14,10 +14,11 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.tool import CallFacts, Question
-from hermes_agent.tools.syntax.reading import read
-from hermes_agent.tools.syntax.simple import is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.host.late import late
 
+COMMANDS = "hermes_agent.tools.permission.commands"
+HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
+"""A secret by its name, in an argument."""
 COMMAND = "command"
 CODE = "code"  # a program instead of a command
 DATA = "data"  # what is written to the input of one that runs
@@ -100,18 +101,19 @@ def binding(request: Request) -> str:
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
-        about = _words_of(command) or command.strip()
+        about = late(COMMANDS).words_of(command) or command.strip()
     parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
 
 
-def _words_of(command: str) -> list[str]:
-    """The words of a command that is one program with words that are written out; empty for any other."""
-    try:
-        simples = read(command).simples
-    except Unreadable:
-        return []
-    if len(simples) != 1 or simples[0].writes or simples[0].variables or not all(map(is_known, simples[0].words)):
-        return []
-    plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
-    return list(simples[0].words) if plain and not simples[0].prefixes else []
+def texts_in(value: object) -> list[str]:
+    """Every text in an argument, at any depth."""
+    match value:
+        case str():
+            return [value]
+        case Mapping():
+            return [text for each in value.values() for text in texts_in(each)]
+        case list() | tuple():
+            return [text for each in value for text in texts_in(each)]
+        case _:
+            return []

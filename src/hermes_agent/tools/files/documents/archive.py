@@ -1,18 +1,14 @@
-"""What is wrong with a document that cannot be read, and limits that hold for every kind."""
+"""Checks that an office document is an archive that can be unpacked, within limits that hold for every kind."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 
-from hermes_agent.core.errors import ToolError
+from hermes_agent.tools.files.documents import Damaged
 
 MOST_UNPACKED = 300 << 20
 MOST_LINES = 200_000
-
-
-class Damaged(ToolError):
-    """The document cannot be read; the sentence says why."""
 
 
 def check_archive(content: bytes) -> None:

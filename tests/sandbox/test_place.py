@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.sandbox.lazy_place import LazyPlace
-from hermes_agent.sandbox.place import Command
+from hermes_agent.sandbox.place import Command, lazy_place
 from hermes_agent.testing.place import FakePlace
 
 
@@ -16,14 +15,11 @@ async def test_nothing_is_made_before_the_first_use():
         made.append(FakePlace())
         return made[-1]
 
-    place = LazyPlace("fake", make)
+    place = lazy_place("fake", make)
     assert (place.name, made) == ("fake", [])
 
     running = await place.start("s/1", Command(text="true", folder="/"))
     await running.wait()
-    await place.put("/a", b"x")
-
-    assert await place.get("/a") == b"x"
     assert (await place.attach("s/1")).exec_id == "s/1"
     assert await place.list("s") == ()
     assert await place.directory("s") == await made[0].directory("s")
@@ -41,7 +37,7 @@ class Pruned(FakePlace):
 async def test_old_commands_are_forgotten_once_beside_the_first_command():
     made = Pruned()
     made.asked = []
-    place = LazyPlace("fake", lambda: made)
+    place = lazy_place("fake", lambda: made)
 
     for call in ("s/1", "s/2"):
         await place.start(call, Command(text="true", folder="/"))
@@ -53,6 +49,6 @@ async def test_old_commands_are_forgotten_once_beside_the_first_command():
 
 
 async def test_a_place_that_was_never_used_has_nothing_to_close():
-    place = LazyPlace("fake", lambda: pytest.fail("made for nothing"))
+    place = lazy_place("fake", lambda: pytest.fail("made for nothing"))
 
     await place.close()
