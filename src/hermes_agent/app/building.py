@@ -46,7 +46,7 @@ from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
-from hermes_agent.replay.seam import ReplaySeam, Seam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
@@ -99,7 +99,7 @@ class Builder:
 
     async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
-        return await self._agent(record, journal, ReplaySeam(self.clock, RandomIds()))
+        return await self._agent(record, journal, Seam(self.clock, RandomIds()))
 
     async def begins(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
         """The sections and tools of the prompt that this session would begin with now, also where there is no model."""

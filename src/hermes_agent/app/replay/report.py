@@ -9,8 +9,8 @@ from hermes_agent.app.replay.driver import Played
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import Message
-from hermes_agent.replay.cassette.lines import Answered, Asked, Raised, RunOver, Whole
-from hermes_agent.replay.cassette.reading import Cassette
+from hermes_agent.replay.cassette import Cassette
+from hermes_agent.replay.lines import Answered, Asked, Raised, RunOver, Whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

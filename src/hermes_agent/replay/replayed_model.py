@@ -7,18 +7,26 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from hermes_agent.core.errors import CassetteError, LimitReached, RequestDiffers
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, Through
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.replay.cassette.differing import Questions
-from hermes_agent.replay.cassette.lines import Answered, Asked, Piece, Raised, RowOpened, RowSettled, Whole
-from hermes_agent.replay.cassette.raised import raised
-from hermes_agent.replay.cassette.reading import Cassette
-from hermes_agent.replay.cassette.tracks import ReplayedTrack, TapeClock
+from hermes_agent.replay.cassette import Cassette
+from hermes_agent.replay.lines import Answered, Asked, Piece, Raised, RowOpened, RowSettled, Whole, raised
+from hermes_agent.replay.questions import Questions
+from hermes_agent.replay.tracks import ReplayedTrack, TapeClock
 
 Found = tuple[Asked, Answered]
 
 
-class StrictModel:
+class RecordedNames:
+    """The name and the tokens of context of the model that was asked on a track (empty: on any)."""
+
+    def __init__(self, cassette: Cassette, track: str) -> None:
+        found = (asked for asked, _ in cassette.steps if track in ("", asked.track))
+        first = next(found, None)
+        self.name, self.window = ("replay/nothing", 8_192) if first is None else (first.model, first.window)
+
+
+class StrictModel(RecordedNames):
     """Answers each question with what was recorded next on its track; one that differs raises `RequestDiffers`.
 
     An answer that somebody cut short waits for that; with `cuts` False nobody will do so here, and the replay ends.
@@ -33,21 +41,12 @@ class StrictModel:
         *,
         cuts: bool,
     ) -> None:
+        super().__init__(cassette, track.name)
         self._cassette = cassette
         self._track = track
         self._questions = questions
         self._ledger = ledger
         self._cuts = cuts
-
-    @property
-    def name(self) -> str:
-        """The name of the recorded model."""
-        return _first(self._cassette, self._track.name)[0]
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return _first(self._cassette, self._track.name)[1]
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
@@ -58,16 +57,14 @@ class StrictModel:
         answered = self._cassette.answers.get(asked.n)
         if answered is None:
             raise CassetteError(f"The recording ends in the middle of step {asked.n}.")
+        before, after = _at_the_cut(answered)
         if not answered.cut:
             await self._track.turn(Answered, lambda line: line.n == asked.n, f"step {asked.n} is answered")
-            async with aclosing(played(answered.pieces, self._ledger, self._track.clock)) as items:
-                async for item in items:
-                    yield item
-            return
-        before, after = _at_the_cut(answered.pieces)
         async with aclosing(played(before, self._ledger, self._track.clock)) as items:
             async for item in items:
                 yield item
+        if not answered.cut:
+            return
         if not self._cuts:
             raise CassetteError(f"In the recording, step {asked.n} was stopped here.")
         try:
@@ -80,26 +77,17 @@ class StrictModel:
                 self._track.come(answered)
 
 
-class NearestModel:
+class NearestModel(RecordedNames):
     """Answers each question with the recorded answer to the most similar one of the same purpose; of equals, the first
     that was not given yet."""
 
     def __init__(self, cassette: Cassette, clock: TapeClock, questions: Questions, ledger: Ledger) -> None:
+        super().__init__(cassette, "")
         self._cassette = cassette
         self._clock = clock
         self._questions = questions
         self._ledger = ledger
         self._given: set[int] = set()
-
-    @property
-    def name(self) -> str:
-        """The name of the recorded model."""
-        return _first(self._cassette, "")[0]
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return _first(self._cassette, "")[1]
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
@@ -131,39 +119,24 @@ class NearestModel:
         )
 
 
-class LiveFrom:
+class LiveFrom(Through):
     """Answers as recorded up to the step `live_from`, and from then on, for good, as the model that `live` makes."""
 
     def __init__(self, steps: Sequence[Found], questions: Questions, live: Model, live_from: int) -> None:
+        super().__init__(live)
         self._steps = [(asked, answered) for asked, answered in steps if asked.n < live_from and not answered.cut]
         self._questions = questions
-        self._live = live
-        self._went_live = False
-
-    @property
-    def is_live(self) -> bool:
-        """Whether a question went to the live model."""
-        return self._went_live
+        self.is_live = False
 
     def go_on_from(self, before: LiveFrom) -> None:
         """Begin where the model of the run before stands."""
-        self._steps, self._went_live = before._steps, before._went_live
-
-    @property
-    def name(self) -> str:
-        """The name of the live model."""
-        return self._live.name
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return self._live.window
+        self._steps, self.is_live = before._steps, before.is_live
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
         if not self._steps:
-            self._went_live = True
-            async with aclosing(self._live.ask(request)) as items:
+            self.is_live = True
+            async with aclosing(self._model.ask(request)) as items:
                 async for item in items:
                     yield item
             return
@@ -198,16 +171,9 @@ async def played(
                 yield delta
 
 
-def _at_the_cut(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
+def _at_the_cut(answered: Answered) -> tuple[Sequence[Piece], Sequence[Piece]]:
     """What had come when whoever asked went away, and what was written down after that."""
-    end = len(pieces)
-    while end and isinstance(pieces[end - 1].item, RowSettled):
+    pieces, end = answered.pieces, len(answered.pieces)
+    while answered.cut and end and isinstance(pieces[end - 1].item, RowSettled):
         end -= 1
     return pieces[:end], pieces[end:]
-
-
-def _first(cassette: Cassette, track: str) -> tuple[str, int]:
-    for asked, _ in cassette.steps:
-        if track in ("", asked.track):
-            return asked.model, asked.window
-    return "replay/nothing", 8_192

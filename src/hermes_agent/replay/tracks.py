@@ -1,24 +1,27 @@
-"""Time and ids of a recorded or replayed track: they stand still between the things that come from outside."""
+"""Time, ids, mail and stops of a recorded or replayed track: time stands still between the things that come in."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.replay.cassette.lines import (
+from hermes_agent.replay.cassette import CassetteFile
+from hermes_agent.replay.lines import (
     Answered,
     Arrived,
     Asked,
     Called,
     Changed,
     MailRead,
+    Moment,
     Outside,
     RunBegun,
     RunOver,
@@ -29,7 +32,11 @@ from hermes_agent.replay.cassette.lines import (
 PATIENCE = 10.0
 """Seconds of the machine after which a replay that waits for its turn says for what."""
 
+LATEST = 0.5
+"""Seconds after which a stop strikes, whatever the run is doing."""
+
 T = TypeVar("T", bound=Turn)
+Strike = Callable[[], None]
 Timed = RunBegun | Asked | Answered | Called
 """The lines that move the clock of their track."""
 
@@ -116,18 +123,97 @@ def ids_of(seed: str, stream: str) -> Ids:
 class RecordedTrack:
     """One order of things while it is recorded."""
 
-    def __init__(self, name: str, machine: Clock, seed: str) -> None:
+    def __init__(self, name: str, machine: Clock, seed: str, file: CassetteFile) -> None:
         self.name = name
         self.ids = TrackIds(seed, name)
+        self.file = file
         self._machine = machine
         self.clock = TapeClock(machine.now(), machine.monotonic())
-        self.shown: list[tuple[object, str]] = []
+        self.stops = RecordedStops(self)
 
-    def tick(self) -> tuple[float, float]:
+    def tick(self) -> None:
         """Something came in: what the machine's clock says holds until the next thing comes."""
-        moment = self._machine.now(), self._machine.monotonic()
-        self.clock.set(*moment)
-        return moment
+        self.clock.set(self._machine.now(), self._machine.monotonic())
+
+    def add(self, line: Moment) -> None:
+        """Write a line, with the moment that it is."""
+        self.file.add(replace(line, at=self.clock.now(), t=self.clock.monotonic()))  # type: ignore[arg-type]  # each moment is a line
+
+
+class RecordedGate(OpenGate):
+    """An `agent.Gate` that writes down what is found."""
+
+    def __init__(self, track: RecordedTrack) -> None:
+        self._track = track
+
+    def found(self, source_ids: Sequence[str]) -> None:
+        """This look found something."""
+        self._track.add(MailRead(track=self._track.name, mail=tuple(source_ids)))
+
+
+class RecordedStops:
+    """The stops of one session.
+
+    A replay has no milliseconds: it can strike where a model, a tool or a person is waited for, and nowhere else. So a
+    stop that comes while the run is busy with itself waits for the next such place, and is written down when it
+    strikes; from then on nothing new comes in. One that finds no such place before the run ends is none.
+    """
+
+    def __init__(self, track: RecordedTrack) -> None:
+        self._track = track
+        self._waits: set[Hashable] = set()
+        self._wanted: tuple[str, Strike] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._begun = False
+        self._struck = False
+
+    def when(self, reason: str, strike: Strike) -> None:
+        """Somebody, or the clock, wants the run to end."""
+        if self._wanted is None:
+            self._wanted = reason, strike
+            self._observe()
+
+    def begun(self) -> None:
+        """A run has begun."""
+        self._begun = True
+        self._observe()
+
+    def over(self) -> None:
+        """The run has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._waits.clear()
+        self._wanted, self._timer, self._begun, self._struck = None, None, False, False
+
+    async def entered(self, what: Hashable) -> None:
+        """The run waits for this from now on; a stop that was waiting for that strikes."""
+        self._waits.add(what)
+        self._observe()
+        await self.passed()
+
+    def left(self, what: Hashable) -> None:
+        """It has come."""
+        self._waits.discard(what)
+
+    async def passed(self) -> None:
+        """Return where nothing has struck; otherwise the caller is about to be cancelled."""
+        if self._struck:
+            await asyncio.sleep(LATEST)
+
+    def _observe(self) -> None:
+        if self._wanted is None or self._struck or not self._begun:
+            return
+        if self._waits:
+            self._strike()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATEST, self._strike)
+
+    def _strike(self) -> None:
+        if self._wanted is not None and not self._struck:
+            self._struck = True
+            reason, strike = self._wanted
+            self._track.add(StopAsked(track=self._track.name, reason=reason))
+            strike()
 
 
 class ReplayedTrack:
@@ -142,7 +228,8 @@ class ReplayedTrack:
         first = next((line for line in lines if isinstance(line, Timed)), None)
         self.clock = TapeClock(first.at, first.t) if first is not None else TapeClock(0.0, 0.0)
         self._lines = in_order([line for line in lines if not isinstance(line, skipped)])
-        self._outside = deque(place for place, line in enumerate(self._lines) if is_from_outside(line))
+        self._last = max((place for place, line in enumerate(self._lines) if is_from_outside(line)), default=-1)
+        self.is_empty = not self._lines
         self._place = 0
         self._moved = asyncio.Event()
         self._stuck = asyncio.Event()
@@ -152,11 +239,6 @@ class ReplayedTrack:
     def coming(self) -> Turn | None:
         """What comes next; None where the recording is over."""
         return self._lines[self._place] if self._place < len(self._lines) else None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was recorded."""
-        return not self._lines
 
     @property
     def inside(self) -> Turn | None:
@@ -222,6 +304,12 @@ class ReplayedTrack:
         self._stuck.clear()
         self.has_stuck = True
 
+    def when(self, reason: str, strike: Strike) -> None:  # noqa: ARG002  the recording says why
+        """Strike where a stop comes next, and all before it is done: what stopped the run then may be sooner now."""
+        coming = self.coming
+        if self.has_stuck and coming is not None and (isinstance(coming, StopAsked) or is_cut(coming)):
+            strike()
+
     def unstuck(self) -> None:
         """The run that was stopped is over."""
         self._stuck.clear()
@@ -247,11 +335,9 @@ class ReplayedTrack:
     async def next_from_outside(self) -> Turn | None:
         """Wait until a message, a stop, a command or something that is cut short comes next, without taking it; None
         where none comes any more."""
-        while self._outside and self._outside[0] < self._place:
-            self._outside.popleft()
-        while self._outside:
-            if self._outside[0] == self._place:
-                return self._lines[self._place]
+        while self._place <= self._last:
+            if is_from_outside(line := self._lines[self._place]):
+                return line
             await self._moved.wait()
         return None
 
@@ -273,3 +359,30 @@ class ReplayedTrack:
             raise RequestDiffers(
                 f"The recording goes on with something else (`{coming.kind}`) than what is done now: {what}."
             ) from error
+
+
+class ReplayedGate(OpenGate):
+    """An `agent.Gate` that finds what was found at the same place of the recording."""
+
+    def __init__(self, track: ReplayedTrack) -> None:
+        self._track = track
+
+    def may_have(self, rung: bool) -> bool:  # noqa: ARG002  the recording knows
+        """Whether the recording goes on with a look, or with mail for the next run."""
+        inside = self._track.inside
+        return isinstance(inside, MailRead) or (isinstance(inside, RunOver) and inside is not self._track.coming)
+
+    async def ready(self) -> None:
+        """When the recording goes on with a look."""
+        await self._track.until(MailRead, "mail is looked for")
+
+    async def accepted(self) -> frozenset[str] | None:
+        """The mail that was found then."""
+        if isinstance(self._track.inside, MailRead):
+            line = await self._track.turn(MailRead, lambda _line: True, "mail is looked for")
+            return frozenset(line.mail)
+        if isinstance(self._track.inside, RunOver) and self._track.will_be_stopped:
+            await self._track.hang()
+        if isinstance(self._track.inside, RunOver):
+            await self._track.until(RunOver, "mail for the next run comes")
+        return frozenset()

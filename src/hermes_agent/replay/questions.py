@@ -8,14 +8,13 @@ from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.core.section import tools_text
 from hermes_agent.host.late import late
-from hermes_agent.replay.cassette.lines import Asked, plain_of
-from hermes_agent.replay.cassette.reading import Cassette
-from hermes_agent.replay.cassette.redacting import Redact, digest
+from hermes_agent.replay.cassette import Cassette, Redact, digest
+from hermes_agent.replay.lines import Asked, plain_of
 from hermes_agent.store.bodies import written
 
 SHOWN = 60
 LOOKED_AT = 2_000
-"""Characters of the last message that are compared for likeness."""
+"""Characters that are compared for likeness."""
 
 
 class Questions:
@@ -31,7 +30,7 @@ class Questions:
         """The digests of the messages."""
         known = self._known
         kept = 0
-        while kept < min(len(known), len(messages)) and _same(known[kept][0], messages[kept]):
+        while kept < min(len(known), len(messages)) and known[kept][0] == messages[kept]:
             kept += 1
         self._known = [*known[:kept], *((each, digest(each, self._redact)) for each in messages[kept:])]
         return tuple(id_ for _, id_ in self._known)
@@ -40,16 +39,18 @@ class Questions:
         """The first difference to the recorded question, as a sentence; empty where there is none."""
         if words := self._prefix_difference(request.prefix, asked.prefix):
             return words
-        now = list(zip(request.messages, self.ids(request.messages), strict=True))
-        then = [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
-        return _messages_difference(now, then) or _settings_difference(request, asked)
+        return _messages_difference(*self._messages(request, asked)) or _settings_difference(request, asked)
 
     def said_otherwise(self, request: ModelRequest, asked: Asked) -> str:
         """As `difference`, of what persons, models and tools said alone: the prompt and what the runtime tells are of
         now."""
-        now = zip(request.messages, self.ids(request.messages), strict=True)
-        then = [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
-        return _messages_difference([each for each in now if _is_said(each[0])], [e for e in then if _is_said(e[0])])
+        both = self._messages(request, asked)
+        return _messages_difference(*([each for each in messages if _is_said(each[0])] for messages in both))
+
+    def _messages(self, request: ModelRequest, asked: Asked) -> tuple[list[tuple[Message, str]], ...]:
+        """The messages of now and of then, each with its digest."""
+        now = list(zip(request.messages, self.ids(request.messages), strict=True))
+        return now, [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
 
     def likeness(self, request: ModelRequest, asked: Asked) -> float:
         """How alike the questions are, from 0 to 1: by the messages that they share and the words of the last one."""
@@ -60,8 +61,7 @@ class Questions:
         if not now or not then:
             return shared / 2
         last, recorded = _text(request.messages[-1]), _text(self._cassette.messages[then[-1]])
-        words = late("difflib:SequenceMatcher")(None, last[:LOOKED_AT], recorded[:LOOKED_AT], autojunk=False).ratio()
-        return float(0.45 * shared + 0.54 * words)
+        return 0.45 * shared + 0.54 * likeness(last, recorded)
 
     def _prefix_difference(self, now: Prefix, then: str) -> str:
         if now.hash not in self._prefixes:
@@ -77,8 +77,9 @@ class Questions:
         return _between("the tools' schemas", tools_text(was.tools), tools_text(now.tools))
 
 
-def _same(one: Message, other: Message) -> bool:
-    return one is other or one == other
+def likeness(one: str, other: str) -> float:
+    """How alike the beginnings of two texts are, from 0 to 1."""
+    return float(late("difflib:SequenceMatcher")(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
 
 
 def _is_said(message: Message) -> bool:

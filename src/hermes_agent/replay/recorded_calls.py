@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Set
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, Literal
 
+from hermes_agent.agent.agent import Toolbox
+from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Location
-from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.errors import GoingInCircles, HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
-from hermes_agent.replay.cassette.lines import Called, Planned
-from hermes_agent.replay.cassette.raised import noted
-from hermes_agent.replay.cassette.redacting import digest
-from hermes_agent.replay.cassette.stops import RecordedStops
-from hermes_agent.replay.cassette.tracks import RecordedTrack
-from hermes_agent.replay.cassette.writing import CassetteFile
+from hermes_agent.replay.cassette import digest
+from hermes_agent.replay.lines import Called, Planned, noted
+from hermes_agent.replay.tracks import RecordedTrack
 
-
-class Toolbox(Protocol):
-    """- `resolve` gives the tool and the arguments that a call means, or raises `UnknownTool`."""
-
-    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
+Moment = Literal["asks", "uses", "may_run", "ends"]
 
 
 class RecordedCalls:
-    """Records the calls of one session; `toolbox` is what its run resolves calls with, `stops` are what cuts them
-    short."""
+    """Records the calls of one session; `stops` are what cuts them short."""
 
-    def __init__(self, file: CassetteFile, track: RecordedTrack, stops: RecordedStops) -> None:
-        self.stops = stops
-        self._file = file
+    def __init__(self, track: RecordedTrack) -> None:
+        self.stops = track.stops
         self._track = track
         self._planned: set[str] = set()
         self._progress: defaultdict[str, list[str]] = defaultdict(list)
@@ -40,6 +34,10 @@ class RecordedCalls:
     def toolbox(self, toolbox: Toolbox) -> Toolbox:
         """The toolbox, what calls would do recorded."""
         return _RecordedToolbox(toolbox, self)
+
+    def around(self, hooks: Sequence[Hook]) -> Hook:
+        """The hooks as one, what comes of the call recorded."""
+        return _RecordedHooks(hooks, self)
 
     def context(self, context: CallContext) -> CallContext:
         """The context of a call, its questions and progress recorded."""
@@ -49,51 +47,27 @@ class RecordedCalls:
         """A call was looked at."""
         if line.id not in self._planned:
             self._planned.add(line.id)
-            self._file.add(line)
+            self._track.file.add(line)
 
     def id_of(self, name: str, arguments: Mapping[str, Any]) -> str:
         """What a call is known by."""
-        return digest([name, arguments], self._file.redact)
+        return digest([name, arguments], self._track.file.redact)
 
     def progress(self, call: str, text: str) -> None:
         """The call shows a line."""
         self._progress[call].append(text)
 
-    def asks(self, call: str, question: Question) -> None:
-        """The call puts a question to the person."""
-        at, t = self._track.tick()
-        self._file.add(Called(track=self._track.name, call=call, at=at, t=t, moment="asks", question=question))
-
-    def uses(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """The call makes another one."""
-        at, t = self._track.tick()
-        self._file.add(
-            Called(track=self._track.name, call=call, at=at, t=t, moment="uses", tool=tool, arguments=arguments)
-        )
-
-    def may_run(self, call: str) -> None:
-        """Nothing speaks against the call."""
-        at, t = self._track.tick()
-        self._file.add(Called(track=self._track.name, call=call, at=at, t=t, moment="may_run"))
+    def came(self, moment: Moment, call: str, tool: str = "", **more: Any) -> None:  # noqa: ANN401  fields of `Called`
+        """The call comes to this moment."""
+        self._track.tick()
+        self._track.add(Called(track=self._track.name, call=call, moment=moment, tool=tool, **more))
 
     def ends(self, call: str, tool: str, arguments: Mapping[str, Any], came: Answer | HermesError | None) -> None:
         """What came of the call; None where it was cut short."""
         self.stops.left(call)
-        at, t = self._track.tick()
-        self._file.add(
-            Called(
-                track=self._track.name,
-                call=call,
-                at=at,
-                t=t,
-                moment="ends",
-                tool=tool,
-                arguments=arguments,
-                progress=tuple(self._progress.pop(call, ())),
-                answer=came if isinstance(came, Answer) else None,
-                error=noted(came) if isinstance(came, HermesError) else None,
-            )
-        )
+        end = {"answer": came} if isinstance(came, Answer) else {"error": noted(came)} if came is not None else {}
+        progress = tuple(self._progress.pop(call, ()))
+        self.came("ends", call, tool, arguments=arguments, progress=progress, **end)
 
 
 def call_of(context: CallContext) -> str:
@@ -201,10 +175,49 @@ class _RecordedContext:
 
     async def ask(self, question: Question) -> str:
         await self.calls.stops.passed()
-        self.calls.asks(call_of(self), question)
+        self.calls.came("asks", call_of(self), question=question)
         return await self.context.ask(question)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         await self.calls.stops.passed()
-        self.calls.uses(call_of(self), name, arguments)
+        self.calls.came("uses", call_of(self), name, arguments=arguments)
         return await self.context.use(name, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedHooks:
+    """All hooks of an agent as one, what comes of the call recorded."""
+
+    hooks: Sequence[Hook]
+    calls: RecordedCalls
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
+        inside = replace(proposed, context=self.calls.context(proposed.context))
+        try:
+            await self.calls.stops.entered(proposed.call.id)
+            for hook in self.hooks:
+                await hook.before_call(inside)
+            await self.calls.stops.passed()
+        except GoingInCircles as error:
+            self._ends(proposed, error)
+            raise
+        except asyncio.CancelledError:
+            self._ends(proposed, None)
+            raise
+        self.calls.came("may_run", proposed.call.id)
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """What the hooks make of the answer is what came of the call."""
+        try:
+            for hook in reversed(self.hooks):
+                answer = await hook.after_call(proposed, answer)
+            await self.calls.stops.passed()
+        except asyncio.CancelledError:
+            self._ends(proposed, None)
+            raise
+        self._ends(proposed, answer)
+        return answer
+
+    def _ends(self, proposed: Proposed, came: Answer | HermesError | None) -> None:
+        self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, came)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from typing import Any, Protocol
 
+from hermes_agent.agent.agent import Toolbox
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import CassetteError, HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.replay.cassette.lines import Called, Planned, plain_of
-from hermes_agent.replay.cassette.raised import failed_call, raised
-from hermes_agent.replay.cassette.reading import Cassette
-from hermes_agent.replay.cassette.recorded_calls import Toolbox, call_of
-from hermes_agent.replay.cassette.redacting import Redact, digest
-from hermes_agent.replay.cassette.tracks import ReplayedTrack
+from hermes_agent.replay.cassette import Cassette, Redact, digest
+from hermes_agent.replay.lines import Called, Planned, failed_call, plain_of, raised
+from hermes_agent.replay.questions import likeness
+from hermes_agent.replay.recorded_calls import call_of
+from hermes_agent.replay.tracks import ReplayedTrack
 from hermes_agent.store.bodies import written
 
 LIKE_ENOUGH = 0.75
@@ -52,7 +52,7 @@ class NotRun(ToolError):
 class StrictCalls:
     """Each call gets what was recorded for it, in the recorded order."""
 
-    def __init__(self, track: ReplayedTrack, *, cuts: bool) -> None:
+    def __init__(self, track: ReplayedTrack, cuts: bool) -> None:
         self._track = track
         self._cuts = cuts
 
@@ -140,9 +140,9 @@ class NearestCalls:
         for line in self._left:
             if line.tool == tool:
                 recorded = written(plain_of(line.arguments))
-                likeness = 1.0 if recorded == arguments else _ratio(recorded, arguments)
-                if likeness > best:
-                    best, found = likeness, line
+                alike = 1.0 if recorded == arguments else likeness(recorded, arguments)
+                if alike > best:
+                    best, found = alike, line
         return found
 
 
@@ -166,35 +166,23 @@ class ReplayedToolbox:
         planned = self.cassette.planned.get(digest([name, arguments], self.redact))
         if planned is None:
             tool, meant = self.own.resolve(name, arguments)
-            return _Replayed(tool, self.calls, None), meant
-        return _Replayed(None, self.calls, planned), arguments
+            return _Replayed(tool.schema, self.calls, tool.facts), meant
+        schema = ToolSchema(name=planned.tool or planned.name, description="", parameters={})
+        return _Replayed(schema, self.calls, partial(_planned_facts, planned)), arguments
 
 
 @dataclass(frozen=True, slots=True)
 class _Replayed:
-    tool: Tool | None
+    schema: ToolSchema
     calls: Calls
-    planned: Planned | None
+    facts: Callable[[Mapping[str, Any], str], CallFacts]
     needs: frozenset[Capability] = field(default=frozenset())
-
-    @property
-    def schema(self) -> ToolSchema:
-        if self.planned is None:
-            assert self.tool is not None  # one of the two is given
-            return self.tool.schema
-        return ToolSchema(name=self.planned.tool or self.planned.name, description="", parameters={})
-
-    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
-        if self.planned is None:
-            assert self.tool is not None  # one of the two is given
-            return self.tool.facts(arguments, workspace)
-        if self.planned.error is not None:
-            raise failed_call(self.planned.error)
-        return CallFacts(effect=self.planned.effect, paths=self.planned.paths, summary=self.planned.summary)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         return await self.calls.result(self.schema.name, arguments, context)
 
 
-def _ratio(one: str, other: str) -> float:
-    return float(late("difflib:SequenceMatcher")(None, one[:2_000], other[:2_000], autojunk=False).ratio())
+def _planned_facts(planned: Planned, _arguments: Mapping[str, Any], _workspace: str) -> CallFacts:
+    if planned.error is not None:
+        raise failed_call(planned.error)
+    return CallFacts(effect=planned.effect, paths=planned.paths, summary=planned.summary)

@@ -13,30 +13,29 @@ from hermes_agent.core.messages import said
 from hermes_agent.core.model import Reply, TextDelta
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.replay.cassette.differing import Questions
-from hermes_agent.replay.cassette.lines import Answered, Asked
-from hermes_agent.replay.cassette.mail import RecordedGate, ReplayedGate
-from hermes_agent.replay.cassette.playing import Player
-from hermes_agent.replay.cassette.recorded_calls import call_of
-from hermes_agent.replay.cassette.recorded_model import RecordedModel
-from hermes_agent.replay.cassette.recording import Recorder
-from hermes_agent.replay.cassette.replayed_calls import NearestCalls, NotRecorded, ReplayedToolbox, StrictCalls
-from hermes_agent.replay.cassette.replayed_model import LiveFrom, NearestModel, StrictModel
+from hermes_agent.replay.lines import Answered, Asked
+from hermes_agent.replay.questions import Questions
+from hermes_agent.replay.recorded_calls import RecordedCalls, call_of
+from hermes_agent.replay.recorded_model import RecordedModel
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayed_calls import NearestCalls, NotRecorded, StrictCalls
+from hermes_agent.replay.replayed_model import LiveFrom, NearestModel, StrictModel
+from hermes_agent.replay.tracks import RecordedGate, ReplayedGate
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.scripted import ScriptedModel
 from hermes_agent.tools.schema import from_function
-from tests.replay.cassette.tapes import SESSION, Book, Box, Context, model_of, over, player, recorder, request
+from tests.replay.tapes import SESSION, Book, Box, Context, model_of, over, player, recorder, request
 
 
 async def collect(model, asked):
     return [item async for item in model.ask(asked)]
 
 
-async def answers(made: Player, live=None):
+async def answers(made, live=None):
     async def real(_ledger):
         return live
 
-    return await made.model(SESSION, "", str, Book(), real)
+    return await made.model(SESSION, "", Book(), real)
 
 
 async def test_a_replay_gives_the_same_deltas_and_reply(tmp_path: Path) -> None:
@@ -134,10 +133,10 @@ def tool_of(name: str, function) -> object:
 
 async def recorded_call(tape: Recorder, box: Box, name: str, arguments: dict[str, str], call: str) -> Answer:
     """What the loop does with a call, by hand."""
-    calls = tape.calls(SESSION)
+    calls = RecordedCalls(tape.track(SESSION))
     tool, meant = calls.toolbox(box).resolve(name, arguments)
     tool.facts(meant, "/w")
-    calls.may_run(call)
+    calls.came("may_run", call)
     answer = await tool.run(meant, Context(call))
     calls.ends(call, name, meant, answer)
     return answer
@@ -155,9 +154,7 @@ async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(t
 
     made = await player(tmp_path, driven=True)
     calls = made.calls(SESSION)
-    tool, meant = ReplayedToolbox(cassette=made.cassette, calls=calls, redact=str, own=Box()).resolve(
-        "paint", {"colour": "red"}
-    )
+    tool, meant = made.toolbox(calls, Box()).resolve("paint", {"colour": "red"})
     context = Context("k1")
     facts = tool.facts(meant, "/w")
     await calls.permit(context)
@@ -173,11 +170,11 @@ async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(t
 async def test_a_call_that_cannot_be_made_is_none_in_the_replay_either(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
     with pytest.raises(UnknownTool):
-        tape.calls(SESSION).toolbox(Box()).resolve("paint", {})
+        RecordedCalls(tape.track(SESSION)).toolbox(Box()).resolve("paint", {})
     over(tape)
 
     made = await player(tmp_path)
-    box = ReplayedToolbox(cassette=made.cassette, calls=made.calls(SESSION), redact=str, own=Box())
+    box = made.toolbox(made.calls(SESSION), Box())
     with pytest.raises(UnknownTool, match="no tool `paint`"):
         box.resolve("paint", {})[0].facts({}, "/w")
     with pytest.raises(UnknownTool, match="no tool `other`"):
@@ -205,7 +202,7 @@ async def test_the_nearest_call_of_the_same_tool_stands_for_one_that_was_not_rec
 
 async def test_mail_is_found_where_it_was_found(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
-    RecordedGate(tape.file, tape.track(SESSION)).found(["m1"])
+    RecordedGate(tape.track(SESSION)).found(["m1"])
     over(tape)
     made = await player(tmp_path, driven=True)
     gate = ReplayedGate(made.track(SESSION))

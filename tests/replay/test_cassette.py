@@ -11,13 +11,21 @@ import pytest
 from hermes_agent.core import errors
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ProviderError, ToolError
 from hermes_agent.core.model import TextDelta, ThinkingDelta
-from hermes_agent.replay.cassette.lines import KINDS, Line, Piece, Planned, RecordedSection, line_of, plain_of
-from hermes_agent.replay.cassette.raised import failed_call, noted, raised
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.redacting import digest, whole_words, without_secrets
-from hermes_agent.replay.cassette.tracks import ids_of
-from hermes_agent.replay.cassette.writing import CassetteFile
-from tests.replay.cassette.tapes import over, recorder
+from hermes_agent.replay.cassette import CassetteFile, digest, read_cassette, whole_words, without_secrets
+from hermes_agent.replay.lines import (
+    KINDS,
+    Line,
+    Piece,
+    Planned,
+    RecordedSection,
+    failed_call,
+    line_of,
+    noted,
+    plain_of,
+    raised,
+)
+from hermes_agent.replay.tracks import ids_of
+from tests.replay.tapes import over, recorder
 
 
 def hide(text: str) -> str:

@@ -11,12 +11,11 @@ import pytest
 
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.replay.cassette.lines import Answered, RunBegun, StopAsked
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
-from hermes_agent.replay.cassette.stops import LATEST, RecordedStops, ReplayedStops
-from hermes_agent.replay.cassette.tracks import ReplayedTrack
-from tests.replay.cassette.tapes import PROCESS, SESSION
+from hermes_agent.replay.cassette import read_cassette
+from hermes_agent.replay.lines import Answered, RunBegun, StopAsked
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.tracks import LATEST, RecordedStops, ReplayedTrack
+from tests.replay.tapes import PROCESS, SESSION, begin
 
 
 class Run:
@@ -32,10 +31,10 @@ class Run:
 
     @property
     def stops(self) -> RecordedStops:
-        return self.recorder.stops(SESSION)
+        return self.recorder.track(SESSION).stops
 
     def begin(self) -> None:
-        self.recorder.begun(SESSION, Limits(), "medium", compaction={})
+        begin(self.recorder)
 
     def strike(self) -> None:
         self.strikes += 1
@@ -135,12 +134,12 @@ async def test_a_replay_strikes_where_the_recording_did_and_nowhere_else():
     for lines in ([begun], [StopAsked(track="1", at=2.0, reason="enough")], [cut], []):
         track = ReplayedTrack("1", "seed", lines)
         strike = partial(struck.append, lines[0].kind if lines else "")
-        ReplayedStops(track).when("now", strike)
+        track.when("now", strike)
         assert not struck or struck[-1] != strike.args[0]  # Something of the run may still come before it.
         with suppress(TimeoutError):
             async with asyncio.timeout(0.01):
                 await track.hang()
         await track.stuck()
-        ReplayedStops(track).when("now", strike)
+        track.when("now", strike)
 
     assert struck == ["stop", "answered"]

@@ -11,7 +11,8 @@ from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, T
 from hermes_agent.core.spending import Grant
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
-from hermes_agent.replay.cassette.lines import (
+from hermes_agent.replay.cassette import digest, whole_words
+from hermes_agent.replay.lines import (
     Answered,
     Asked,
     Item,
@@ -21,22 +22,19 @@ from hermes_agent.replay.cassette.lines import (
     RowOpened,
     RowSettled,
     Whole,
+    noted,
 )
-from hermes_agent.replay.cassette.raised import noted
-from hermes_agent.replay.cassette.redacting import digest, whole_words
-from hermes_agent.replay.cassette.stops import RecordedStops
-from hermes_agent.replay.cassette.tracks import RecordedTrack
-from hermes_agent.replay.cassette.writing import CassetteFile
+from hermes_agent.replay.tracks import RecordedStops, RecordedTrack
 
 
 class Sheet:
     """Where the exchanges of one track are written: one at a time, question and answer."""
 
-    def __init__(self, file: CassetteFile, track: RecordedTrack, steps: Iterator[int], shown: set[str]) -> None:
-        self._file = file
+    def __init__(self, track: RecordedTrack, steps: Iterator[int], written: set[str]) -> None:
         self._track = track
+        self._redact = track.file.redact
         self._steps = steps
-        self._written = shown
+        self._written = written
         self._question: list[tuple[Message, str]] = []
         self._pieces: list[Piece] = []
         self._prefixes: dict[str, str] = {}
@@ -45,17 +43,15 @@ class Sheet:
 
     def ask(self, request: ModelRequest, model: Model) -> None:
         """A question goes out."""
-        at, t = self._track.tick()
+        self._track.tick()
         self._pieces, self._asking = [], True
         kept, added = self._shown(request.messages)
         prefix = self._prefix(request.prefix)
         self._step = next(self._steps)
-        self._file.add(
+        self._track.add(
             Asked(
                 n=self._step,
                 track=self._track.name,
-                at=at,
-                t=t,
                 purpose=request.purpose,
                 model=model.name,
                 window=model.window,
@@ -71,8 +67,9 @@ class Sheet:
 
     def add(self, item: Item) -> None:
         """Something comes back."""
-        at, t = self._track.tick()
-        self._pieces.append(Piece(at=at, t=t, item=item))
+        self._track.tick()
+        clock = self._track.clock
+        self._pieces.append(Piece(at=clock.now(), t=clock.monotonic(), item=item))
 
     def cut(self) -> None:
         """Whoever asked has gone away; nothing where all had come."""
@@ -83,9 +80,8 @@ class Sheet:
     def end(self, *, cut: bool = False) -> None:
         """Nothing more comes back."""
         self._asking = False
-        at, t = self._track.clock.now(), self._track.clock.monotonic()
-        pieces = whole_words(self._pieces, self._file.redact)
-        self._file.add(Answered(n=self._step, track=self._track.name, at=at, t=t, pieces=pieces, cut=cut))
+        pieces = whole_words(self._pieces, self._redact)
+        self._track.add(Answered(n=self._step, track=self._track.name, pieces=pieces, cut=cut))
 
     def _shown(self, messages: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
         """How many messages are those of the question before, and the digests of the others, which are written once."""
@@ -93,22 +89,22 @@ class Sheet:
         kept = 0
         while kept < min(len(before), len(messages)) and before[kept][0] is messages[kept]:
             kept += 1
-        added = [(message, digest(message, self._file.redact)) for message in messages[kept:]]
+        added = [(message, digest(message, self._redact)) for message in messages[kept:]]
         self._question = [*before[:kept], *added]
         for message, id_ in added:
-            if id_ not in self._written:
-                self._written.add(id_)
-                self._file.add(MessageShown(id=id_, message=message))
+            self._once(MessageShown(id=id_, message=message))
         return kept, tuple(id_ for _, id_ in added)
 
     def _prefix(self, prefix: Prefix) -> str:
-        if prefix.hash in self._prefixes:
-            return self._prefixes[prefix.hash]
-        id_ = self._prefixes[prefix.hash] = digest([prefix.system, prefix.tools], self._file.redact)
-        if id_ not in self._written:
-            self._written.add(id_)
-            self._file.add(PrefixShown(id=id_, prefix=prefix))
-        return id_
+        if prefix.hash not in self._prefixes:
+            self._prefixes[prefix.hash] = digest([prefix.system, prefix.tools], self._redact)
+            self._once(PrefixShown(id=self._prefixes[prefix.hash], prefix=prefix))
+        return self._prefixes[prefix.hash]
+
+    def _once(self, line: MessageShown | PrefixShown) -> None:
+        if line.id not in self._written:
+            self._written.add(line.id)
+            self._track.file.add(line)
 
 
 class RecordedLedger:

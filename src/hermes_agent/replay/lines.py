@@ -1,21 +1,20 @@
-"""The lines of a cassette: what each kind holds, and how a line is written and read.
-
-`at` is seconds since 1970 and `t` a moment of `Clock.monotonic`: what the clock said when the thing came in. A `track`
-is one order of things: a session's number in the recording (`1`), or that and a purpose (`1/title`) for what goes on
-beside it.
-"""
+"""The lines of a cassette: what each kind holds, in the serial form that the log has, and how errors are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
+from hermes_agent.agent.compaction.settings import CompactionSettings
+from hermes_agent.agent.prompt import Environment
+from hermes_agent.core import errors
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError, unexpected
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message
@@ -28,6 +27,7 @@ from hermes_agent.store.prefixes import FrozenPrefix
 from hermes_agent.store.sessions import Session
 
 VERSION = 1
+Failure = TypeVar("Failure", bound=HermesError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,20 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionMade:
-    """A session as it was made; for one that was there before, its log up to then and the prefixes that it names."""
+class Moment:
+    """What each line of a track has: `at` is seconds since 1970 and `t` a moment of `Clock.monotonic`. A `track` is one
+    order of things: a session's number in the recording (`1`), or that and a purpose (`1/title`) for what goes on
+    beside it."""
 
     track: str
+    at: float = 0.0
+    t: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionMade(Moment):
+    """A session as it was made; for one that was there before, its log up to then and the prefixes that it names."""
+
     session: Session
     entries: tuple[Entry, ...] = ()
     prefixes: tuple[FrozenPrefix, ...] = ()
@@ -64,31 +74,26 @@ class SessionMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived:
+class Arrived(Moment):
     """A message was taken in."""
 
-    track: str
-    at: float
     inbound: Inbound
     kind: Literal["inbound"] = field(default="inbound", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopAsked:
+class StopAsked(Moment):
     """Somebody said stop."""
 
-    track: str
-    at: float
     reason: str
     kind: Literal["stop"] = field(default="stop", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Moment):
     """A command changed the session, which is now so; `held`: for that it had the log to itself, and wrote `entries`
     into it."""
 
-    track: str
     session: Session
     held: bool
     entries: tuple[Entry, ...] = ()
@@ -96,25 +101,21 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunBegun:
+class RunBegun(Moment):
     """A run began with these limits and settings of `compaction`; with `error` it could not begin."""
 
-    track: str
-    at: float
-    t: float
     limits: Limits
     effort: str
-    compaction: Mapping[str, Any] = field(default_factory=dict)
+    compaction: CompactionSettings | None = None
     error: Raised | None = None
     kind: Literal["run"] = field(default="run", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOver:
+class RunOver(Moment):
     """The run has ended so, with this number of the log; not `released` where there was more mail, which begins the
     next run at once."""
 
-    track: str
     outcome: Outcome
     number: int
     released: bool
@@ -122,29 +123,26 @@ class RunOver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailRead:
+class MailRead(Moment):
     """The run looked for mail and found these messages, by their source ids."""
 
-    track: str
     mail: tuple[str, ...]
     kind: Literal["read"] = field(default="read", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Moment):
     """What was found out about the surroundings: by name, and the tools that were offered."""
 
-    track: str
-    facts: Mapping[str, Any]
+    facts: Environment
     tools: tuple[ToolSchema, ...]
     kind: Literal["surroundings"] = field(default="surroundings", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedSection:
+class RecordedSection(Moment):
     """What a source of the tail said beside a message."""
 
-    track: str
     name: str
     words: str
     kind: Literal["told"] = field(default="told", init=False)
@@ -169,14 +167,11 @@ class MessageShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Moment):
     """A model is asked: step `n` of the recording. Its messages are the first `kept` ones of the track's question
     before, then those of `added`."""
 
     n: int
-    track: str
-    at: float
-    t: float
     purpose: str
     model: str
     window: int
@@ -245,13 +240,10 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Moment):
     """What came of step `n`. `cut`: whoever asked went away before the end (a stop, the time limit)."""
 
     n: int
-    track: str
-    at: float
-    t: float
     pieces: tuple[Piece, ...]
     cut: bool = False
     kind: Literal["answered"] = field(default="answered", init=False)
@@ -272,7 +264,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(Moment):
     """One moment of the tool call `call`.
 
     `asks`: it puts `question` to the person. `uses`: it calls `tool` with `arguments` in its own name. `may_run`:
@@ -280,10 +272,7 @@ class Called:
     lines that it showed before.
     """
 
-    track: str
     call: str
-    at: float
-    t: float
     moment: Literal["asks", "uses", "may_run", "ends"]
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -322,27 +311,7 @@ Outside = Arrived | StopAsked | Changed
 Turn = Outside | RunBegun | RunOver | MailRead | Asked | Answered | Called
 """The lines whose order within a track is kept."""
 
-
-KINDS = frozenset(
-    {
-        "cassette",
-        "session",
-        "inbound",
-        "stop",
-        "changed",
-        "run",
-        "over",
-        "read",
-        "told",
-        "surroundings",
-        "prefix",
-        "message",
-        "asked",
-        "answered",
-        "planned",
-        "call",
-    }
-)
+KINDS = frozenset(each.__dataclass_fields__["kind"].default for each in get_args(Line))
 
 
 def plain_of(value: object) -> Any:  # noqa: ANN401  what JSON knows: objects, lists, texts, numbers
@@ -356,3 +325,39 @@ def line_of(plain: Mapping[str, Any]) -> Line:
         raise ValueError(f"there are no lines of kind {plain.get('kind')!r}")
     line: Line = revive(Line, plain)
     return line
+
+
+FACTS = ("hint", "limit", "provider", "model", "status", "retry_after", "partial")
+"""What errors hold beside their sentence."""
+
+
+def noted(error: Exception) -> Raised:
+    """The error as a line holds it. A defect of a tool reads as the loop tells it to the model."""
+    if not isinstance(error, HermesError):
+        error = unexpected(error)
+    held = {name: getattr(error, name) for name in FACTS if hasattr(error, name)}
+    kind, notes = getattr(error, "kind", ToolError.kind), tuple(getattr(error, "__notes__", ()))
+    return Raised(error=type(error).__name__, text=str(error), tool_kind=kind, notes=notes, **held)
+
+
+def raised(noted: Raised) -> HermesError:
+    """The error of a model or a run again, of the class that it had where there still is one."""
+    kind: type[HermesError] = getattr(errors, noted.error, CassetteError)
+    return _filled(LimitReached(noted.text, limit="") if kind is LimitReached else kind(noted.text), noted)
+
+
+def failed_call(noted: Raised) -> ToolError:
+    """The failure of a tool call again."""
+    kind = getattr(errors, noted.error, ToolError)
+    error: ToolError = kind(noted.text) if issubclass(kind, ToolError) else ToolError(noted.text)
+    error.kind = noted.tool_kind or error.kind
+    return _filled(error, noted)
+
+
+def _filled(error: Failure, noted: Raised) -> Failure:
+    for name in FACTS:
+        if hasattr(error, name):
+            setattr(error, name, getattr(noted, name))
+    for note in noted.notes:
+        error.add_note(note)
+    return error

@@ -18,11 +18,10 @@ from hermes_agent.core.spending import Grant, Rules
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
-from hermes_agent.replay.cassette.lines import Process, RunOver
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
-from hermes_agent.replay.cassette.redacting import Redact
+from hermes_agent.replay.cassette import Redact, read_cassette
+from hermes_agent.replay.lines import Process, RunBegun, RunOver
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayer import LiveReplayer, Replay, Replayer, player_of
 
 SESSION = "s1"
 PROCESS = Process(queue="cli", attended=True, rules=Rules())
@@ -53,8 +52,14 @@ def request(*words: str, messages: list[Message] | None = None, **more: object) 
 def recorder(folder: Path, redact: Redact = str) -> Recorder:
     made = Recorder(folder / "tape.jsonl", SystemClock())
     made.start(redact, PROCESS)
-    made.begun(SESSION, Limits(), "medium", compaction={})
+    begin(made)
     return made
+
+
+def begin(recorder: Recorder) -> None:
+    track = recorder.track(SESSION)
+    track.add(RunBegun(track=track.name, limits=Limits(), effort="medium"))
+    track.stops.begun()
 
 
 async def model_of(recorder: Recorder, model: Model, book: Ledger | None = None) -> Model:
@@ -65,13 +70,13 @@ async def model_of(recorder: Recorder, model: Model, book: Ledger | None = None)
 
 
 def over(recorder: Recorder, outcome: Outcome = Outcome.ANSWERED) -> None:
-    recorder.add(RunOver(track="1", outcome=outcome, number=1, released=True))
-    recorder.close()
+    recorder.file.add(RunOver(track="1", outcome=outcome, number=1, released=True))
+    recorder.file.close()
 
 
-async def player(folder: Path, **how: bool | int | str) -> Player:
+async def player(folder: Path, **how: bool | int | str) -> Replayer | LiveReplayer:
     path = folder / "tape.jsonl"
-    made = Player(read_cassette(path), Replay(path=path, **how))
+    made = player_of(read_cassette(path), Replay(**how))
     if not made.how.is_live and not made.how.nearest:
         await made.begin(SESSION)
     return made
