@@ -32,7 +32,7 @@ async def main():
         await talk.ask()
 
 asyncio.run(main())
-ours = ("hermes_agent.providers.vendors.", "hermes_agent.providers.dialects.")
+ours = "hermes_agent.providers.dialects."
 print(*sorted(name for name in sys.modules if name.startswith(ours)))
 print(*sorted({"openai", "anthropic", "pydantic"} & set(sys.modules)))
 """
@@ -150,7 +150,7 @@ async def test_a_name_and_a_window_are_known_before_the_first_question():
         assert (talk.broker.name, talk.broker.window) == ("openai/gpt-5.2", 400_000)
 
 
-def test_the_first_request_of_one_vendor_loads_no_other():
+def test_the_first_request_of_one_vendor_loads_no_other_dialect():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_REQUEST],
         capture_output=True,
@@ -159,10 +159,7 @@ def test_the_first_request_of_one_vendor_loads_no_other():
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     loaded, libraries = done.stdout.splitlines()
-    assert loaded.split() == [
-        "hermes_agent.providers.dialects.openai_chat",
-        "hermes_agent.providers.vendors.openai",
-    ]
+    assert loaded.split() == ["hermes_agent.providers.dialects.openai_chat"]
     assert libraries == ""
 
 

@@ -143,8 +143,7 @@ def load_vendor(name: str) -> Vendor:
         near = late("difflib").get_close_matches(name, VENDORS, n=1)
         guess = f" Did you mean `{near[0]}`?" if near else ""
         raise NoModel(f"No vendor is called `{name}`.{guess} Known: {', '.join(VENDORS)}.")
-    vendor: Vendor = late(VENDORS[name])
-    return vendor
+    return VENDORS[name]
 
 
 def nobody(_vendor: Vendor) -> KeySource | None:

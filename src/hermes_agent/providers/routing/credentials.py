@@ -9,7 +9,6 @@ from itertools import count
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
 from hermes_agent.providers.routing.cooldowns import Use
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendor import Vendor
@@ -61,7 +60,7 @@ def by_name(secrets: Secrets, settings: Mapping[str, CredentialSettings]) -> Sec
     usual: dict[str, tuple[str, ...]] = {}
     for vendor, named in settings.items():
         if named.names and vendor in VENDORS:
-            usual.update(dict.fromkeys(late(VENDORS[vendor]).key_names, named.names))
+            usual.update(dict.fromkeys(VENDORS[vendor].key_names, named.names))
 
     def get(name: str) -> str | None:
         found = (secrets(each) for each in usual.get(name, (name,)))
