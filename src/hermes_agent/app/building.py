@@ -22,8 +22,7 @@ from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
-from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
 from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.options import Options
 from hermes_agent.app.settings import Settings
@@ -256,16 +255,19 @@ class Builder:
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
         `NoModel`."""
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        answering = BrokerChain(
+        return await self.models.model(main or self.options.model, ledger, first, alone=alone)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models by these settings, whose chains are made once."""
+        return Models(
             loaded=self.loaded,
             secrets=self.secrets,
-            cool_downs=cool_downs,
+            cool_downs=StoredCoolDowns(self.store, self.clock),
             reachable=self._reachable,
             http=self.http,
             clock=self.clock,
         )
-        return await answering.model(main or self.options.model, ledger, first, alone=alone)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
         person = person_of(record.principal, self.toolkit.is_owner, record.conversation)

@@ -39,8 +39,8 @@ class Patience:
     now: float
 
 
-class Exchange:
-    """The way to one model: a route and its dialect over HTTP."""
+class Client:
+    """One HTTP exchange with a model, in its dialect: bytes out, events in."""
 
     def __init__(self, http: Http, route: Route, dialect: Dialect, *, largest: int = LARGEST_REPLY) -> None:
         self._largest = largest

@@ -11,9 +11,9 @@ import pytest
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, serve
+from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.dialect import Finished, Wire
 from hermes_agent.providers.dialects.openai_chat import DIALECT
-from hermes_agent.providers.exchange import Exchange, Patience
 from tests.providers.asking import route_to
 
 WORDS = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'
@@ -42,8 +42,8 @@ async def answered(*pieces: bytes | Exception | asyncio.Event, headers: dict[str
     async with serve(handle) as server:
         route = route_to("openai/gpt-5.2", server.url)
         decoder = DIALECT.decoder(route, set())
-        exchange = Exchange(http, route, DIALECT)
-        *_, last = [item async for item in exchange.stream(WIRE, decoder, Patience(left=5.0, stall=1.0, now=0.0))]
+        client = Client(http, route, DIALECT)
+        *_, last = [item async for item in client.stream(WIRE, decoder, Patience(left=5.0, stall=1.0, now=0.0))]
         await http.close()
     assert isinstance(last, Finished)
     return last
@@ -125,10 +125,10 @@ async def test_a_wait_ends_though_others_cancel_and_take_back_at_that_moment(can
             return httpx2.AsyncClient(transport=Connecting(cancels=cancels), base_url=url)
 
     route = route_to("openai/gpt-5.2", "http://127.0.0.1:1")
-    exchange, decoder = Exchange(Slow(), route, DIALECT), DIALECT.decoder(route, set())
+    client, decoder = Client(Slow(), route, DIALECT), DIALECT.decoder(route, set())
     with pytest.raises(Stalled):
         async with asyncio.timeout(5):
-            async for _ in exchange.stream(WIRE, decoder, Patience(left=None, stall=STALL, now=0.0)):
+            async for _ in client.stream(WIRE, decoder, Patience(left=None, stall=STALL, now=0.0)):
                 pass
 
     task = asyncio.current_task()

@@ -1,14 +1,13 @@
-"""The lines of a chain, which of them is asked, and what rests."""
+"""Which endpoint of a chain is asked next, and what rests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from hermes_agent.providers.routing.chain import Chain, Leg
+from hermes_agent.providers.routing.chain import Chain, Credential, Leg, in_order
 from hermes_agent.providers.routing.cooldowns import Rest
-from hermes_agent.providers.routing.credentials import Credential, in_order
-from hermes_agent.providers.routing.endpoint import CallContext, Endpoint
+from hermes_agent.providers.routing.endpoint import Endpoint, Ledger
 from hermes_agent.providers.routing.policy import Decision, History, Place, Situation, Station, Try, begin, decide
 
 # How old the knowledge of what other processes let rest may be.
@@ -16,19 +15,19 @@ FRESH_SECONDS = 10.0
 DAY = 24 * 3600.0
 
 
-class Endpoints:
-    """Chooses the line for each question of one run.
+class Router:
+    """Chooses the endpoint for each question of one run.
 
     The order of a provider's credentials is settled with the first question, so that a run stays with the key whose
     cache it has filled.
     """
 
-    def __init__(self, chain: Chain, desk: CallContext, chance: Callable[[], float]) -> None:
+    def __init__(self, chain: Chain, ledger: Ledger) -> None:
+        self.unusable = chain.unusable
         self._chain = chain
-        self._desk = desk
-        self._chance = chance
+        self._ledger = ledger
         self._legs = chain.legs
-        self._lines: dict[Place, Endpoint] = {}
+        self._endpoints: dict[Place, Endpoint] = {}
         self._rests: tuple[Rest, ...] = ()
         self._looked: float | None = None
         self._place = self._first()
@@ -36,24 +35,20 @@ class Endpoints:
 
     @property
     def primary(self) -> Endpoint:
-        """The line to the chain's first model, under the credential that it is asked with now."""
-        return self.line(self._place if self._place.station == 0 else self._first())
+        """The endpoint of the chain's first model, under the credential that it is asked with now."""
+        return self.endpoint(self._place if self._place.station == 0 else self._first())
 
     @property
     def current(self) -> Endpoint:
-        """The line that is asked now."""
-        return self.line(self._place)
+        """The endpoint that is asked now."""
+        return self.endpoint(self._place)
 
-    @property
-    def unusable(self) -> tuple[str, ...]:
-        """Which fallbacks cannot be asked at all, in a sentence each."""
-        return self._chain.unusable
-
-    def line(self, place: Place) -> Endpoint:
-        """The line to that place, made when it is first asked for."""
-        if place not in self._lines:
-            self._lines[place] = Endpoint(self._legs[place.station].with_credential(place.credential), self._desk)
-        return self._lines[place]
+    def endpoint(self, place: Place) -> Endpoint:
+        """The endpoint at that place, made when it is first asked for."""
+        if place not in self._endpoints:
+            route = self._legs[place.station].with_credential(place.credential)
+            self._endpoints[place] = Endpoint(route, self._chain, self._ledger)
+        return self._endpoints[place]
 
     async def begin(self) -> Place:
         """Where the next question is asked first."""
@@ -68,9 +63,9 @@ class Endpoints:
             self._situation(),
             left=left,
             smaller=smaller,
-            chance=self._chance(),
-            max_retries=self._desk.settings.max_retries,
-            cool_down=self._desk.settings.cool_down,
+            chance=self._chain.chance(),
+            max_retries=self._chain.settings.max_retries,
+            cool_down=self._chain.settings.cool_down,
         )
         decision = decide(failed, situation)
         if decision.rests:
@@ -83,7 +78,7 @@ class Endpoints:
 
     def why(self, station: int) -> str:
         """Why a station is not asked now, in words; empty where it might be."""
-        now = self._desk.clock.now()
+        now = self._chain.clock.now()
         leg = self._legs[station]
         resting = [
             rest
@@ -100,24 +95,24 @@ class Endpoints:
         return Place(station=0, credential=self._legs[0].credentials[0].name)
 
     async def _survey(self) -> None:
-        now = self._desk.clock.monotonic()
+        now = self._chain.clock.monotonic()
         if self._looked is None:
             self._legs = tuple([await self._ordered(leg) for leg in self._legs])
             self._place = self._first()
         elif now - self._looked < FRESH_SECONDS:
             return
         self._looked = now
-        resting = await self._chain.cool_downs.resting(self._desk.clock.now())
+        resting = await self._chain.cool_downs.resting(self._chain.clock.now())
         self._rests = tuple(rest for rest in resting if rest.mark == self._mark(rest))
 
     async def _ordered(self, leg: Leg) -> Leg:
         if len(leg.credentials) < 2 or leg.strategy == "fill_first":
             return leg
-        uses = await self._chain.cool_downs.uses(leg.route.vendor.name, self._desk.clock.now() - DAY)
+        uses = await self._chain.cool_downs.uses(leg.route.vendor.name, self._chain.clock.now() - DAY)
         return replace(leg, credentials=tuple(in_order(leg.credentials, leg.strategy, uses)))
 
     def _situation(self) -> Situation:
-        return Situation(chain=tuple(self._stations()), rests=self._rests, now=self._desk.clock.now())
+        return Situation(chain=tuple(self._stations()), rests=self._rests, now=self._chain.clock.now())
 
     def _stations(self) -> list[Station]:
         return [
