@@ -26,7 +26,7 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import Role
 from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta, Usage
-from hermes_agent.providers.client import Patience
+from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import (
@@ -299,7 +299,7 @@ async def test_a_connection_serves_several_questions(spoken: Spoken):
         assert isinstance(await talk.ask(), Reply)
         talk.say("More?")
         assert isinstance(await talk.ask(), Reply)
-        pools = talk.broker._router.primary._desk.http.client(talk.server.url)._transport.pools
+        pools = talk.broker._router.primary._chain.http.client(talk.server.url)._transport.pools
         connections = [connection for pool in pools for connection in pool.transport._pool.connections]
     assert len(connections) == 1
 
