@@ -98,6 +98,7 @@ def _differences(cassette: Cassette, played: Played, ends: list[RunEnded]) -> It
             yield end.text
     recorded = [line for line in cassette.turns(played.track) if isinstance(line, RunOver)]
     numbers = [entry.number for entry in played.entries if isinstance(entry.event, RunEnded)]
-    for place, (line, number) in enumerate(zip(recorded, numbers[-len(recorded) :], strict=False), start=1):
-        if line.number != number:
+    for place, line in enumerate(recorded, start=1):
+        if numbers and line.number not in numbers:
+            number = min(numbers, key=lambda each: abs(each - line.number))
             yield f"run {place} ended with event {line.number}, and now with event {number}"
