@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.agent.hooks import Proposed
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Overloaded, RequestDiffers, ToolError, UnknownTool
-from hermes_agent.core.messages import said
+from hermes_agent.core.messages import ToolCall, said
 from hermes_agent.core.model import Reply, TextDelta
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Say
@@ -154,11 +155,14 @@ async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(t
 
     made = await player(tmp_path, driven=True)
     calls = made.calls(SESSION)
-    tool, meant = made.toolbox(calls, Box()).resolve("paint", {"colour": "red"})
+    tool, meant = made.toolbox(calls.result, Box()).resolve("paint", {"colour": "red"})
     context = Context("k1")
     facts = tool.facts(meant, "/w")
-    await calls.permit(context)
-    now = await calls.final(context, await tool.run(meant, context))
+    proposed = Proposed(
+        call=ToolCall(id="k1", name="paint", arguments=meant), tool=tool, arguments=meant, facts=facts, context=context
+    )
+    await calls.before_call(proposed)
+    now = await calls.after_call(proposed, await tool.run(meant, context))
 
     assert isinstance(calls, StrictCalls)
     assert now == then
@@ -174,7 +178,7 @@ async def test_a_call_that_cannot_be_made_is_none_in_the_replay_either(tmp_path:
     over(tape)
 
     made = await player(tmp_path)
-    box = made.toolbox(made.calls(SESSION), Box())
+    box = made.toolbox(made.calls(SESSION).result, Box())
     with pytest.raises(UnknownTool, match="no tool `paint`"):
         box.resolve("paint", {})[0].facts({}, "/w")
     with pytest.raises(UnknownTool, match="no tool `other`"):

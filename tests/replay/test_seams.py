@@ -18,7 +18,7 @@ from hermes_agent.core.tool import Answer
 from hermes_agent.replay.cassettes import tape
 from hermes_agent.replay.recorded_calls import RecordedCalls
 from hermes_agent.replay.recorder import RecordedSource
-from hermes_agent.replay.replayer import Permitted, Switching, When
+from hermes_agent.replay.replayer import Switching, When
 from hermes_agent.replay.seam import Seam
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.schema import from_function
@@ -104,7 +104,7 @@ async def test_a_run_that_a_hook_ends_is_ended_again(tmp_path: Path) -> None:
 
     made = await player(tmp_path)
     with pytest.raises(GoingInCircles, match="Enough"):
-        await Permitted(calls=made.calls(SESSION)).before_call(proposed())
+        await made.calls(SESSION).before_call(proposed())
 
 
 async def test_what_the_hooks_make_of_an_answer_is_recorded(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_what_the_hooks_make_of_an_answer_is_recorded(tmp_path: Path) -> N
     then = await hooks.after_call(proposed(), Answer(parts=(Text(text="seen"),)))
     over(tape)
 
-    permitted = Permitted(calls=(await player(tmp_path)).calls(SESSION))
+    permitted = (await player(tmp_path)).calls(SESSION)
     await permitted.before_call(proposed())
     now = await permitted.after_call(proposed(), Answer(parts=()))
 

@@ -116,6 +116,22 @@ def digest(value: object, redact: Redact) -> str:
     return short_hash(written(without_secrets(plain_of(value), redact)))
 
 
+class Digests:
+    """The digests of a sequence of messages that grows, each message looked at once."""
+
+    def __init__(self, redact: Redact) -> None:
+        self._redact = redact
+        self._known: list[tuple[Message, str]] = []
+
+    def follow(self, messages: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
+        """How many messages are those of the sequence before, and the digests of all."""
+        known, same = self._known, 0
+        while same < min(len(known), len(messages)) and known[same][0] == messages[same]:
+            same += 1
+        self._known[same:] = [(each, digest(each, self._redact)) for each in messages[same:]]
+        return same, tuple(id_ for _, id_ in self._known)
+
+
 def whole_words(pieces: Sequence[Piece], redact: Redact) -> tuple[Piece, ...]:
     """The pieces of an answer so that no secret is spread over several of them: where the joined words hold one, they
     stand redacted in the first piece of their kind, and the others are empty."""

@@ -8,7 +8,7 @@ from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.core.section import tools_text
 from hermes_agent.host.late import late
-from hermes_agent.replay.cassette import Cassette, Redact, digest
+from hermes_agent.replay.cassette import Cassette, Digests, Redact, digest
 from hermes_agent.replay.lines import Asked, plain_of
 from hermes_agent.store.bodies import written
 
@@ -18,22 +18,17 @@ LOOKED_AT = 2_000
 
 
 class Questions:
-    """Digests of what is asked now, each message looked at once."""
+    """What is asked now, beside what was asked then."""
 
     def __init__(self, cassette: Cassette, redact: Redact) -> None:
         self._cassette = cassette
         self._redact = redact
-        self._known: list[tuple[Message, str]] = []
+        self._digests = Digests(redact)
         self._prefixes: dict[str, str] = {}
 
     def ids(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """The digests of the messages."""
-        known = self._known
-        kept = 0
-        while kept < min(len(known), len(messages)) and known[kept][0] == messages[kept]:
-            kept += 1
-        self._known = [*known[:kept], *((each, digest(each, self._redact)) for each in messages[kept:])]
-        return tuple(id_ for _, id_ in self._known)
+        return self._digests.follow(messages)[1]
 
     def difference(self, request: ModelRequest, asked: Asked) -> str:
         """The first difference to the recorded question, as a sentence; empty where there is none."""

@@ -11,7 +11,7 @@ from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, T
 from hermes_agent.core.spending import Grant
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
-from hermes_agent.replay.cassette import digest, whole_words
+from hermes_agent.replay.cassette import Digests, digest, whole_words
 from hermes_agent.replay.lines import (
     Answered,
     Asked,
@@ -35,7 +35,7 @@ class Sheet:
         self._redact = track.file.redact
         self._steps = steps
         self._written = written
-        self._question: list[tuple[Message, str]] = []
+        self._digests = Digests(track.file.redact)
         self._pieces: list[Piece] = []
         self._prefixes: dict[str, str] = {}
         self._step = 0
@@ -85,15 +85,10 @@ class Sheet:
 
     def _shown(self, messages: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
         """How many messages are those of the question before, and the digests of the others, which are written once."""
-        before = self._question
-        kept = 0
-        while kept < min(len(before), len(messages)) and before[kept][0] is messages[kept]:
-            kept += 1
-        added = [(message, digest(message, self._redact)) for message in messages[kept:]]
-        self._question = [*before[:kept], *added]
-        for message, id_ in added:
+        kept, ids = self._digests.follow(messages)
+        for message, id_ in zip(messages[kept:], ids[kept:], strict=True):
             self._once(MessageShown(id=id_, message=message))
-        return kept, tuple(id_ for _, id_ in added)
+        return kept, ids[kept:]
 
     def _prefix(self, prefix: Prefix) -> str:
         if prefix.hash not in self._prefixes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from hermes_agent.agent.agent import Toolbox
+from hermes_agent.agent.hooks import Proposed
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import CassetteError, HermesError, ToolError
@@ -27,22 +28,15 @@ LIKE_ENOUGH = 0.75
 """How alike (0 to 1) the arguments of a call and of a recorded one must be for its result to stand for it."""
 
 
+Result = Callable[[str, Mapping[str, Any], CallContext], Awaitable[Answer]]
+"""What a call of this tool with these arguments answers."""
+Judged = Callable[[CallContext], Awaitable[None]]
+
+
 class NotRecorded(ToolError):
     """The recording holds no result for this call, and nothing is executed in a replay."""
 
     kind = "not_recorded"
-
-
-class Calls(Protocol):
-    """- `permit` returns when the call may run, or raises what the recording says;
-    - `result` gives what the tool answers;
-    - `final` gives what the call has in the end, at the moment when it had it."""
-
-    async def permit(self, context: CallContext) -> None: ...
-
-    async def result(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Answer: ...
-
-    async def final(self, context: CallContext, answer: Answer) -> Answer: ...
 
 
 class NotRun(ToolError):
@@ -50,14 +44,19 @@ class NotRun(ToolError):
 
 
 class StrictCalls:
-    """Each call gets what was recorded for it, in the recorded order."""
+    """A hook and the tools of a run: each call gets what was recorded for it, in the recorded order. `judged` is
+    awaited for each before it goes on."""
 
-    def __init__(self, track: ReplayedTrack, cuts: bool) -> None:
+    def __init__(self, track: ReplayedTrack, *, cuts: bool, judged: Judged | None = None) -> None:
         self._track = track
         self._cuts = cuts
+        self._judged = judged
 
-    async def permit(self, context: CallContext) -> None:
+    async def before_call(self, proposed: Proposed) -> None:
         """Ask what was asked, and let the call run, or raise why it may not."""
+        context = proposed.context
+        if self._judged is not None:
+            await self._judged(context)
         line = await self._asked(context)
         if line.moment == "may_run":
             await self._turn(context)
@@ -72,11 +71,11 @@ class StrictCalls:
         line = await self._asked(context)
         return line.answer or Answer(parts=())
 
-    async def final(self, context: CallContext, answer: Answer) -> Answer:
-        """The recorded answer, when its turn comes."""
-        line = await self._turn(context)
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """The answer that the call had in the end, when its turn comes: every hook has seen it then."""
+        line = await self._turn(proposed.context)
         for text in line.progress:
-            context.progress(text)
+            proposed.context.progress(text)
         return line.answer or answer
 
     async def _asked(self, context: CallContext) -> Called:
@@ -114,9 +113,6 @@ class NearestCalls:
     def __init__(self, cassette: Cassette) -> None:
         self._left = [line for line in cassette.lines if isinstance(line, Called) and line.moment == "ends"]
 
-    async def permit(self, context: CallContext) -> None:
-        """Nothing is executed, so nothing needs a person's yes."""
-
     async def result(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002  found by what it does
         """The recorded answer, or an error that says there is none."""
         line = self._nearest(tool, written(plain_of(arguments)))
@@ -130,10 +126,6 @@ class NearestCalls:
             raise failed_call(line.error)
         assert line.answer is not None  # it is not cut and has no error
         return line.answer
-
-    async def final(self, context: CallContext, answer: Answer) -> Answer:  # noqa: ARG002  the Protocol's shape
-        """The answer as it is."""
-        return answer
 
     def _nearest(self, tool: str, arguments: str) -> Called | None:
         best, found = LIKE_ENOUGH, None
@@ -157,7 +149,7 @@ class ReplayedToolbox:
     calls that were not recorded, where there are tools."""
 
     cassette: Cassette
-    calls: Calls
+    result: Result
     redact: Redact
     own: Toolbox
 
@@ -166,20 +158,20 @@ class ReplayedToolbox:
         planned = self.cassette.planned.get(digest([name, arguments], self.redact))
         if planned is None:
             tool, meant = self.own.resolve(name, arguments)
-            return _Replayed(tool.schema, self.calls, tool.facts), meant
+            return _Replayed(tool.schema, self.result, tool.facts), meant
         schema = ToolSchema(name=planned.tool or planned.name, description="", parameters={})
-        return _Replayed(schema, self.calls, partial(_planned_facts, planned)), arguments
+        return _Replayed(schema, self.result, partial(_planned_facts, planned)), arguments
 
 
 @dataclass(frozen=True, slots=True)
 class _Replayed:
     schema: ToolSchema
-    calls: Calls
+    result: Result
     facts: Callable[[Mapping[str, Any], str], CallFacts]
     needs: frozenset[Capability] = field(default=frozenset())
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        return await self.calls.result(self.schema.name, arguments, context)
+        return await self.result(self.schema.name, arguments, context)
 
 
 def _planned_facts(planned: Planned, _arguments: Mapping[str, Any], _workspace: str) -> CallFacts:

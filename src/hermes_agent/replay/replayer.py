@@ -39,7 +39,7 @@ from hermes_agent.replay.lines import (
 )
 from hermes_agent.replay.questions import Questions
 from hermes_agent.replay.recorded_calls import call_of
-from hermes_agent.replay.replayed_calls import Calls, NearestCalls, ReplayedToolbox, StrictCalls
+from hermes_agent.replay.replayed_calls import NearestCalls, ReplayedToolbox, Result, StrictCalls
 from hermes_agent.replay.replayed_model import LiveFrom, NearestModel, StrictModel, played
 from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import ReplayedGate, ReplayedTrack, TapeClock, ids_of
@@ -111,9 +111,9 @@ class Player(Seam):
         """What compares the questions of a track with the recorded ones."""
         return self._questions.setdefault(track.name, Questions(self.cassette, self.redact))
 
-    def toolbox(self, calls: Calls, own: Toolbox) -> Toolbox:
+    def toolbox(self, result: Result, own: Toolbox) -> Toolbox:
         """The tools, answering from the recording."""
-        return ReplayedToolbox(cassette=self.cassette, calls=calls, redact=self.redact, own=own)
+        return ReplayedToolbox(cassette=self.cassette, result=result, redact=self.redact, own=own)
 
 
 class Replayer(Player):
@@ -189,9 +189,13 @@ class Replayer(Player):
             return NearestModel(self.cassette, run.clock, self.questions(track), ledger)
         return StrictModel(self.cassette, track, self.questions(track), ledger, cuts=self.how.driven)
 
-    def calls(self, session: str) -> Calls:
-        """What answers instead of the tools."""
-        return NearestCalls(self.cassette) if self.how.nearest else StrictCalls(self.track(session), self.how.driven)
+    def calls(self, session: str) -> StrictCalls:
+        """What answers instead of the tools, and lets calls run or not."""
+        own, judged = self.track(session, JUDGE), None
+        if not own.is_empty and session in self._books:
+            book = self._books[session].by(own.clock)
+            judged = Judge(calls=self.track(session), own=own, cassette=self.cassette, ledger=book).judge
+        return StrictCalls(self.track(session), cuts=self.how.driven, judged=judged)
 
     async def environment(self, session: str, look: Look) -> Environment:  # noqa: ARG002  the seam's shape
         """What was found then. Raises `CassetteError` where nothing was recorded."""
@@ -213,27 +217,21 @@ class Replayer(Player):
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent with the recorded limits; its calls get their recorded results."""
         begun, calls = self._begun[session], self.calls(session)
+        result = NearestCalls(self.cassette).result if self.how.nearest else calls.result
         compactor = agent.compactor
         if compactor is not None and begun.compaction is not None:
             compactor = replace(compactor, settings=begun.compaction)
         return replace(
             agent,
             compactor=compactor,
-            tools=self.toolbox(calls, agent.tools),
-            hooks=(Permitted(calls=calls, judge=self._judge(session)),),
+            tools=self.toolbox(result, agent.tools),
+            hooks=() if self.how.nearest else (calls,),
             budget=Budget(limits=begun.limits),
             effort=begun.effort,
             max_parallel=SIDE_BY_SIDE,
             attended=self.cassette.header.process.attended,
             location=None,  # Nothing is begun anywhere.
         )
-
-    def _judge(self, session: str) -> Judge | None:
-        own = self.track(session, JUDGE)
-        if own.is_empty:
-            return None
-        book = self._books[session].by(own.clock)
-        return Judge(calls=self.track(session), own=own, cassette=self.cassette, ledger=book)
 
     def _look_ahead(self) -> None:
         """The process's clock says when the next message was received, for whoever is about to take it in."""
@@ -268,7 +266,7 @@ class LiveReplayer(Player):
         async def location(workspace: str) -> Location:
             return await agent.location(workspace) if agent.location is not None and is_live() else NOWHERE
 
-        recorded = self.toolbox(NearestCalls(self.cassette), agent.tools)
+        recorded = self.toolbox(NearestCalls(self.cassette).result, agent.tools)
         switching = Switching(is_live=is_live, recorded=recorded, own=agent.tools)
         hooks = tuple(When(hook=hook, needed=is_live) for hook in agent.hooks)
         return replace(agent, tools=switching, hooks=hooks, location=location)
@@ -315,24 +313,6 @@ class Judge:
             with suppress(HermesError):  # the judge failed, and the person was asked
                 async for _ in items:
                     pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
-    """A hook that says of a call what was said in the recording; `judge` is None where none was asked."""
-
-    calls: Calls
-    judge: Judge | None = None
-
-    async def before_call(self, proposed: Proposed) -> None:
-        """Raise what kept the call from being run."""
-        if self.judge is not None:
-            await self.judge.judge(proposed.context)
-        await self.calls.permit(proposed.context)
-
-    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer that the call had in the end: every hook has seen it then."""
-        return await self.calls.final(proposed.context, answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
