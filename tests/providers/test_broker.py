@@ -120,11 +120,11 @@ async def test_earlier_messages_are_not_compiled_again():
             talk.say(f"question {place}")
             await talk.ask()
         compiler = next(iter(talk.broker._router.primary._compilers.values()))[0]
-        kept = list(compiler._kept._encoded)
+        kept = list(compiler._encoded)
         talk.say("one more")
         await talk.ask()
-    assert all(old is new for old, new in zip(kept[:-1], compiler._kept._encoded, strict=False))
-    assert len(compiler._kept._encoded) > len(kept)
+    assert all(old is new for old, new in zip(kept[:-1], compiler._encoded, strict=False))
+    assert len(compiler._encoded) > len(kept)
 
 
 async def test_only_so_many_conversations_are_kept():

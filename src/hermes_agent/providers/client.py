@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, TimedOut, Unreachable
 from hermes_agent.core.model import Delta
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.providers.dialect import Decoder, Dialect, Finished, Wire
+from hermes_agent.providers.dialect import Dialect, Finished, Wire
 from hermes_agent.providers.outcomes import failure, refused
+from hermes_agent.providers.replies.reading import ReplyReader
 from hermes_agent.providers.route import Route
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Client:
         self._dialect = dialect
 
     async def stream(
-        self, wire: Wire, decoder: Decoder, patience: Patience
+        self, wire: Wire, decoder: ReplyReader[Any], patience: Patience
     ) -> AsyncGenerator[Sequence[Delta] | Finished, None]:
         """The deltas, as many at a time as came together, then the whole answer. Raises only `ProviderError`; closing
         it early closes the connection at once."""
@@ -114,7 +115,7 @@ def _is_stream(response: httpx2.Response) -> bool:
     return response.status_code == 200 and "html" not in kind and not kind.startswith("application/json")
 
 
-def _heard(decoder: Decoder, events: Sequence[bytes]) -> tuple[list[Delta], ProviderError | None]:
+def _heard(decoder: ReplyReader[Any], events: Sequence[bytes]) -> tuple[list[Delta], ProviderError | None]:
     """What these events say, and the error that one of them is, which ends them."""
     deltas: list[Delta] = []
     try:
@@ -125,7 +126,7 @@ def _heard(decoder: Decoder, events: Sequence[bytes]) -> tuple[list[Delta], Prov
     return deltas, None
 
 
-def _complete(decoder: Decoder) -> Finished | None:
+def _complete(decoder: ReplyReader[Any]) -> Finished | None:
     """The answer where its end had arrived and only what follows it was lost."""
     try:
         return decoder.finish()
@@ -154,7 +155,7 @@ class _Watch:
     """
 
     def __init__(
-        self, route: Route, decoder: Decoder, failures: tuple[type[Exception], ...], patience: Patience
+        self, route: Route, decoder: ReplyReader[Any], failures: tuple[type[Exception], ...], patience: Patience
     ) -> None:
         self._route = route
         self._decoder = decoder

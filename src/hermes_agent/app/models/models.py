@@ -17,18 +17,18 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker, Ledger
-from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain, Leg, leg_of
 from hermes_agent.providers.routing.cooldowns import CoolDowns, Rest, Use
+from hermes_agent.providers.settings import MixtureSettings
 from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
-    from hermes_agent.providers.mixture.mixture import Mixture
+    from hermes_agent.providers.mixture import Mixture
 
 log = logging.getLogger(__name__)
-MIXTURE = "hermes_agent.providers.mixture.mixture:Mixture"
+MIXTURE = "hermes_agent.providers.mixture:Mixture"
 Answerer: TypeAlias = "Broker | Mixture"
 Reachable = Callable[[Route], Awaitable[Route]]
 """Gives a route its address."""

@@ -97,7 +97,7 @@ class MessagesCompiler(ConversationCompiler):
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None and not request.prefill:  # a reply that has begun cannot think first
-            tail.update(thinking_fields(self._route.facts, level, limit, self._kept.turns))
+            tail.update(thinking_fields(self._route.facts, level, limit, self.turns))
         return tail
 
 

@@ -117,7 +117,7 @@ class ConverseCompiler(ConversationCompiler):
             return tail
         limit = self.longest(max_output)
         tail["inferenceConfig"] = {"maxTokens": limit}
-        fields = {} if level is None else thinking_fields(facts, level, limit, self._kept.turns)
+        fields = {} if level is None else thinking_fields(facts, level, limit, self.turns)
         if fields:
             tail["additionalModelRequestFields"] = fields
         return tail

@@ -94,7 +94,7 @@ class ResponsesCompiler(ConversationCompiler):
 
     def _chained(self) -> tuple[str, int]:
         """The response to go on from and how many turns it covers; ("", 0): none."""
-        turns = self._kept.turns
+        turns = self.turns
         place = next((place for place in range(len(turns) - 1, 0, -1) if turns[place].role is Role.ASSISTANT), 0)
         name = _response(turns[place].parts) if place else ""
         if name and name != self._basis[0]:

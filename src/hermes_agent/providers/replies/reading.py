@@ -71,6 +71,14 @@ def believable(usage: Usage) -> Usage:
 class ReplyReader(ABC, Generic[Event]):
     """Reads one streamed answer into `_blocks`, which become its parts in their order.
 
+    - `feed` takes the data of one event and gives the deltas in it; raises the `ProviderError` that the stream
+      reports, and `MalformedReply` for what is not of the protocol;
+    - `content` grows with everything that belongs to the answer (words, thinking, arguments) and with nothing else;
+    - `names` are the real names of tools that are called otherwise on the wire;
+    - `words` is the text so far; `done` is True after the protocol's end mark;
+    - `finish` gives the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where it has
+      neither words nor calls, `ContentRefused` where it was refused without a word.
+
     A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come; `_close`:
     how the answer stopped; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is called.
     """

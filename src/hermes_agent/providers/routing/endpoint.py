@@ -21,7 +21,8 @@ from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished
+from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.dialect import Dialect, Finished
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.pieces import json_bytes
@@ -90,7 +91,7 @@ class PreparedRequest:
     """A request ready to be paid: `tokens` is the estimated size of its input."""
 
     request: ModelRequest
-    compiler: Compiler
+    compiler: ConversationCompiler
     tokens: int
     bid: Bid
     shape: Shape
@@ -104,7 +105,7 @@ class Endpoint:
         self._chain = chain
         self._ledger = ledger
         self._dialect: Dialect = late(DIALECTS[route.dialect])
-        self._compilers: OrderedDict[tuple[str, str], tuple[Compiler, CacheShape]] = OrderedDict()
+        self._compilers: OrderedDict[tuple[str, str], tuple[ConversationCompiler, CacheShape]] = OrderedDict()
         self._probes = MOST_PROBES if route.vendor.window_probe and chain.settings.window is None else 0
 
     async def prepare(self) -> None:
@@ -182,7 +183,7 @@ class Endpoint:
         """Seconds until the request's deadline; None without one."""
         return None if request.deadline is None else request.deadline - self._chain.clock.monotonic()
 
-    def _compiler(self, request: ModelRequest) -> tuple[Compiler, CacheShape]:
+    def _compiler(self, request: ModelRequest) -> tuple[ConversationCompiler, CacheShape]:
         key = (request.session, request.purpose)
         kept = self._compilers.pop(key, None) or (self._dialect.compiler(self.route), CacheShape())
         self._compilers[key] = kept

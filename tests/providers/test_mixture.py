@@ -10,8 +10,8 @@ from hermes_agent.core.errors import LostLease, ServerFailed
 from hermes_agent.core.messages import Message, Origin, Role, ToolCall, said
 from hermes_agent.core.model import ModelRequest, Prefix, Remark, Reply
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.providers.mixture.mixture import Mixture
-from hermes_agent.providers.mixture.settings import MixtureSettings
+from hermes_agent.providers.mixture import Mixture
+from hermes_agent.providers.settings import MixtureSettings
 from hermes_agent.testing.scripted import ScriptedModel
 
 PREFIX = Prefix(system="Be careful.", tools=(), hash="0")

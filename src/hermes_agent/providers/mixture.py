@@ -13,7 +13,7 @@ from hermes_agent.core.errors import EmptyReply, HermesError, StoreError
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, said
 from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply
 from hermes_agent.providers.broker import Broker
-from hermes_agent.providers.mixture.settings import MixtureSettings
+from hermes_agent.providers.settings import MixtureSettings
 
 log = logging.getLogger(__name__)
 
