@@ -37,7 +37,7 @@ def test_showing_the_version_loads_nothing_heavy():
 
 # What single vendors need and the others do not.
 FOREIGN = {"botocore", "boto3", "google", "openai", "anthropic", "mistralai", "prompt_toolkit"}
-OF_VENDORS = tuple(f"hermes_agent.providers.{folder}." for folder in ("vendors", "dialects", "replies", "signin"))
+OF_VENDORS = tuple(f"hermes_agent.providers.{folder}." for folder in ("vendors", "dialects", "signin"))
 ASK = """
 import sys
 from hermes_agent.cli.main import main

@@ -13,7 +13,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.dialect import Dialect, Finished, Wire
 from hermes_agent.providers.outcomes import failure, refused
-from hermes_agent.providers.replies.reading import ReplyReader
+from hermes_agent.providers.reading import ReplyReader
 from hermes_agent.providers.route import Route
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
 
 if TYPE_CHECKING:
     from hermes_agent.providers.conversation import ConversationCompiler
-    from hermes_agent.providers.replies.reading import ReplyReader
+    from hermes_agent.providers.reading import ReplyReader
 
 Table = Mapping[str, type[ProviderError]]
 Taken = frozenset[str] | set[str]

@@ -3,7 +3,7 @@
 from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import TextDelta, ThinkingDelta
 from hermes_agent.providers.pieces import CallIds
-from hermes_agent.providers.replies.reading import Block
+from hermes_agent.providers.reading import Block
 
 MAKER = "vendor/model"
 

@@ -19,9 +19,20 @@ from hermes_agent.providers.pieces import Answer, CallIds, tool_call, whole
 from hermes_agent.providers.route import Route
 
 Event = TypeVar("Event")
+Raw = TypeVar("Raw", bytes, msgspec.Raw)
+T = TypeVar("T")
 MOST_TOKENS = 1_000_000_000
 """Of one call: far more than any model's window."""
 MOST_DOLLARS = 100_000.0
+
+
+class TokenDetails(msgspec.Struct):
+    """What of the input, or of the output, is told apart in a count of tokens."""
+
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    thinking_tokens: int | None = None
 
 
 @dataclass(slots=True)
@@ -137,8 +148,11 @@ class ReplyReader(ABC, Generic[Event]):
         return cost if cost is not None and 0 <= cost <= MOST_DOLLARS else None
 
     def _read(self, data: bytes) -> Event:
+        return self._inside(data, self._parse)
+
+    def _inside(self, data: Raw, parse: Callable[[Raw], T]) -> T:
         try:
-            return self._parse(data)
+            return parse(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._broken(f"sent a piece that is no {self._event_name} ({error}).") from error
 
