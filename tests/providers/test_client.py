@@ -12,8 +12,8 @@ from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, serve
 from hermes_agent.providers.client import Client, Patience
-from hermes_agent.providers.dialect import Finished, Wire
 from hermes_agent.providers.dialects.openai_chat import DIALECT
+from hermes_agent.providers.wire import Finished, Wire
 from tests.providers.asking import route_to
 
 WORDS = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'

@@ -11,10 +11,11 @@ from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, Tim
 from hermes_agent.core.model import Delta
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.providers.dialect import Dialect, Finished, Wire
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.outcomes import failure, refused
 from hermes_agent.providers.reading import ReplyReader
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.wire import Finished, Wire
 
 if TYPE_CHECKING:
     import httpx2

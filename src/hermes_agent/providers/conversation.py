@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from hermes_agent.core.messages import Message, Part
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import NO_NAMES, Taken, Wire
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, estimate, json_bytes
 from hermes_agent.providers.route import Route, output_limit
 from hermes_agent.providers.sight import ANY_PICTURE, PictureRules, Sight
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
 from hermes_agent.providers.verifier import Transcript, Turn
+from hermes_agent.providers.wire import NO_NAMES, Taken, Wire
 
 LEAST_ROOM = 1_024
 

@@ -2,58 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import ProviderError
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.reading import ReplyReader
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sse import SseDecoder
 from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
-
-if TYPE_CHECKING:
-    from hermes_agent.providers.conversation import ConversationCompiler
-    from hermes_agent.providers.reading import ReplyReader
-
-Table = Mapping[str, type[ProviderError]]
-Taken = frozenset[str] | set[str]
-Names = Mapping[str, str]
-NO_NAMES: Names = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
-    """A request as it is sent: `path` follows the route's base URL, `body` is JSON in UTF-8."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A whole answer. `cost` is in US dollars where the provider itself said it."""
-
-    parts: tuple[Text | Thinking | ToolCall, ...]
-    stop: StopReason
-    usage: Usage
-    cost: float | None = None
-
-
-class Framing(Protocol):
-    """Cuts the response's bytes into events.
-
-    - `feed` gives the data of the events that the bytes complete;
-    - `finish` gives what the end of the stream completes;
-    - raises only `MalformedReply`.
-    """
-
-    def feed(self, chunk: bytes) -> list[bytes]: ...
-
-    def finish(self) -> list[bytes]: ...
+from hermes_agent.providers.wire import NO_NAMES, Framing, Names, Table, Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

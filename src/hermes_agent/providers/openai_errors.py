@@ -13,7 +13,7 @@ from hermes_agent.core.errors import (
     ServerFailed,
     ThinkingRefused,
 )
-from hermes_agent.providers.dialect import Table
+from hermes_agent.providers.wire import Table
 
 ERRORS: Table = {
     "billing_hard_limit_reached": OutOfCredit,

@@ -13,10 +13,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply, ProviderError
 from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.dialect import NO_NAMES, Finished, Names, Table, Taken
 from hermes_agent.providers.outcomes import failure, read_detail, reported
 from hermes_agent.providers.pieces import Answer, CallIds, tool_call, whole
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.wire import NO_NAMES, Finished, Names, Table, Taken
 
 Event = TypeVar("Event")
 Raw = TypeVar("Raw", bytes, msgspec.Raw)

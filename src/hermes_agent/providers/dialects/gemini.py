@@ -21,7 +21,7 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect, Table, Taken
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.gemini_schema import gemini_schema
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.pieces import arguments_of, attached, json_bytes, safe_id, words_in, written
@@ -31,6 +31,7 @@ from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.wire import Table, Taken
 
 # A signature belongs to the part that it came on: words or a call. It is kept as the `opaque` of the thinking right
 # before that part, which has no words of its own where the model showed none, and goes back onto the same part.

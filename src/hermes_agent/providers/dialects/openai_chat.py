@@ -11,7 +11,7 @@ import msgspec
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect, Table, Taken
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.openai_errors import ERRORS
 from hermes_agent.providers.pieces import (
     arguments_of,
@@ -27,6 +27,7 @@ from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.wire import Table, Taken
 
 SEEN = "(I have the results.)"
 

@@ -22,12 +22,13 @@ from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect, Finished
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.pieces import json_bytes
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain
+from hermes_agent.providers.wire import Finished
 
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
 KEPT_CONVERSATIONS = 32
