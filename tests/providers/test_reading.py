@@ -1,9 +1,12 @@
 """Blocks grow piece by piece and become parts."""
 
 from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import TextDelta, ThinkingDelta
+from hermes_agent.core.model import CallDelta, TextDelta, ThinkingDelta
+from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialects.openai_chat import DIALECT
 from hermes_agent.providers.pieces import CallIds
 from hermes_agent.providers.reading import Block
+from tests.providers.asking import route_to
 
 MAKER = "vendor/model"
 
@@ -31,3 +34,21 @@ def test_a_block_with_nothing_in_it_is_no_part():
 def test_hidden_thinking_is_a_part_without_words():
     hidden = Thinking(text="", opaque="x", maker=MAKER, redacted=True)
     assert grown(Block("thinking", opaque="x", redacted=True))[0] == hidden
+
+
+def read(dialect: Dialect, *events: bytes, names: dict[str, str]):
+    decoder = dialect.decoder(route_to("openai/gpt-5.2"), set(), names)
+    shown = [delta for event in events for delta in decoder.feed(event)]
+    return shown, decoder.finish().parts
+
+
+def test_a_tool_that_the_wire_calls_otherwise_has_its_own_name_again():
+    call = (
+        b'{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look_up","arguments":"{}"}}]}}]}'
+    )
+    end = b'{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}'
+
+    shown, parts = read(DIALECT, call, end, b"[DONE]", names={"look_up": "look.up"})
+
+    assert shown == [CallDelta(name="look.up")]
+    assert parts == (ToolCall(id="a", name="look.up", arguments={}),)

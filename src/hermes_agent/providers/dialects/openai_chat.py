@@ -12,7 +12,7 @@ from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, 
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.openai_errors import ERRORS
+from hermes_agent.providers.outcomes import OPENAI_ERRORS
 from hermes_agent.providers.pieces import (
     arguments_of,
     attached,
@@ -392,4 +392,4 @@ def _readable(entry: dict[str, Any]) -> str:
     return words if isinstance(words, str) else ""
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=ChatCompiler, reader=ChatDecoder)
+DIALECT = Dialect(errors=OPENAI_ERRORS, compiler=ChatCompiler, reader=ChatDecoder)

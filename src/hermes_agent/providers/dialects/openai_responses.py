@@ -14,7 +14,7 @@ from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, 
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.openai_errors import ERRORS
+from hermes_agent.providers.outcomes import OPENAI_ERRORS
 from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, safe_id, written
 from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
 from hermes_agent.providers.route import Route
@@ -390,4 +390,4 @@ class ResponsesDecoder(ReplyReader[_Event]):
         )
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=ResponsesCompiler, reader=ResponsesDecoder)
+DIALECT = Dialect(errors=OPENAI_ERRORS, compiler=ResponsesCompiler, reader=ResponsesDecoder)
