@@ -64,7 +64,7 @@ class SignedIn:
     def __init__(self, *keys: str) -> None:
         self.keys = list(keys) or [SIGNED_IN]
 
-    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+    async def __call__(self, _http: Http, *, refused: str = "") -> Grant:
         if refused and len(self.keys) > 1:
             self.keys.remove(refused)
         return Grant(key=self.keys[0], headers=(("account", "a1"),))

@@ -24,7 +24,7 @@ CHAINED = ModelSettings(chain_responses=True)
 class SignedIn:
     """Keys of somebody who signed in."""
 
-    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+    async def __call__(self, _http: Http, *, refused: str = "") -> Grant:
         return Grant(key=f"not {refused}")
 
 
