@@ -17,7 +17,7 @@ from hermes_agent.core.messages import said
 from hermes_agent.core.outbound import Button, SlotState
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Service
 from hermes_agent.runs.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
@@ -36,7 +36,7 @@ async def served(harness: Harness, *, here: bool = True) -> AsyncIterator[Harnes
     harness.hermes = Hermes(
         store=store,
         build=harness.building,
-        seam=ReplaySeam(harness.clock, harness.ids),
+        seam=Seam(harness.clock, harness.ids),
         own_only=False,
         service=Service(most=4, posting=posting),
     )

@@ -22,8 +22,7 @@ from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
-from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
 from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.options import Options
 from hermes_agent.app.settings import Settings
@@ -46,7 +45,7 @@ from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
-from hermes_agent.replay.seam import ReplaySeam, Seam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
@@ -99,7 +98,7 @@ class Builder:
 
     async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
-        return await self._agent(record, journal, ReplaySeam(self.clock, RandomIds()))
+        return await self._agent(record, journal, Seam(self.clock, RandomIds()))
 
     async def begins(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
         """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
@@ -256,16 +255,19 @@ class Builder:
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
         `NoModel`."""
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        answering = BrokerChain(
+        return await self.models.model(main or self.options.model, ledger, first, alone=alone)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models by these settings, whose chains are made once."""
+        return Models(
             loaded=self.loaded,
             secrets=self.secrets,
-            cool_downs=cool_downs,
+            cool_downs=StoredCoolDowns(self.store, self.clock),
             reachable=self._reachable,
             http=self.http,
             clock=self.clock,
         )
-        return await answering.model(main or self.options.model, ledger, first, alone=alone)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
         person = person_of(record.principal, self.toolkit.is_owner, record.conversation)

@@ -15,8 +15,8 @@ from hermes_agent.store.database import Store
 from hermes_agent.tools.surfaces import StandingOf, standing_here
 
 if TYPE_CHECKING:
-    from hermes_agent.replay.cassette.playing import Player
-    from hermes_agent.replay.cassette.recording import Recorder
+    from hermes_agent.replay.recorder import Recorder
+    from hermes_agent.replay.replayer import Player
 
 Tape: TypeAlias = "Recorder | Player"
 POSTING = "hermes_agent.runs.posting:Posting"

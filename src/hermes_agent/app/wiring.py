@@ -31,7 +31,7 @@ from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.replay.ledger import Book
-from hermes_agent.replay.seam import ReplaySeam, Seam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.store.database import Store, open_store
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.memory_provider:MemoryProvider"
 TAPES = "hermes_agent.replay.cassettes:opened_seam"
-PROCESS = "hermes_agent.replay.cassette.lines:Process"
+PROCESS = "hermes_agent.replay.lines:Process"
 
 
 @asynccontextmanager
@@ -250,8 +250,8 @@ async def inserted_tape(
 ) -> AsyncIterator[Inserted]:
     """The seam of a process, its recording open as long as the block. Raises `CassetteError`."""
     if options.tape is None:
-        yield Inserted(seam=ReplaySeam(clock, RandomIds()))
+        yield Inserted(seam=Seam(clock, RandomIds()))
         return
     process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
-    with late(TAPES)(options.tape, secrets.redact, clock, process) as (seam, database, store_ids, rules):
+    with late(TAPES)(options.tape, secrets.redact, process) as (seam, database, store_ids, rules):
         yield Inserted(seam=seam, database=database, store_ids=store_ids, rules=rules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
+from hermes_agent.app.models.models import Answerer, Models
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -17,6 +17,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.store.database import Store
@@ -50,7 +51,7 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
         closing.push_async_callback(http.close)
         ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.rules), principal)
         if route.vendor.mixes:
-            answering = BrokerChain(
+            answering = Models(
                 loaded=surface.loaded,
                 secrets=surface.secrets,
                 cool_downs=BriefCoolDowns(),
@@ -61,7 +62,7 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
             broker: Answerer = await answering.model(route.name, ledger)
         else:
             settings = surface.loaded.value.model
-            broker = Broker(await reachable(route), ledger=ledger, http=http, clock=clock, settings=settings)
+            broker = Broker(single(await reachable(route), http, clock, settings), ledger)
         began = clock.monotonic()
         request = _request(f"test-{RandomIds().short()}", began + PATIENCE)
         replies = [item async for item in broker.ask(request) if isinstance(item, Reply)]

@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from hermes_agent.providers.routing.credentials import Credential
+from hermes_agent.providers.routing.chain import Credential
 from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import open_store
 from tests.cli.shell import typed

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.models import StoredCoolDowns
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.routing.chain import credentials_of
 from hermes_agent.providers.routing.cooldowns import Rest, Use
-from hermes_agent.providers.routing.credentials import credentials_of
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.database import Store
