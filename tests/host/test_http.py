@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 
 WITHOUT_HTTPX = """
 import sys

@@ -12,7 +12,8 @@ from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
 from hermes_agent.gateway.telegram.webhook import MOST_WAITING, Entrance, acknowledge, secret_of
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from tests.contracts.channels import needs
 from tests.doubles.telegram import TOKEN, telegram
 from tests.ports import free_port

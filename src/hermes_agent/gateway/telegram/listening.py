@@ -18,7 +18,7 @@ from hermes_agent.gateway.telegram.albums import album_of, of_albums, together
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
 from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, acknowledge
-from hermes_agent.host.serve import serve
+from hermes_agent.host.inbound.listener import serve
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.serve import Request, Response
+from hermes_agent.host.inbound.message import Request, Response
 
 LARGEST_UPDATE = 2_000_000
 MOST_WAITING = 100

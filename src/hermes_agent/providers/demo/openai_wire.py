@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from hermes_agent.core.model import Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_reply import (
     COMMENT,
     OpenAIStyle,

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
 from hermes_agent.providers.demo.play import PACE, Player
 from hermes_agent.providers.demo.scenario import shipped_tasks

@@ -9,8 +9,9 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.tools.web.backend import Backend, Result, Unsearched
 from hermes_agent.tools.web.search import BACKENDS
 from hermes_agent.tools.web.searching import Searching, choose

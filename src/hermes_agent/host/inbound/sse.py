@@ -1,18 +1,17 @@
-"""Answers as server-sent events: how they are written, and how silence is bridged."""
+"""Server-sent events: how they are written, and how silence is bridged."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from typing import TypeVar
 
 import msgspec
 
+from hermes_agent.host.inbound.message import Response
 from hermes_agent.host.tasks import spawn
 
-T = TypeVar("T")
 ALIVE = b": still here\n\n"
 DONE = b"data: [DONE]\n\n"
 SILENCE = 15.0
@@ -36,11 +35,28 @@ def event(value: object, *, name: str = "", number: int | None = None) -> bytes:
     return b"%b%bdata: %b\n\n" % (place.encode(), head.encode(), written(value))
 
 
+def streamed(
+    events: AsyncGenerator[bytes, None],
+    headers: Mapping[str, str] | None = None,
+    *,
+    ended: asyncio.Event | None = None,
+) -> Response:
+    """Events as an answer, silence between them bridged."""
+    return Response(
+        headers={"content-type": "text/event-stream", **(headers or {})}, body=with_pauses(events, ended=ended)
+    )
+
+
 async def with_pauses(
-    items: AsyncGenerator[T, None], seconds: float = SILENCE, *, ended: asyncio.Event | None = None
-) -> AsyncGenerator[T | None, None]:
-    """The items as they come, and None after each so many seconds without one; no more once `ended` is set."""
-    waiting: asyncio.Queue[T] = asyncio.Queue(1)
+    items: AsyncGenerator[bytes, None],
+    seconds: float = SILENCE,
+    *,
+    silence: bytes = ALIVE,
+    ended: asyncio.Event | None = None,
+) -> AsyncGenerator[bytes, None]:
+    """The items as they come, and `silence`, a comment or an event, after each so many seconds without one; no more
+    once `ended` is set."""
+    waiting: asyncio.Queue[bytes] = asyncio.Queue(1)
 
     async def pump() -> None:
         async with aclosing(items) as source:
@@ -55,7 +71,7 @@ async def with_pauses(
         while not (pumping.done() and waiting.empty()):
             item = await _next(waiting, pumping, seconds)
             if item is not None or not pumping.done():
-                yield item
+                yield silence if item is None else item
         if ended is None or not ended.is_set():
             pumping.result()
     finally:
@@ -66,7 +82,7 @@ async def with_pauses(
             await asyncio.wait((pumping,))
 
 
-async def _next(waiting: asyncio.Queue[T], pumping: asyncio.Task[None], seconds: float) -> T | None:
+async def _next(waiting: asyncio.Queue[bytes], pumping: asyncio.Task[None], seconds: float) -> bytes | None:
     """The next item; None after so many seconds, or where there are no more."""
     if not waiting.empty():
         return waiting.get_nowait()
