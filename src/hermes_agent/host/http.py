@@ -78,12 +78,8 @@ def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
         limits = _limits(module, MAX_CONNECTIONS, KEPT_CONNECTIONS)
         client = module.AsyncClient(verify=verify, timeout=timeout, limits=limits)
         return client
-    connections = late("hermes_agent.host.connections")
-    limits = _limits(module, connections.WIDTH, connections.WIDTH)
-    pools = connections.Spread(
-        lambda: connections.Transport(verify, limits),
-        MAX_CONNECTIONS // connections.WIDTH,
-    )
+    limits = _limits(module, MAX_CONNECTIONS, MAX_CONNECTIONS)
+    pools = late("hermes_agent.host.connections").Transport(verify, limits)
     client = module.AsyncClient(transport=pools, verify=verify, trust_env=False, timeout=timeout)
     return client
 
