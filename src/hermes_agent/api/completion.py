@@ -85,11 +85,11 @@ async def complete(
     once or when the run rests."""
     begun = await state.service.say(wish)
     story = RunView(ref=begun.ref)
-    shape = shape_of(story, state.service.name_of(begun.model))
+    if waits and not stream:
+        await finish(state, begun, story, call)
+    shape = shape_of(story, story.model or state.service.name_of(begun.model))
     if stream:
         return streamed(events_of(state, begun, story, shape), run_headers(begun))
-    if waits:
-        await finish(state, begun, story, call)
     return JsonAnswer(body=shape.whole(), headers=run_headers(begun))
 
 
