@@ -137,7 +137,7 @@ async def test_a_dead_address_and_silence_are_told_apart():
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REFUSED = b"HTTP/1.1 413 Too large\r\ncontent-length: 5\r\nconnection: close\r\n\r\nlarge"
-LIMITS = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=60.0)
+MOST, EXPIRY = 4, 60.0
 
 
 class Noting(asyncio.Protocol):
@@ -173,7 +173,7 @@ async def noting(
 
 
 def client(trusted: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), LIMITS))
+    return httpx2.AsyncClient(transport=Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), MOST, EXPIRY))
 
 
 async def test_head_and_body_go_out_in_one_piece_each_time():

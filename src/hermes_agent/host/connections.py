@@ -7,7 +7,7 @@ import asyncio
 import ssl
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import httpx2
@@ -30,11 +30,10 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._came, self._writable = asyncio.Event(), asyncio.Event()
         self._writable.set()
-        self._pieces, self._size = deque[bytes](), 0
-        self._reset("")
+        self.pieces, self._size = deque[bytes](), 0
+        self._reset()
 
-    def _reset(self, method: str) -> None:
-        self._is_bare = method == "HEAD"
+    def _reset(self) -> None:
         self.status, self.headers, self.reason = 0, list[tuple[bytes, bytes]](), b""
         self.has_head = self.is_whole = self._has_end = self._keeps = self._is_sent = False
         self._error: Exception | None = None
@@ -48,8 +47,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass.
 
     def data_received(self, data: bytes) -> None:
         """Read a part of an answer; what comes unasked ends the connection."""
@@ -61,7 +59,7 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._error = httpx2.RemoteProtocolError(f"The server does not speak HTTP/1.1: {error}")
             self.transport.abort()
-        if self._size > HELD:
+        if self._size > HELD and not self.transport.is_closing():
             self.transport.pause_reading()
         self._came.set()
 
@@ -102,15 +100,11 @@ class Connection(asyncio.Protocol):
             return
         self.has_head, self._keeps = True, self._parser.should_keep_alive()
         names = {name.lower() for name, _ in self.headers}
-        self._has_end = (
-            self._is_bare or self.status in NO_BODY or bool(names & {b"content-length", b"transfer-encoding"})
-        )
-        if self._is_bare:  # The parser waits for a body that does not come.
-            self.is_whole, self._keeps = True, False
+        self._has_end = self.status in NO_BODY or bool(names & {b"content-length", b"transfer-encoding"})
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body."""
-        self._pieces.append(piece)
+        self.pieces.append(piece)
         self._size += len(piece)
 
     def on_message_complete(self) -> None:
@@ -121,7 +115,7 @@ class Connection(asyncio.Protocol):
 
     async def send(self, request: httpx2.Request, patience: float | None) -> None:
         """Send a request, and return when the head of its answer is there. Raises `httpx2.TransportError`."""
-        self._reset(request.method)
+        self._reset()
         self.is_idle = False
         target, lines = request.url.raw_path, b"".join(b"%b: %b\r\n" % each for each in request.headers.raw)
         head = b"%b %b HTTP/1.1\r\n%b\r\n" % (request.method.encode(), target, lines)
@@ -140,22 +134,18 @@ class Connection(asyncio.Protocol):
             if head or chunked:
                 self.transport.write(head + (b"0\r\n\r\n" if chunked else b""))
         while not self.has_head:
-            await self._more("Server disconnected without sending a response.", patience)
+            await self.more("Server disconnected without sending a response.", patience)
 
-    async def pieces(self, patience: float | None) -> AsyncIterator[bytes]:
-        """The body of the answer. Raises `httpx2.TransportError`."""
-        while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
-                self._size -= len(piece)
-                if not self._pieces and not self.is_lost:
-                    self.transport.resume_reading()
-                yield piece
-            if self.is_whole:
-                return
-            await self._more("peer closed connection without sending complete message body", patience)
+    def taken(self) -> bytes:
+        """The next piece of the body."""
+        piece = self.pieces.popleft()
+        self._size -= len(piece)
+        if not self.pieces and not self.transport.is_closing():
+            self.transport.resume_reading()
+        return piece
 
-    async def _more(self, ended: str, patience: float | None) -> None:
+    async def more(self, ended: str, patience: float | None) -> None:
+        """Return when something came. Raises `httpx2.TransportError`."""
         if self._error is not None:
             raise self._error
         if self.is_lost:
@@ -176,8 +166,13 @@ class Body(httpx2.AsyncByteStream):
         self._is_open = True
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._connection.pieces(self._patience):
-            yield piece
+        connection = self._connection
+        while True:
+            while connection.pieces:
+                yield connection.taken()
+            if connection.is_whole:
+                return
+            await connection.more("peer closed connection without sending complete message body", self._patience)
 
     async def aclose(self) -> None:
         if self._is_open:
@@ -188,17 +183,17 @@ class Body(httpx2.AsyncByteStream):
 class Transport(httpx2.AsyncBaseTransport):
     """The connections of one client: the one used last is taken first; over the limit a request waits."""
 
-    def __init__(self, verify: ssl.SSLContext, limits: httpx2.Limits) -> None:
-        self._verify, self._limits = verify, limits
+    def __init__(self, verify: ssl.SSLContext, most: int, expiry: float) -> None:
+        self._verify, self._expiry = verify, expiry
         self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
         self._all: set[Connection] = set()
-        self._room = asyncio.Semaphore(limits.max_connections or 100)
+        self._room = asyncio.Semaphore(most)
         self._upgrading: httpx2.AsyncHTTPTransport | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request on a kept connection, or on a new one."""
-        if "upgrade" in request.headers:
-            self._upgrading = self._upgrading or httpx2.AsyncHTTPTransport(verify=self._verify, limits=self._limits)
+        if "upgrade" in request.headers or request.method == "HEAD":  # The parser waits for a body then.
+            self._upgrading = self._upgrading or httpx2.AsyncHTTPTransport(verify=self._verify)
             return await self._upgrading.handle_async_request(request)
         url, patience = request.url, request.extensions.get("timeout", {})
         secure = url.scheme == "https"
@@ -235,7 +230,7 @@ class Transport(httpx2.AsyncBaseTransport):
         if connection is None:
             return
         kept = self._idle[place]
-        if connection in self._all and connection.is_free and len(kept) < (self._limits.max_keepalive_connections or 0):
+        if connection in self._all and connection.is_free:
             connection.is_idle, connection.since = True, asyncio.get_running_loop().time()
             kept.append(connection)
         else:
@@ -243,11 +238,10 @@ class Transport(httpx2.AsyncBaseTransport):
             connection.transport.abort()
 
     def _kept(self, place: Place) -> Connection | None:
-        now, expiry = asyncio.get_running_loop().time(), self._limits.keepalive_expiry or 0.0
-        kept = self._idle[place]
+        now, kept = asyncio.get_running_loop().time(), self._idle[place]
         while kept:
             connection = kept.pop()
-            if connection.is_free and now - connection.since < expiry:
+            if connection.is_free and now - connection.since < self._expiry:
                 return connection
             self._all.discard(connection)
             connection.transport.abort()
@@ -255,12 +249,13 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def _opened(self, place: Place, patience: float | None) -> Connection:
         secure, host, port, name = place
-        tls: dict[str, Any] = {"ssl": self._verify, "server_hostname": name} if secure else {}
+        more: dict[str, Any] = {"ssl": self._verify, "server_hostname": name} if secure else {}
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries one address after the other.
+            more["happy_eyeballs_delay"] = 0.25
         try:
             async with asyncio.timeout(patience):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, host, port, happy_eyeballs_delay=0.25, **tls
-                )
+                _, connection = await loop.create_connection(Connection, host, port, **more)
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(f"{host} does not answer.") from error
         except (OSError, ssl.CertificateError) as error:

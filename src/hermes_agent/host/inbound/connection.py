@@ -14,6 +14,7 @@ from contextlib import aclosing
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from typing import cast
 
 import httptools
 
@@ -35,6 +36,8 @@ MOST = 4096
 """Connections of one listener, however many files may be open: each may hold a head that is not whole."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # struct linger: on, zero seconds; close() then sends RST instead of FIN
 NO_BODY = frozenset({204, 304})
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+KNOWN = frozenset(HTTPStatus)
 
 log = logging.getLogger(__name__)
 
@@ -84,11 +87,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take it, unless there are too many."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass.
         self._connections.add(self)
         if len(self._connections) > (self._policy.most or most_connections()):
-            transport.abort()
+            self._transport.abort()
         else:
             self._wait(self._policy.head_seconds)
 
@@ -127,9 +129,9 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             pass  # It is answered like any other request: there is nothing else to speak here.
         except httptools.HttpParserError:
-            self._refuse(self._too_large() or Refused(400, "That is no request of HTTP/1.1.", code="invalid_http"))
+            self._refuse(_too_large(self._size) or Refused(400, "That is no request of HTTP/1.1.", code="invalid_http"))
             return
-        if self._in_head and (error := self._too_large()) is not None:
+        if self._in_head and (error := _too_large(self._size)) is not None:
             self._refuse(error)
         elif self._in_head and self._size and self._timer is None:
             self._wait(self._policy.head_seconds)
@@ -152,7 +154,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The head is whole. Raises `ValueError`, which ends the reading, where it is too large."""
         self._size = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
-        if self._too_large() is not None:
+        if _too_large(self._size) is not None:
             raise ValueError
         self._in_head, self._size = False, 0
         self._wait_no_more()
@@ -162,7 +164,7 @@ class Connection(asyncio.Protocol):
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
         is_new = self._parser.get_http_version() == "1.1"
         expects = is_new and headers.get("expect", "").lower() == "100-continue"
-        body = self._arriving = Body(self._go_on if expects else None, self._flow)
+        body = self._arriving = Body((lambda: self._write(CONTINUE)) if expects else None, self._flow)
         request = Request(
             method=self._parser.get_method().decode("latin-1"),
             path=path,
@@ -238,26 +240,20 @@ class Connection(asyncio.Protocol):
 
     async def _send(self, incoming: _Incoming, response: Response) -> bool:
         """Send an answer; whether another may follow."""
-        body, headers = response.body, {"date": _date(int(self._loop.time())), **response.headers}
-        keeps, in_chunks = incoming.keeps and not self._is_ending, False
-        if isinstance(body, bytes):
-            if response.status not in NO_BODY:
-                headers["content-length"] = str(len(body))
-        elif "content-length" not in headers:
-            keeps, in_chunks = keeps and incoming.chunks, incoming.chunks
-            headers |= {"transfer-encoding": "chunked"} if in_chunks else {}
-        headers |= self._policy.headers
-        if not keeps:
-            headers["connection"] = "close"
-        head = _head(response.status, headers)
-        self._has_begun = True
+        own = {"date": _date(int(self._loop.time())), **response.headers, **self._policy.headers}
+        is_whole = isinstance(response.body, bytes)
+        in_chunks = not is_whole and "content-length" not in own and incoming.chunks
+        keeps = incoming.keeps and not self._is_ending and (is_whole or in_chunks or "content-length" in own)
+        if in_chunks:
+            own["transfer-encoding"] = "chunked"
         is_bare = incoming.request.method == "HEAD" or response.status in NO_BODY
-        if isinstance(body, bytes):
-            self._write(head if is_bare else head + body)
+        self._has_begun = True
+        if isinstance(response.body, bytes):
+            self._write(_head(response, own, keeps=keeps) + (b"" if is_bare else response.body))
             await self._writable.wait()
             return keeps
-        async with aclosing(body):
-            self._write(head)
+        async with aclosing(response.body) as body:
+            self._write(_head(response, own, keeps=keeps))
             if not is_bare:
                 await self._stream(body, in_chunks=in_chunks)
         return keeps
@@ -297,21 +293,15 @@ class Connection(asyncio.Protocol):
 
     # Limits
 
-    def _too_large(self) -> Refused | None:
-        if self._size <= LARGEST_HEAD:
-            return None
-        return Refused(431, f"The headers are larger than {LARGEST_HEAD:,} bytes.", code="headers_too_large")
-
     def _flow(self) -> None:
         """Let the client wait where what it sent is not read, or not answered yet."""
+        if self._transport.is_closing():
+            return
         held = self._arriving.size if self._arriving is not None else 0
         if held > HELD_BODY or len(self._waiting) > PIPELINED:
             self._transport.pause_reading()
-        elif not self._is_lost:
+        else:
             self._transport.resume_reading()
-
-    def _go_on(self) -> None:
-        self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _wait(self, seconds: float) -> None:
         self._wait_no_more()
@@ -342,15 +332,20 @@ class Connection(asyncio.Protocol):
         if not self._has_begun or self.task is None:
             response = self._policy.refuse(error)
             assert isinstance(response.body, bytes)
-            headers = {**response.headers, "content-length": str(len(response.body)), "connection": "close"}
-            self._write(_head(response.status, headers) + response.body)
+            self._write(_head(response, response.headers, keeps=False) + response.body)
         self._transport.close()
 
 
-def _head(status: int, headers: Mapping[str, str]) -> bytes:
-    try:
-        phrase = HTTPStatus(status).phrase
-    except ValueError:
-        phrase = ""
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+def _too_large(size: int) -> Refused | None:
+    words = f"The headers are larger than {LARGEST_HEAD:,} bytes."
+    return Refused(431, words, code="headers_too_large") if size > LARGEST_HEAD else None
+
+
+def _head(response: Response, headers: Mapping[str, str], *, keeps: bool) -> bytes:
+    status = response.status
+    phrase = HTTPStatus(status).phrase if status in KNOWN else ""
+    own = {} if keeps else {"connection": "close"}
+    if isinstance(response.body, bytes) and status not in NO_BODY:
+        own["content-length"] = str(len(response.body))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, **own}.items())
     return f"HTTP/1.1 {status} {phrase}\r\n{lines}\r\n".encode("latin-1", "replace")

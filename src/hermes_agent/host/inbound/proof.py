@@ -7,10 +7,6 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from hermes_agent.host.late import late
-
-ED25519 = "cryptography.hazmat.primitives.asymmetric.ed25519:Ed25519PublicKey"
-
 
 def same(given: str, expected: str) -> bool:
     """Whether two texts are the same; takes as long for wrong ones as for right ones."""
@@ -30,17 +26,6 @@ def hmac_base64(key: bytes, data: bytes, algorithm: str = "sha256") -> str:
 def sorted_form(url: str, fields: Mapping[str, str]) -> bytes:
     """What is signed of a form: the address, then every field's name and value, ordered by their names."""
     return f"{url}{''.join(f'{name}{fields[name]}' for name in sorted(fields))}".encode()
-
-
-def is_ed25519(key: str, signature: str, data: bytes) -> bool:
-    """Whether the owner of this public key (both in hexadecimal digits) signed the data. Raises `ImportError` where
-    `cryptography` is not installed."""
-    public = late(ED25519)
-    try:
-        public.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), data)
-    except (ValueError, late("cryptography.exceptions:InvalidSignature")):
-        return False
-    return True
 
 
 def digest(data: bytes) -> str:

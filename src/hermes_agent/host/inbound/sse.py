@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
 
 import msgspec
 
@@ -56,39 +55,28 @@ async def with_pauses(
 ) -> AsyncGenerator[bytes, None]:
     """The items as they come, and `silence`, a comment or an event, after each so many seconds without one; no more
     once `ended` is set."""
-    waiting: asyncio.Queue[bytes] = asyncio.Queue(1)
-
-    async def pump() -> None:
-        async with aclosing(items) as source:
-            async for item in source:
-                await waiting.put(item)
-
-    pumping = spawn(pump(), name="events of a response")
-    ending = None if ended is None else spawn(ended.wait(), name="end of a response's events")
-    if ending is not None:
-        ending.add_done_callback(lambda _: pumping.cancel())
+    over = None if ended is None else spawn(ended.wait(), name="end of a response's events")
+    coming: asyncio.Task[bytes | None] | None = None
     try:
-        while not (pumping.done() and waiting.empty()):
-            item = await _next(waiting, pumping, seconds)
-            if item is not None or not pumping.done():
-                yield silence if item is None else item
-        if ended is None or not ended.is_set():
-            pumping.result()
+        while True:
+            coming = coming or spawn(_next(items), name="event of a response")
+            waited_for = {coming} if over is None else {coming, over}
+            await asyncio.wait(waited_for, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if over is not None and over.done():
+                return
+            item = coming.result() if coming.done() else silence
+            if item is None:
+                return
+            coming = None if coming.done() else coming
+            yield item
     finally:
-        pumping.cancel()
-        if ending is not None:
-            ending.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait((pumping,))
+        tasks = {task for task in (coming, over) if task is not None and not task.done()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await items.aclose()
 
 
-async def _next(waiting: asyncio.Queue[bytes], pumping: asyncio.Task[None], seconds: float) -> bytes | None:
-    """The next item; None after so many seconds, or where there are no more."""
-    if not waiting.empty():
-        return waiting.get_nowait()
-    getting = spawn(waiting.get(), name="event of a response")
-    await asyncio.wait((getting, pumping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    if getting.done():
-        return getting.result()
-    getting.cancel()
-    return None if waiting.empty() else waiting.get_nowait()
+async def _next(items: AsyncGenerator[bytes, None]) -> bytes | None:
+    return await anext(items, None)
