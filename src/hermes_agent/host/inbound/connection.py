@@ -83,8 +83,6 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    # What asyncio calls
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take it, unless there are too many."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass.
@@ -101,7 +99,7 @@ class Connection(asyncio.Protocol):
         self._wait_no_more()
         self._writable.set()
         self._waiting.clear()
-        if self._arriving is not None:
+        if self._arriving is not None and not self._arriving.is_whole:
             self._arriving.end(whole=False)
         if self._answering is not None:
             self._answering.request.left.set()
@@ -109,11 +107,9 @@ class Connection(asyncio.Protocol):
                 self.task.cancel()
 
     def pause_writing(self) -> None:
-        """The client reads slowly."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """It has read."""
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
@@ -136,19 +132,14 @@ class Connection(asyncio.Protocol):
         elif self._in_head and self._size and self._timer is None:
             self._wait(self._policy.head_seconds)
 
-    # What the parser calls
-
     def on_message_begin(self) -> None:
-        """A head begins."""
         self._in_head, self._size = True, self._size or 1
         self._url, self._headers = b"", []
 
     def on_url(self, url: bytes) -> None:
-        """A part of the address."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header."""
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -180,18 +171,14 @@ class Connection(asyncio.Protocol):
         self._flow()
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
         assert self._arriving is not None
         self._arriving.put(piece)
         self._flow()
 
     def on_message_complete(self) -> None:
-        """What comes now is the head of the next one."""
         assert self._arriving is not None
         self._arriving.end(whole=True)
         self._in_head = True
-
-    # Answers
 
     def finish(self) -> None:
         """Close when what is under way has its answer."""
@@ -212,7 +199,7 @@ class Connection(asyncio.Protocol):
     async def _answer(self, incoming: _Incoming) -> None:
         goes_on = False
         try:
-            goes_on = await self._send(incoming, await self._respond(incoming.request))
+            goes_on = await self._send(incoming, await _response(self._handler, self._policy, incoming.request))
         except Cut as cut:
             if cut.reset:
                 self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
@@ -225,18 +212,6 @@ class Connection(asyncio.Protocol):
             self.task = self._answering = None
             incoming.body.drop()
             self._next(goes_on=goes_on)
-
-    async def _respond(self, request: Request) -> Response:
-        try:
-            response = await self._handler(request)
-        except (Cut, ConnectionError):
-            raise
-        except Exception as error:  # Boundary: one HTTP request
-            response = self._policy.refuse(error)
-            if response.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-                log.exception("%s %s failed", request.method, request.route)
-        self._policy.answered(request, response.status)
-        return response
 
     async def _send(self, incoming: _Incoming, response: Response) -> bool:
         """Send an answer; whether another may follow."""
@@ -291,8 +266,6 @@ class Connection(asyncio.Protocol):
             self._wait(KEPT_SECONDS)
         self._flow()
 
-    # Limits
-
     def _flow(self) -> None:
         """Let the client wait where what it sent is not read, or not answered yet."""
         if self._transport.is_closing():
@@ -334,6 +307,19 @@ class Connection(asyncio.Protocol):
             assert isinstance(response.body, bytes)
             self._write(_head(response, response.headers, keeps=False) + response.body)
         self._transport.close()
+
+
+async def _response(handler: Handler, policy: Policy, request: Request) -> Response:
+    try:
+        response = await handler(request)
+    except (Cut, ConnectionError):
+        raise
+    except Exception as error:  # Boundary: one HTTP request
+        response = policy.refuse(error)
+        if response.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            log.exception("%s %s failed", request.method, request.route)
+    policy.answered(request, response.status)
+    return response
 
 
 def _too_large(size: int) -> Refused | None:
