@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_wire import sse
 from hermes_agent.providers.demo.script import (
     Answer,

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import (
     Answer,
     Call,

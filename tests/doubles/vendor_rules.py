@@ -15,7 +15,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_wire import OpenAIStyle, OpenAIWire, sse
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused
 from hermes_agent.providers.dialects.openai_chat import SEEN

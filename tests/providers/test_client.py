@@ -10,7 +10,8 @@ import pytest
 
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Cut, Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Cut, Request, Response
 from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.dialects.openai_chat import DIALECT
 from hermes_agent.providers.wire import Finished, Wire

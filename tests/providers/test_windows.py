@@ -9,8 +9,9 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Plain
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, JsonAnswer, Nothing
 from hermes_agent.api.metrics import MEDIA_TYPE
 from hermes_agent.api.problems import missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
@@ -11,6 +10,7 @@ from hermes_agent.api.service import SELF
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
+from hermes_agent.host.inbound.message import Response
 from hermes_agent.version import VERSION
 
 MOST_SKILLS = 500
@@ -62,7 +62,8 @@ async def healthy(runtime: Runtime) -> tuple[int, Health]:
 
 async def metrics(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """What is counted, for Prometheus."""
-    return Plain(body=state.metrics.text(state.service.waiting), media_type=MEDIA_TYPE)
+    text = state.metrics.text(state.service.waiting)
+    return Response(headers={"content-type": MEDIA_TYPE}, body=text)
 
 
 ENDPOINTS = (

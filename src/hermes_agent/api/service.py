@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hermes_agent.api.events import written
 from hermes_agent.api.history import events_of, mark_of, pins_of, tells
 from hermes_agent.api.keys import PLATFORM
-from hermes_agent.api.problems import FINAL, Problem, busy, missing
+from hermes_agent.api.problems import FINAL, busy, missing
 from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake.intake import is_small
@@ -23,6 +22,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.sse import written
 from hermes_agent.host.tasks import spawn
 
 SELF = "hermes"
@@ -83,7 +84,7 @@ class AgentService:
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
-        """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
+        """Take a message in; durable when this returns. Raises `Refused`, `UnknownSession`."""
         if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
         if wish.once:
@@ -112,13 +113,13 @@ class AgentService:
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
     async def _repeated(self, wish: Wish) -> Begun | None:
-        """What was begun by the same request before. Raises `Problem` where it was another one."""
+        """What was begun by the same request before. Raises `Refused` where it was another one."""
         mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
         if mail is None:
             return None
         if await self._runtime.store.inbox.digest(mail.id) not in ("", wish.digest):
             words = "Another request was sent with this `Idempotency-Key` before: a new request needs a new key."
-            raise Problem(422, words, code="idempotency_key_reused", headers=FINAL)
+            raise Refused(422, words, code="idempotency_key_reused", headers=FINAL)
         return Begun(ref=Ref(session=mail.session, row=mail.id), after=0, model=wish.model)
 
     async def _as_logged(self, wish: Wish) -> tuple[Said, ...]:
@@ -140,14 +141,14 @@ class AgentService:
 
     @property
     def _workspace(self) -> str:
-        """Where runs work unless they say otherwise; made where it is not there. Raises `Problem`."""
+        """Where runs work unless they say otherwise; made where it is not there. Raises `Refused`."""
         folder = self._runtime.settings.api.workspace or str(self._runtime.home.root / "workspace")
         if folder != self._made:
             try:
                 Path(folder).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 words = f"The folder {folder} cannot be made ({error.strerror}): see `api.workspace`."
-                raise Problem(503, words, code="no_workspace") from error
+                raise Refused(503, words, code="no_workspace") from error
             self._made = folder
         return folder
 
@@ -175,7 +176,7 @@ class AgentService:
         return now is not None and now.id == question
 
     async def run_view(self, who: Principal, name: str, noun: str = "run") -> RunView:
-        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Problem`."""
+        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Refused`."""
         none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
         ref, access = ref_of(name), SessionAccess(runtime=self._runtime, who=who)
         if ref is None:
@@ -226,11 +227,11 @@ class AgentService:
             await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
 
     def model_of(self, wish: Wish) -> str:
-        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""
+        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Refused`."""
         if wish.model in OURS:
             return ""
         if wish.who.standing is not Standing.OWNER:
-            raise Problem(403, f"Only the owner may choose a model: ask for `{SELF}`.", code="model_not_allowed")
+            raise Refused(403, f"Only the owner may choose a model: ask for `{SELF}`.", code="model_not_allowed")
         try:
             return self._runtime.route(wish.model).name
         except NoModel as error:
@@ -248,7 +249,7 @@ class AgentService:
         view = await hermes.view(record.id)
         if view.running and view.asked - view.answers.keys():
             words = f"The session {record.id} waits for an answer to what its run asked; give that first."
-            raise Problem(409, words, code="waiting_for_answer", headers=FINAL)
+            raise Refused(409, words, code="waiting_for_answer", headers=FINAL)
         submitted = await hermes.submit(self._inbound(wish, _place(wish)), record.id)
         begun = await self._begun(wish, record.id, submitted.inbox, view.number)
         return replace(begun, model=wish.model or record.model)
@@ -270,9 +271,9 @@ class AgentService:
             found = await self.run_view(wish.who, wish.previous, "response")
             if found.is_over and not found.run:
                 raise missing(f"No run took the message of that response: {found.text}")
-        except Problem as error:
+        except Refused as error:
             words, param = str(error), "previous_response_id"
-            raise Problem(404, words, code="previous_response_not_found", param=param) from error
+            raise Refused(404, words, code="previous_response_not_found", param=param) from error
         access = SessionAccess(runtime=self._runtime, who=wish.who)
         record, story, last = await access.session(found.ref.session), RunView(ref=found.ref), 0
         end: int | None = None
@@ -282,7 +283,7 @@ class AgentService:
             if end is None and story.is_over:
                 end = entry.number
         if end is None:
-            raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
+            raise Refused(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
         return record if end == last and self._claims(record.id, end) else await access.branch(record.id, upto=end)
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import bad
 from hermes_agent.api.response_schemas import (
     EventList,

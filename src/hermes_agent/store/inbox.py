@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import lru_cache
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -81,6 +82,7 @@ OTHER = "SELECT 1 FROM inbox WHERE lane = $1 AND id <> $2 AND ended IS NULL LIMI
 BODY = "SELECT body FROM inbox WHERE id = $1 AND home = $home"
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1 AND home = $home"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE home = $home AND source = $1 AND source_id = $2"
+SMALL = 10_000  # characters of a body that is kept in mind for its second reading
 NEVER_SECONDS = 7 * 24 * 3600.0
 """How long it is known that a message was deleted which never came."""
 
@@ -298,10 +300,17 @@ class Inbox:
 
 def _read(body: str, row: int = 0, source: str = "", source_id: str = "") -> Inbound | Unreadable:
     try:
-        found: Inbound = revive(Inbound, plain(body))
+        return _small(body) if len(body) < SMALL else _inbound(body)
     except ValueError as error:
         return Unreadable(id=row, source=source, source_id=source_id, why=str(error))
+
+
+def _inbound(body: str) -> Inbound:
+    found: Inbound = revive(Inbound, plain(body))
     return found
+
+
+_small = lru_cache(maxsize=64)(_inbound)  # A run reads its message twice: for the model that it names, and to take it.
 
 
 def _ring(tx: Transaction, lane: Row | None) -> None:

@@ -21,8 +21,8 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.state import read_states, state_of, write_state
+from hermes_agent.host.inbound.listener import serve_in_thread
 from hermes_agent.host.paths import Home
-from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

@@ -14,7 +14,8 @@ from hermes_agent.core.errors import AuthRefused, NoModel
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.route import choose

@@ -17,8 +17,8 @@ from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_
 from hermes_agent.gateway.inbound_events import Hear, Heard, Pressed, Said
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
-from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, acknowledge
-from hermes_agent.host.serve import serve
+from hermes_agent.gateway.telegram.webhook import Entrance, Webhook, acknowledge
+from hermes_agent.host.inbound.listener import listen
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50
@@ -87,7 +87,7 @@ class Listening:
     async def _open(self, open_: AsyncExitStack, webhook: Webhook, entrance: Entrance) -> None:
         wanted = {"url": webhook.url, "secret_token": webhook.secret, "allowed_updates": LISTENED}
         try:
-            await open_.enter_async_context(serve(entrance.handle, webhook.port, largest=LARGEST_UPDATE))
+            await open_.enter_async_context(listen(entrance.routes, port=webhook.port))
             # By one connection, so that each chat is told in its order.
             await self.api.call("setWebhook", {**wanted, "max_connections": 1})
         except OSError as error:

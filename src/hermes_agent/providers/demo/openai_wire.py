@@ -13,7 +13,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.openai_request import read_openai
 from hermes_agent.providers.demo.script import (
     Answer,

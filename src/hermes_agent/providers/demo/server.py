@@ -9,7 +9,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
 from hermes_agent.providers.demo.play import PACE, Player
 from hermes_agent.providers.demo.scenario import shipped_tasks

@@ -10,7 +10,8 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from hermes_agent.host.serve import Cut, Request, Response, serve, serve_in_thread
+from hermes_agent.host.inbound.listener import serve, serve_in_thread
+from hermes_agent.host.inbound.message import Cut, Request, Response
 
 
 async def echo(request: Request) -> Response:

@@ -3,69 +3,15 @@
 import asyncio
 
 import pytest
-from starlette.datastructures import Headers
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Nothing
-from hermes_agent.api.endpoint_app import Room, read
-from hermes_agent.api.problems import Problem
+from hermes_agent.api.endpoint import AppState, Nothing
 from hermes_agent.api.server import ENDPOINTS
 from hermes_agent.api.service import AgentService, Wish
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.inbound.message import Refused
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from tests.api.served import MEMBER_KEY, OWNER_KEY, served
 from tests.app.place import counting, place
-
-NO_HEADERS = Headers({})
-
-
-async def test_a_body_in_pieces_is_whole():
-    pieces = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
-
-    async def receive():
-        return pieces.pop(0)
-
-    assert await read(receive, NO_HEADERS, 3) == b"abc"
-
-
-async def test_a_client_that_leaves_is_no_request():
-    async def receive():
-        return {"type": "http.disconnect"}
-
-    with pytest.raises(Problem, match="left"):
-        await read(receive, NO_HEADERS, 3)
-
-
-async def test_bodies_that_are_not_whole_hold_so_much_together_and_give_it_back():
-    room, more = Room(4), asyncio.Event()
-
-    async def slow():
-        await more.wait()
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    def sender(*pieces):
-        left = list(pieces)
-
-        async def receive():
-            return {"type": "http.request", "body": left.pop(0), "more_body": True} if left else await slow()
-
-        return receive
-
-    async with asyncio.TaskGroup() as group:
-        first = group.create_task(read(sender(b"abc"), NO_HEADERS, 9, room=room))
-        await asyncio.sleep(0)
-        with pytest.raises(Problem, match="at once") as busy:
-            await read(sender(b"de"), NO_HEADERS, 9, room=room)
-        more.set()
-
-    assert (busy.value.status, busy.value.headers["retry-after"]) == (503, "1")
-    assert (first.result(), room.taken) == (b"abc", 0)
-
-
-async def test_a_body_that_does_not_come_is_not_waited_for():
-    with pytest.raises(Problem) as late:
-        await read(asyncio.Event().wait, NO_HEADERS, 3, 0.01)
-    assert late.value.status == 408
 
 
 async def test_the_same_request_twice_at_once_is_one_run(tmp_path):
@@ -148,7 +94,7 @@ async def test_without_room_nothing_is_taken_in(tmp_path):
         talk = AgentService(here.runtime)
         talk.waiting = here.runtime.settings.api.max_waiting
         wish = Wish(who=here.runtime.owner, parts=(Text(text="Hi", origin=Origin.OWNER),), words="Hi")
-        with pytest.raises(Problem) as full:
+        with pytest.raises(Refused) as full:
             await talk.say(wish)
         assert full.value.status == 429
         assert AppState.access is not None

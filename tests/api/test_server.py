@@ -4,10 +4,14 @@ import asyncio
 import contextlib
 import socket
 
+import httpx2
 import pytest
 
-from hermes_agent.api.middleware import Guard, problem_of
+from hermes_agent.api.metrics import Metrics
+from hermes_agent.api.problems import problem_of
+from hermes_agent.api.server import counted
 from hermes_agent.core.errors import DiskFull, HermesError, UnknownSession
+from hermes_agent.host.inbound.message import Request, Response
 from tests.api.served import GUEST_KEY, OWNER_KEY, Server, served
 from tests.app.place import counting
 
@@ -164,36 +168,16 @@ def test_each_failure_has_its_answer(error, status, words):
     assert (problem.status, str(problem)) == (status, words)
 
 
-async def test_a_failure_of_ours_is_an_apology_and_is_counted():
-    async def broken(scope, receive, send):
+async def test_a_failure_of_ours_is_an_apology_and_is_counted(caplog):
+    metrics = Metrics()
+
+    async def broken(request: Request) -> Response:
         raise ValueError("a secret detail")
 
-    seen, sent = [], []
+    async with counted(broken, "127.0.0.1", 0, metrics) as place, httpx2.AsyncClient() as client:
+        answer = await client.get(place.url)
 
-    async def send(message):
-        sent.append(message)
-
-    gate = Guard(broken, lambda: ("127.0.0.1",), lambda: 1.0, lambda *facts: seen.append(facts))
-    scope = {"type": "http", "method": "GET", "headers": [(b"host", b"localhost")]}
-    await gate(scope, None, send)
-    await gate({"type": "websocket"}, None, send)
-
-    assert sent[0]["status"] == 500
-    assert b"secret" not in sent[1]["body"]
-    assert seen == [("GET", "other", 500, 0.0)]
-
-
-async def test_a_failure_after_the_head_leaves_the_answer_cut():
-    async def broken(scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        raise ValueError
-
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    await Guard(broken, tuple, lambda: 1.0, lambda *facts: None)(
-        {"type": "http", "method": "GET", "headers": [(b"host", b"localhost")]}, None, send
-    )
-    assert [message["type"] for message in sent] == ["http.response.start"]
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
+    assert "secret" not in answer.text
+    assert "a secret detail" in caplog.text
+    assert metrics.requests == {("GET", "other", 500): 1}
