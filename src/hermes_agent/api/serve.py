@@ -20,6 +20,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.paths import Home
+from hermes_agent.runs.front import served
 
 Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."
@@ -47,7 +48,7 @@ async def serve(
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
-                await runtime.hermes.served(until_told())
+                await served(runtime.hermes, until_told())
         finally:
             await servers.close()
 

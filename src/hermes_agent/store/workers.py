@@ -223,12 +223,12 @@ class Workers:
     async def _compare(self) -> None:
         """Raise `DatabaseTooNew` where a later version has migrated the database under this process."""
         rows = await self._engine.read(lambda tx: tx.rows(self._schema.sql), brief=True)
-        self._compared = self._clock.monotonic()
         if rows[0][0] > self._schema.newest:
             raise DatabaseTooNew(
                 f"A later version of Hermes has changed the database (its format is {rows[0][0]}, this process knows "
                 f"{self._schema.newest}): it works no more. Start it again with that version; nothing is lost."
             )
+        self._compared = self._clock.monotonic()
 
     async def reap(self) -> list[str]:
         """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""
