@@ -77,9 +77,14 @@ async def refused(server: Server, session: str) -> None:
     """An answer to what nobody asks."""
     owner = Principal(platform="api", user="owner", standing=Standing.OWNER)
     inbound = Inbound(
-        source="bench", source_id="1", principal=owner, conversation=Conversation(platform="api"), parts=(),
-        received=0.0, answers="q",
-    )  # fmt: skip
+        source="bench",
+        source_id="1",
+        principal=owner,
+        conversation=Conversation(platform="api"),
+        parts=(),
+        received=0.0,
+        answers="q",
+    )
     with suppress(HermesError):
         await check_answer(server.runtime.store, inbound, session)
 

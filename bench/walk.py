@@ -19,8 +19,8 @@ from types import FrameType
 from bench.figures import Figure
 from bench.shape import SOURCE
 from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.host.paths import Home
 from hermes_agent.host.inbound.listener import serve_in_thread
+from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.doubles.telegram import TOKEN, TelegramDouble

@@ -13,6 +13,7 @@ from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import ReplaySeam
 from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.front import served as serving_until
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
@@ -190,7 +191,7 @@ async def test_a_worker_of_an_earlier_version_stops_where_a_later_one_has_change
         hermes = Hermes(
             store=harness.store, build=harness.building, seam=ReplaySeam(harness.clock, harness.ids), own_only=False
         )
-        serving = asyncio.create_task(hermes.served(asyncio.Event().wait()))
+        serving = asyncio.create_task(serving_until(hermes, asyncio.Event().wait()))
 
         with pytest.raises(DatabaseTooNew, match="Start it again with that version"):
             async with asyncio.timeout(5):

@@ -172,7 +172,7 @@ class AgentService:
 
     async def _asks(self, ref: Ref, question: str) -> bool:
         """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
-        now = (await self._story(ref)).question
+        now = (await story_of(self._runtime, ref)).question
         return now is not None and now.id == question
 
     async def run_view(self, who: Principal, name: str, noun: str = "run") -> RunView:
@@ -185,21 +185,13 @@ class AgentService:
             await access.session(ref.session)
         except UnknownSession as error:
             raise none from error
-        story = await self._story(ref)
+        story = await story_of(self._runtime, ref)
         if not story.run:
             mail = await access.mail(ref.row)
             if mail is None or mail.session != ref.session:
                 raise none
             if mail.state == REFUSED:
                 story.status, story.text, story.error = "failed", mail.reason, "HermesError"
-        return story
-
-    async def _story(self, ref: Ref) -> RunView:
-        story, store = RunView(ref=ref), self._runtime.store
-        span = await store.runs.of_mail(ref.session, ref.row)
-        async for page in store.history.pages(ref.session, span.first - 1, span.length):
-            for entry in page:
-                story.take(entry)
         return story
 
     async def stop(self, story: RunView) -> bool:
@@ -324,6 +316,15 @@ class AgentService:
             model=wish.model,
             digest=wish.digest,
         )
+
+
+async def story_of(runtime: Runtime, ref: Ref) -> RunView:
+    """What the log tells of a run, read from the message that it took to its end."""
+    story, span = RunView(ref=ref), await runtime.store.runs.of_mail(ref.session, ref.row)
+    async for page in runtime.store.history.pages(ref.session, span.first - 1, span.length):
+        for entry in page:
+            story.take(entry)
+    return story
 
 
 def _place(wish: Wish) -> Conversation:

@@ -13,11 +13,11 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError
-from hermes_agent.core.events import Answered, Asked, RunEnded
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import sentence
 from hermes_agent.store.database import Store
@@ -55,23 +55,12 @@ async def asked_elsewhere(store: Store, session: str) -> str:
     """The same of a run in another process, by its log."""
     if not await store.inbox.under_way(session):
         return ""
-    return next((each for each in await open_questions(store, session) if not asks_approval(each)), "")
+    return asked_in(await since_last_end(store, session))
 
 
-async def open_questions(store: Store, session: str) -> list[str]:
-    """The ids of what a person was asked since a run of the session ended, and has not answered."""
-    found: dict[str, None] = {}
-    for entry in await store.history.entries(session, await store.runs.last_end(session)):
-        match entry.event:
-            case Asked(question=question):
-                found[question] = None
-            case Answered(question=question):
-                found.pop(question, None)
-            case RunEnded():  # Of a run that has no row.
-                found.clear()
-            case _:
-                pass
-    return list(found)
+async def since_last_end(store: Store, session: str) -> Session:
+    """The view of what happened since a run of the session ended: all that anybody may still wait for."""
+    return await folded(Session(id=session), store.history.pages(session, await store.runs.last_end(session)))
 
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]

@@ -21,8 +21,6 @@ HOW_TO_ANSWER = "`/approve [once|session|always]` or `/deny [why]`"
 NOT_ANSWERED = "(Nobody answered.)"
 LABELS = {"once": "Once", "session": "This session", "always": "Always", "deny": "No"}
 Surface = Callable[[str], bool]
-ToldTo = Callable[[Session], tuple[Conversation, ...]]
-"""Where a session speaks."""
 
 
 def own_conversation(record: Session) -> tuple[Conversation, ...]:
@@ -43,7 +41,7 @@ class Posting:
     outbox: Outbox
     delivers: Surface
     here: Surface
-    told_to: ToldTo = own_conversation
+    told_to: Callable[[Session], tuple[Conversation, ...]] = own_conversation
 
     def of(self, record: Session, mailbox: Mailbox, view: View) -> JoinedChanges | None:
         """What belongs into the commits of a run of this session; None where nothing does. A question that nobody has
@@ -72,8 +70,8 @@ class Posting:
         said = said_by(record.id, entry)
         if said is None:
             return None
-        answers = mailbox.last_taken if to.key == record.conversation else 0
-        letter = Letter(key=key_in(record, to, said[0]), to=to, content=said[1], session=record.id, inbox=answers)
+        key, inbox = key_in(record, to, said[0]), mailbox.last_taken if to.key == record.conversation else 0
+        letter = Letter(key=key, to=to, content=said[1], session=record.id, inbox=inbox)
         return lambda tx: self.outbox.put(tx, letter, at=entry.at, wake=not self.here(to.platform))
 
     def _answered(self, record: Session, to: Conversation, question: str, answer: str) -> Change:

@@ -52,11 +52,8 @@ log; all others are rows alone."""
 
 
 class Scheduler:
-    """The runs of this process.
-
-    `queue` names the lanes that it claims: with `own_only` those of sessions passed to `enqueue`, otherwise every lane
-    of the queue, as `service` says. `locks` are the named leases that are not runs.
-    """
+    """The runs of this process. `queue` names the lanes that it claims: with `own_only` those of sessions passed to
+    `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that are not runs."""
 
     def __init__(
         self,
@@ -110,8 +107,6 @@ class Scheduler:
     def wake(self) -> None:
         """Start the worker task if need be, and have it claim ready lanes."""
         self._wanted.set()
-        if self.outdated.done():
-            return
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
@@ -173,7 +168,7 @@ class Scheduler:
                 failed = noted(error)
                 for session in self._own or self._running:
                     self.bus.fail(session, failed)
-                if isinstance(error, DatabaseTooNew):
+                if isinstance(error, DatabaseTooNew) and not self.outdated.done():
                     self.outdated.set_result(error)
             if self._own is not None or self.outdated.done():
                 return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -17,6 +17,10 @@ from hermes_agent.host.process_table import this_boot
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Row, Transaction
 from hermes_agent.version import VERSION
+
+if TYPE_CHECKING:
+    from hermes_agent.store.search import Index
+
 
 REGISTER = (
     "INSERT INTO worker (id, key, started, seen, name, machine, version, words, home) "
@@ -219,12 +223,12 @@ class Workers:
     async def _compare(self) -> None:
         """Raise `DatabaseTooNew` where a later version has migrated the database under this process."""
         rows = await self._engine.read(lambda tx: tx.rows(self._schema.sql), brief=True)
-        self._compared = self._clock.monotonic()
         if rows[0][0] > self._schema.newest:
             raise DatabaseTooNew(
                 f"A later version of Hermes has changed the database (its format is {rows[0][0]}, this process knows "
                 f"{self._schema.newest}): it works no more. Start it again with that version; nothing is lost."
             )
+        self._compared = self._clock.monotonic()
 
     async def reap(self) -> list[str]:
         """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""
@@ -340,3 +344,15 @@ class Workers:
         row = await tx.row(MACHINE, worker)
         there, here = ("" if row is None else row[0]).split(), this_boot().split()
         return there[:1] == here[:1] and there != here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for), and
+    what the person should know of how it was found (empty: nothing)."""
+
+    engine: Engine
+    presence: Presence
+    schema: Schema
+    index: Callable[[], Index]
+    notice: str = ""

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
-from hermes_agent.store.postgres.pool import Pool, Pooled
+from hermes_agent.store.postgres.driver import AGAIN, Link, Pool, Pooled, explain, is_lost, sqlstate
 from hermes_agent.store.postgres.text import executing
 from hermes_agent.store.transaction import Change, Dialect, Row, Value
 

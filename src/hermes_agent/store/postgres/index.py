@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Passage, PassageRow, cut
 from hermes_agent.store.finding.ranking import Counts
-from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.finding.terms import (
+    FULL_CHARACTERS,
+    FULL_MESSAGES,
+    LONGEST_TEXT,
+    Passage,
+    PassageRow,
+    Phrase,
+    Term,
+    cut,
+)
 from hermes_agent.store.postgres.driver import Link
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.text import query_of, vector_of

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew, DatabaseUnreachable
 from hermes_agent.host.lock_file import locked
 from hermes_agent.store.migrations import Step, newest, steps_after
-from hermes_agent.store.sqlite.filesystem import refuse_network
+from hermes_agent.store.sqlite.errors import refuse_network
 from hermes_agent.store.sqlite.sidecars import Sidecars, discard
 
 APPLICATION = 0x4845524D  # "HERM", in the file's header

@@ -1,5 +1,5 @@
-"""Keeps the statements of this version of the store: `pytest -n 0 -p tests.store.recorder tests/store` writes
-`tests/store/statements/NNNN.json`, NNNN being the last migration. To be run before the next migration is added."""
+"""Keeps the statements of this version of the store: `pytest -n 0 -p tests.store.schema.recorder tests/store` writes
+`tests/store/schema/statements/NNNN.json`, NNNN being the last migration. Run it before you add one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def pytest_configure() -> None:
         for name in ("rows", "row", "run", "holds"):
             plain = getattr(transaction, name)
 
-            def recording(self: Any, sql: str, *params: Any, plain: Any = plain) -> Any:  # noqa: ANN401
+            def recording(self: Any, sql: str, *params: Any, plain: Any = plain) -> Any:  # noqa: ANN401  any transaction
                 noted(self.dialect.value, sql, params)
                 return plain(self, sql, *params)
 
             setattr(transaction, name, recording)
         plain = transaction.many
 
-        def many(self: Any, sql: str, rows: Any, plain: Any = plain) -> Any:  # noqa: ANN401
+        def many(self: Any, sql: str, rows: Any, plain: Any = plain) -> Any:  # noqa: ANN401  any transaction
             noted(self.dialect.value, sql, rows[0])
             return plain(self, sql, rows)
 

@@ -10,15 +10,25 @@ from hermes_agent.store.postgres.driver import link, sqlstate
 from hermes_agent.store.sqlite.opening import STEPS
 from hermes_agent.store.sqlite.statements import sqlite_text
 from hermes_agent.store.transaction import Value
-from tests.store.recorder import STATEMENTS
+from tests.store.schema.recorder import STATEMENTS
 
 BEFORE = newest(STEPS) - 1
 # Statements that a migration breaks all the same, by the words that they hold, and why. A process of the version before
 # stops where it finds a later format; these say what keeps a release from being taken back.
 KEYED = (
-    "account", "chat_fact", "cool_down", "current_session", "inbox", "known_fact", "learning_lesson", "learning_pace",
-    "learning_proposal", "outbox", "paired", "pairing",
-)  # fmt: skip
+    "account",
+    "chat_fact",
+    "cool_down",
+    "current_session",
+    "inbox",
+    "known_fact",
+    "learning_lesson",
+    "learning_pace",
+    "learning_proposal",
+    "outbox",
+    "paired",
+    "pairing",
+)
 BREAKS: dict[int, dict[str, tuple[str, ...]]] = {
     16: {
         "its key begins with the home": tuple(f"INSERT INTO {each} " for each in KEYED),
@@ -80,7 +90,7 @@ async def test_the_statements_of_the_version_before_run_on_this_schema(database_
 
 
 def test_the_statements_of_the_version_before_are_kept():
-    """`tests/store/recorder.py` tells how they are written."""
+    """`tests/store/schema/recorder.py` tells how they are written."""
     kept = [sql for dialect in ("sqlite", "postgres") for sql, _ in statements(dialect)]
 
     assert len(kept) > 300

@@ -23,9 +23,22 @@ from tests.store.learning import test_jobs, test_lessons, test_pace, test_propos
 from tests.store.made import add, mail, session
 
 SUITES = (
-    test_cooldowns, test_inbox, test_lanes, test_outbox, test_sessions, test_usage, test_versions, test_accounts,
-    test_chats, test_pairing, test_facts, test_jobs, test_lessons, test_pace, test_proposals,
-)  # fmt: skip
+    test_cooldowns,
+    test_inbox,
+    test_lanes,
+    test_outbox,
+    test_sessions,
+    test_usage,
+    test_versions,
+    test_accounts,
+    test_chats,
+    test_pairing,
+    test_facts,
+    test_jobs,
+    test_lessons,
+    test_pace,
+    test_proposals,
+)
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
 for suite in SUITES:
@@ -35,10 +48,31 @@ for suite in SUITES:
 
 # Found from outside by other things than a session's id, or counted, or kept for a person.
 ROOTS = (
-    "session", "current_session", "inbox", "lane", "outbox", "pairing", "paired", "pairing_failure", "chat_fact",
-    "account", "usage", "cool_down", "version", "known_fact", "known_fact_change", "learning_job", "learning_pace",
-    "learning_proposal", "learning_support", "learning_lesson", "learning_swept", "home", "worker", "episode",
-)  # fmt: skip
+    "session",
+    "current_session",
+    "inbox",
+    "lane",
+    "outbox",
+    "pairing",
+    "paired",
+    "pairing_failure",
+    "chat_fact",
+    "account",
+    "usage",
+    "cool_down",
+    "version",
+    "known_fact",
+    "known_fact_change",
+    "learning_job",
+    "learning_pace",
+    "learning_proposal",
+    "learning_support",
+    "learning_lesson",
+    "learning_swept",
+    "home",
+    "worker",
+    "episode",
+)
 INHERITED = {
     "entry": "its session's",
     "effect": "its session's",
