@@ -175,7 +175,7 @@ async def test_an_envelope_of_an_unknown_kind_is_nothing():
     ("text", "shown"),
     [
         ("**bold** and *italic* and ~~gone~~", "*bold* and _italic_ and ~gone~"),
-        ("# A *title*\ntext", "*A title*\ntext"),
+        ("# A *title*\ntext", "*A _title_*\ntext"),
         ("- one\n- two", "• one\n• two"),
         ("[here](https://x.test/a|b)", "<https://x.test/a%7Cb|here>"),
         ("```python\na < b and **c**\n```", "```\na &lt; b and **c**\n```"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -219,11 +218,10 @@ CHANNEL = Kind(
 )
 
 
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
-GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
+GONE = frozenset({"10008", "50005", "50021"})
 """The message is not there, is somebody else's, or cannot be changed."""
 
-UNANSWERABLE = frozenset({160002, 160009, 160010})
+UNANSWERABLE = frozenset({"160002", "160009", "160010"})
 """Nothing may answer a message there: the history of the channel may not be read, or the message not be shown."""
 
 
@@ -233,11 +231,7 @@ class Unanswerable(NeverHere):
 
 def meaning(answer: Answer) -> ChannelError:
     """The failure that an answer from 400 on is."""
-    try:
-        found = json.loads(answer.body)
-        code, words = int(found.get("code", 0)), str(found.get("message", ""))
-    except (ValueError, AttributeError, TypeError):
-        code, words = 0, ""
+    code, words = str(answer.told.get("code", 0)), str(answer.told.get("message", ""))
     if code in UNANSWERABLE:
         return Unanswerable(f"Discord lets nothing answer that message: {words} ({code}).")
     if code in GONE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -81,8 +80,4 @@ def meaning(answer: Answer) -> ChannelError:
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    try:
-        found = json.loads(answer.body)
-        return str(found.get("errcode", "")), str(found.get("error", ""))
-    except (ValueError, AttributeError):
-        return "", ""
+    return str(answer.told.get("errcode", "")), str(answer.told.get("error", ""))

@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.dispatcher import is_control
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.text.fences import heading, respanned
+from hermes_agent.gateway.text.dialect import Dialect, rendered
 
 PLATFORM = "slack"
 BUTTON = "hermes"
@@ -172,44 +172,27 @@ def _where(channel: str, thread: str) -> Conversation:
     )
 
 
-CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-LINK = re.compile(r"\[([^\[\]\n]+)\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
-BOLD = re.compile(r"(?P<bold>\*\*)(?=\S)|(?P<heavy>__)(?=\S)")
-ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
-STRUCK = re.compile(r"(?P<gone>~~)(?=\S)")
-ENDS = {
-    "bold": re.compile(r"(?<=\S)\*\*"),
-    "heavy": re.compile(r"(?<=\S)__"),
-    "gone": re.compile(r"(?<=\S)~~"),
-}
-LIST = re.compile(r"^([^\S\n]*)[*+-][^\S\n]+", re.MULTILINE)
-LANGUAGE = re.compile(r"^```[\w+#.-]*\n")
+HTTP = re.compile(r"https?://")
 MARK = re.compile(r"<([^<>]+)>")
 
 
+def escaped(text: str) -> str:
+    """Words without any meaning to Slack: no text mentions anybody."""
+    return text.replace("\0", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _link(shown: str, address: str) -> str:
+    return (
+        f"<{escaped(address).replace('|', '%7C')}|{shown}>" if HTTP.match(address) else f"{shown} ({escaped(address)})"
+    )
+
+
+MRKDWN = Dialect(escape=escaped, code=escaped, link=_link)
+
+
 def mrkdwn(text: str) -> str:
-    """Markdown as Slack shows it. `&`, `<` and `>` are escaped, so no text mentions anybody."""
-    kept: list[str] = []
-
-    def keep(made: str) -> str:
-        kept.append(made)
-        return f"\0{len(kept) - 1}\0"
-
-    text = text.replace("\0", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = CODE.sub(lambda found: keep(LANGUAGE.sub("```\n", found[0])), text)
-    text = LINK.sub(lambda found: keep(f"<{found[2].replace('|', '%7C')}|{found[1]}>"), text)
-    text = re.sub(r"^&gt;", ">", text, flags=re.MULTILINE)
-    text = "\n".join(
-        keep(f"*{words.replace('*', '')}*") if line.startswith("#") and (words := heading(line)) else line
-        for line in text.split("\n")
-    )
-    text = LIST.sub(r"\1• ", text)
-    text = "\n".join(respanned(line, BOLD, ENDS, lambda _, __, words: f"\1{words}\1") for line in text.split("\n"))
-    text = ITALIC.sub(r"_\1_", text).replace("\1", "*")
-    text = "\n".join(respanned(line, STRUCK, ENDS, lambda _, __, words: f"~{words}~") for line in text.split("\n"))
-    return re.sub(
-        "\0(\\d+)\0", lambda found: kept[int(found[1])], re.sub("\0(\\d+)\0", lambda f: kept[int(f[1])], text)
-    )
+    """Markdown as Slack shows it."""
+    return rendered(text, MRKDWN)
 
 
 def plain(text: str, own: str) -> str:
