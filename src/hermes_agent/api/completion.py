@@ -9,8 +9,8 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, JsonAnswer
-from hermes_agent.api.problems import FINAL, bad, problem_of
+from hermes_agent.api.endpoint import Answer, AppState, Call
+from hermes_agent.api.problems import FINAL, bad, in_json, problem_of
 from hermes_agent.api.requests import SYSTEM, Said, described, parts_of, says, text_of
 from hermes_agent.api.run_view import RunView, Words, shown
 from hermes_agent.api.service import Begun, Wish
@@ -90,7 +90,7 @@ async def complete(
     shape = shape_of(story, story.model or state.service.name_of(begun.model))
     if stream:
         return streamed(events_of(state, begun, story, shape), run_headers(begun))
-    return JsonAnswer(body=shape.whole(), headers=run_headers(begun))
+    return in_json(shape.whole(), headers=run_headers(begun))
 
 
 async def events_of(state: AppState, begun: Begun, story: RunView, shape: Shape) -> AsyncGenerator[bytes, None]:

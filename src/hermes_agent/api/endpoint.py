@@ -14,7 +14,7 @@ import msgspec
 
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.problems import JSON, bad
+from hermes_agent.api.problems import JSON, bad, in_json
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.api_settings import ApiSettings
 from hermes_agent.app.runtime import Runtime
@@ -23,7 +23,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.inbound.guard import read
 from hermes_agent.host.inbound.message import Refused, Request, Response
-from hermes_agent.host.inbound.sse import written
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -71,16 +70,7 @@ class Call(Generic[B, Q]):
     left: asyncio.Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonAnswer:
-    """A JSON answer with headers of its own, or a `status` of its own (0: that of the endpoint)."""
-
-    body: msgspec.Struct
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int = 0
-
-
-Answer = msgspec.Struct | JsonAnswer | Response
+Answer = msgspec.Struct | Response
 Act = Callable[[AppState, Call[Any, Any]], Awaitable[Answer]]
 
 
@@ -124,12 +114,7 @@ class EndpointApp:
             left=request.left,
         )
         answer = await endpoint.act(self._state, call)
-        if isinstance(answer, Response):
-            return answer
-        if not isinstance(answer, JsonAnswer):
-            answer = JsonAnswer(body=answer)
-        told = {"content-type": JSON, **answer.headers}
-        return Response(status=answer.status or endpoint.status, headers=told, body=written(answer.body))
+        return answer if isinstance(answer, Response) else in_json(answer, endpoint.status)
 
     def _who(self, headers: Mapping[str, str]) -> Principal:
         scheme, _, key = headers.get("authorization", "").partition(" ")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, JsonAnswer, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.metrics import MEDIA_TYPE
-from hermes_agent.api.problems import missing
+from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
 from hermes_agent.api.service import SELF
 from hermes_agent.app.runtime import Runtime
@@ -50,14 +50,14 @@ async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
 
 async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """Whether the process gets on; 503 where it does not."""
-    status, body = await healthy(state.runtime)
-    return JsonAnswer(body=body, status=status)
+    return await healthy(state.runtime)
 
 
-async def healthy(runtime: Runtime) -> tuple[int, Health]:
-    """How a system is: the status of an answer, and its body."""
+async def healthy(runtime: Runtime) -> Response:
+    """How a system is."""
     reasons = [ailment.text for ailment in await runtime.health.ailments()]
-    return (503 if reasons else 200), Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
+    body = Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
+    return in_json(body, 503 if reasons else 200)
 
 
 async def metrics(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape

@@ -105,5 +105,9 @@ def body_of(error: Refused) -> ErrorAnswer:
 def answer_of(error: Exception) -> Response:
     """The answer of a request that failed."""
     problem = problem_of(error)
-    headers = {"content-type": JSON, **problem.headers}
-    return Response(status=problem.status, headers=headers, body=written(body_of(problem)))
+    return in_json(body_of(problem), problem.status, problem.headers)
+
+
+def in_json(body: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(status=status, headers={"content-type": JSON, **(headers or {})}, body=written(body))

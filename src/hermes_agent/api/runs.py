@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.completion import run_headers, wish_of
-from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, JsonAnswer, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.keys import PLATFORM
-from hermes_agent.api.problems import FINAL, bad
+from hermes_agent.api.problems import FINAL, bad, in_json
 from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of, parts_of, says
 from hermes_agent.api.response_schemas import Done, Run
 from hermes_agent.api.run_view import Ref, RunView
@@ -65,7 +65,7 @@ async def start(state: AppState, call: Call[RunRequest, Nothing]) -> Answer:
     more = {"instructions": request.instructions, "model": request.model, "workspace": request.workspace}
     wish = wish_of(call, [said], "input", busy=request.busy, **more, **names)
     begun = await state.service.say(wish)
-    return JsonAnswer(body=RunView(ref=begun.ref).facts(), headers=run_headers(begun))
+    return in_json(RunView(ref=begun.ref).facts(), 202, run_headers(begun))
 
 
 def check_folder(folder: str, who: Principal) -> None:

@@ -4,6 +4,7 @@ take most of the time of a short request. What is to become a WebSocket goes the
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
@@ -258,7 +259,8 @@ class Transport(httpx2.AsyncBaseTransport):
                 _, connection = await loop.create_connection(Connection, host, port, **more)
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(f"{host} does not answer.") from error
-        except (OSError, ssl.CertificateError) as error:
-            raise httpx2.ConnectError(str(error)) from error
+        except OSError as error:
+            says = isinstance(error, socket.gaierror | ssl.SSLError)
+            raise httpx2.ConnectError(str(error) if says else "All connection attempts failed") from error
         self._all.add(connection)
         return connection

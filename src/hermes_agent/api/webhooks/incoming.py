@@ -11,7 +11,7 @@ import msgspec
 from hermes_agent.api.endpoint import MEGABYTE
 from hermes_agent.api.meta import healthy
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.problems import JSON, missing
+from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.run_view import Ref
 from hermes_agent.api.webhooks.delivering import Deliveries
 from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
@@ -29,7 +29,6 @@ from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.inbound.guard import Pace, Room, read
 from hermes_agent.host.inbound.listener import Routes
 from hermes_agent.host.inbound.message import Handler, Refused, Request, Response
-from hermes_agent.host.inbound.sse import written
 
 PLATFORM = "webhook"
 LONG = 50_000
@@ -80,11 +79,11 @@ class Incoming:
             self._metrics.webhooks[name, problem.code or "refused"] += 1
             raise
         self._metrics.webhooks[name, accepted.status] += 1
-        return _json(202 if accepted.status == "accepted" else 200, accepted)
+        return in_json(accepted, 202 if accepted.status == "accepted" else 200)
 
     async def health(self, _: Request) -> Response:
         """Say whether the process gets on."""
-        return _json(*await healthy(self._runtime))
+        return await healthy(self._runtime)
 
     async def _take(self, name: str, route: WebhookRoute, request: Request) -> Accepted:
         most = int(self._settings.max_body_mb * MEGABYTE)
@@ -168,10 +167,6 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 raise ConfigError(
                     f"webhooks.routes.{name}.filters.{field}: no regular expression ({error})."
                 ) from error
-
-
-def _json(status: int, body: msgspec.Struct) -> Response:
-    return Response(status=status, headers={"content-type": JSON}, body=written(body))
 
 
 async def webhooks(runtime: Runtime, metrics: Metrics) -> Handler:
