@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Message
-from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, Through
+from hermes_agent.core.model import Delta, ModelRequest, Prefix, Reply, Through
 from hermes_agent.core.spending import Grant
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
@@ -24,13 +24,16 @@ from hermes_agent.replay.lines import (
     Whole,
     noted,
 )
+from hermes_agent.replay.seam import Live
 from hermes_agent.replay.tracks import RecordedStops, RecordedTrack
 
 
-class Sheet:
-    """Where the exchanges of one track are written: one at a time, question and answer."""
+class RecordedModel(Through):
+    """A `Model` that answers as another one and writes it down: one exchange at a time, question and answer. `stops`
+    are those of the run that it works for."""
 
-    def __init__(self, track: RecordedTrack, steps: Iterator[int], written: set[str]) -> None:
+    def __init__(self, track: RecordedTrack, stops: RecordedStops, steps: Iterator[int], written: set[str]) -> None:
+        self._stops = stops
         self._track = track
         self._redact = track.file.redact
         self._steps = steps
@@ -41,8 +44,33 @@ class Sheet:
         self._step = 0
         self._asking = False
 
-    def ask(self, request: ModelRequest, model: Model) -> None:
-        """A question goes out."""
+    async def bind(self, ledger: Ledger, live: Live) -> RecordedModel:
+        """Answer as the model that `live` makes, whose rows in that ledger are recorded too."""
+        super().__init__(await live(RecordedLedger(ledger, self.add)))
+        return self
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """See `core.model.Model`."""
+        await self._stops.passed()
+        self._goes_out(request)
+        try:
+            await self._stops.entered(self)
+            async with aclosing(self._model.ask(request)) as items:
+                async for item in items:
+                    await self._stops.passed()
+                    self._came(item)
+                    yield item
+        except HermesError as error:
+            await self._stops.passed()
+            self.add(noted(error))
+            self._end()
+            raise
+        finally:
+            if self._asking:
+                self._track.tick()
+                self._end(cut=True)
+
+    def _goes_out(self, request: ModelRequest) -> None:
         self._track.tick()
         self._pieces, self._asking = [], True
         kept, added = self._shown(request.messages)
@@ -53,8 +81,8 @@ class Sheet:
                 n=self._step,
                 track=self._track.name,
                 purpose=request.purpose,
-                model=model.name,
-                window=model.window,
+                model=self.name,
+                window=self.window,
                 turn=request.turn,
                 prefix=prefix,
                 kept=kept,
@@ -65,21 +93,21 @@ class Sheet:
             )
         )
 
+    def _came(self, item: Delta | Reply) -> None:
+        self.add(Whole(reply=item) if isinstance(item, Reply) else item)
+        if isinstance(item, Reply):
+            self._end()
+
     def add(self, item: Item) -> None:
         """Something comes back."""
         self._track.tick()
         clock = self._track.clock
         self._pieces.append(Piece(at=clock.now(), t=clock.monotonic(), item=item))
 
-    def cut(self) -> None:
-        """Whoever asked has gone away; nothing where all had come."""
-        if self._asking:
-            self._track.tick()
-            self.end(cut=True)
-
-    def end(self, *, cut: bool = False) -> None:
-        """Nothing more comes back."""
+    def _end(self, *, cut: bool = False) -> None:
+        """Nothing more comes back; with `cut`, because whoever asked has gone away."""
         self._asking = False
+        self._stops.left(self)
         pieces = whole_words(self._pieces, self._redact)
         self._track.add(Answered(n=self._step, track=self._track.name, pieces=pieces, cut=cut))
 
@@ -105,9 +133,9 @@ class Sheet:
 class RecordedLedger:
     """The broker's book, what is written into it recorded with the exchange."""
 
-    def __init__(self, ledger: Ledger, sheet: Sheet) -> None:
+    def __init__(self, ledger: Ledger, add: Callable[[Item], None]) -> None:
         self._ledger = ledger
-        self._sheet = sheet
+        self._add = add
 
     @property
     def sizes(self) -> Sizes:
@@ -116,50 +144,10 @@ class RecordedLedger:
 
     async def open(self, call: CallOpened) -> Grant:
         """As the book itself."""
-        self._sheet.add(RowOpened(call=call))
+        self._add(RowOpened(call=call))
         return await self._ledger.open(call)
 
     async def complete(self, call: CallSettled) -> None:
         """As the book itself."""
-        self._sheet.add(RowSettled(call=call))
+        self._add(RowSettled(call=call))
         await self._ledger.complete(call)
-
-
-class RecordedModel(Through):
-    """A `Model` that answers as another one and writes it down; `stops` are those of the run that it works for."""
-
-    def __init__(self, model: Model, sheet: Sheet, stops: RecordedStops) -> None:
-        super().__init__(model)
-        self._sheet = sheet
-        self._stops = stops
-
-    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
-        """See `core.model.Model`."""
-        await self._stops.passed()
-        self._sheet.ask(request, self._model)
-        try:
-            await self._stops.entered(self)
-            async with aclosing(self._model.ask(request)) as items:
-                async for item in items:
-                    await self._stops.passed()
-                    self._came(item)
-                    yield item
-        except HermesError as error:
-            await self._stops.passed()
-            self._sheet.add(noted(error))
-            self._end()
-            raise
-        finally:
-            self._sheet.cut()
-            self._stops.left(self)
-
-    def _came(self, item: Delta | Reply) -> None:
-        if isinstance(item, Reply):
-            self._sheet.add(Whole(reply=item))
-            self._end()
-        else:
-            self._sheet.add(item)
-
-    def _end(self) -> None:
-        self._sheet.end()
-        self._stops.left(self)

@@ -35,7 +35,7 @@ from hermes_agent.replay.lines import (
     noted,
 )
 from hermes_agent.replay.recorded_calls import RecordedCalls
-from hermes_agent.replay.recorded_model import RecordedLedger, RecordedModel, Sheet
+from hermes_agent.replay.recorded_model import RecordedModel
 from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import RecordedGate, RecordedStops, RecordedTrack, ids_of
 from hermes_agent.store.database import Store
@@ -123,9 +123,8 @@ class Recorder(Seam):
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded. For one of no run, no stop strikes."""
         track = self.track(session, purpose)
-        sheet = Sheet(track, self._steps, self._written)
         stops = self.track(session).stops if isinstance(ledger, RunLedger) else RecordedStops(track)
-        return RecordedModel(await live(RecordedLedger(ledger, sheet)), sheet, stops)
+        return await RecordedModel(track, stops, self._steps, self._written).bind(ledger, live)
 
     async def environment(self, session: str, look: Look) -> Environment:
         """What is found, recorded."""
