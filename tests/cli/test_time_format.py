@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hermes_agent.cli.time_format import Since, moment
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.cli.time_format import Since
+from hermes_agent.core.clock import SystemClock, moment
 
 
 def test_a_span_is_counted_back_from_now() -> None:

@@ -19,6 +19,7 @@ from hermes_agent.api.requests import Spoken, Words, described, origin_of, parts
 from hermes_agent.api.response_schemas import Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF, Wish
+from hermes_agent.app.operations.runs import log_of
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
@@ -110,7 +111,7 @@ async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> Asyn
 
 async def _past_events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
     """The events of a run that is over."""
-    for entry in await state.runtime.store.history.entries(ref.session, after):
+    for entry in await log_of(state.runtime, ref.session, after):
         if entry.run == known.run:
             yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,14 +10,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.memory_provider import MemoryProvider
 from hermes_agent.app.models.routes import refused_by
+from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, check_memory
+from hermes_agent.app.operations.models import ask_once
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit
-from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.models.auxiliary import single
+from hermes_agent.cli.operation import offline
 from hermes_agent.cli.routes import key_name, route_to
-from hermes_agent.cli.session_lookup import lookup_session
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
@@ -27,17 +26,12 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.outbound import Slot
 from hermes_agent.core.plural import plural
 from hermes_agent.host.config import MEND
-from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
-from hermes_agent.memory.whose import Person
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
-from hermes_agent.store.health import examine
 
 OLDEST_PYTHON = (3, 11)
-ANSWER_SECONDS = 5.0
-WEEK = 7 * 86_400.0
 FEW = 3
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
@@ -185,18 +179,18 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
 async def database(surface: Surface) -> list[Check]:
     """Does the database open, and is it whole, down to each record?"""
     try:
-        async with lookup_session(surface) as store:
-            health = await examine(store)
-            found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
-            if health.damage:
-                todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
-                return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
-            damaged = await store.history.damaged()
-            lost = [slot for slot in await store.outbox.failed() if slot.at > SystemClock().now() - WEEK]
+        async with offline(surface) as access:
+            health = await check_database(access)
     except HermesError as error:
         return [Check(name="database", state=State.FAIL, found=str(error))]
-    checks = [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
-    return checks + [_damaged(damaged)] * bool(damaged) + [_undelivered(slot) for slot in lost[:FEW]]
+    full_text, damage = health.database.full_text, health.database.damage
+    found = f"{health.database.engine}, {'with' if full_text else 'without'} full-text search"
+    if damage:
+        todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
+        return [Check(name="database", state=State.FAIL, found=f"{found}: {damage}", todo=todo)]
+    checks = [Check(name="database", state=State.OK if full_text else State.WARN, found=found)]
+    checks += [_damaged(health.damaged)] * bool(health.damaged)
+    return checks + [_undelivered(slot) for slot in health.undelivered[:FEW]]
 
 
 def _damaged(entries: list[str]) -> Check:
@@ -216,25 +210,13 @@ async def memory(surface: Surface) -> list[Check]:
     settings = surface.loaded.value.memory
     if settings.provider == "none":
         return []
-    http = Http()
     try:
-        async with lookup_session(surface) as store, asyncio.timeout(ANSWER_SECONDS):
-            outside = MemoryProvider(
-                home=surface.home,
-                settings=settings,
-                http=http,
-                secret=surface.secrets.get,
-                clock=SystemClock(),
-                is_owner=lambda _: True,
-                store=store,
-            )
-            found = await outside.backend(Person(key="", owner=True)).health()
+        async with offline(surface) as access:
+            found = await check_memory(access, surface.secrets.get)
     except (HermesError, TimeoutError) as error:
         said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"
         todo = "Until it answers, nothing is recalled; the notes work all the same."
         return [Check(name="memory", state=State.FAIL, found=f"{settings.provider}: {said}", todo=todo)]
-    finally:
-        await http.close()
     return [Check(name="memory", state=State.OK, found=f"{settings.provider}: {found}")]
 
 
@@ -242,8 +224,8 @@ async def model(surface: Surface) -> list[Check]:
     """Does the configured model answer?"""
     try:
         route = route_to(surface)
-        async with lookup_session(surface) as store:
-            answered = await ask_once(surface, store, route, principal="cli:doctor")
+        async with offline(surface) as access:
+            answered = await ask_once(access, surface.secrets, route, principal="cli:doctor")
     except NoModel as error:
         return [Check(name="model", state=State.WARN, found="none", todo=str(error))]
     except ProviderError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import click
 
@@ -11,11 +11,6 @@ from hermes_agent.core.clock import SystemClock
 
 SPAN = re.compile(r"(\d{1,5})\s*([hdw])")
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-
-
-def moment(at: float) -> str:
-    """Seconds since 1970 as date and time on this machine's clock."""
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
 
 
 class Since(click.ParamType[float]):

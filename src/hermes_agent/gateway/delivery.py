@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from hermes_agent.app.operations.serving import outbox_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Content, Slot, SlotState
@@ -51,7 +52,7 @@ class Delivery:
         self, runtime: Runtime, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
     ) -> None:
         self._notices = notices
-        self._outbox = runtime.store.outbox
+        self._outbox = outbox_of(runtime)
         self._clock = runtime.clock
         self._lines = lines
         self._drafts = drafts

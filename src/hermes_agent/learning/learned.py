@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
@@ -180,7 +179,7 @@ def line_of(version: Version) -> str:
     source = f", from {change.session}" if change.session else ""
     undoes = f" of {change.undoes}" if change.undoes else ""
     return (
-        f"{version.id}  {_moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
+        f"{version.id}  {moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
         f"{change.action}{undoes} by {change.author.value}{source}"
     )
 
@@ -206,7 +205,7 @@ def _proposed(proposal: Proposal, others: str) -> str:
     lines = [
         title_of(proposal, others),
         f"Conversation {proposal.session}, review {proposal.job}; messages: {cited}.",
-        f"It expires {_moment(proposal.expires)}." if proposal.ended is None else "",
+        f"It expires {moment(proposal.expires)}." if proposal.ended is None else "",
         "",
         words_of(proposal),
     ]
@@ -238,8 +237,4 @@ def _sum(total: Sum) -> str:
 
 def _job(job: Job) -> str:
     whose = f" of {job.session}" if job.session else ""
-    return f"{_moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"
-
-
-def _moment(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+    return f"{moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"

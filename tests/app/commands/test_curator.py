@@ -23,8 +23,8 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
         assert "- make-tea: active, 0 days unused, A\nPut aside: make-coffee" in await say("/curator status")
         assert "Put aside, unused: `make-coffee`" in await say("/curator report")
         assert await say("/curator rollback") == "`make-coffee` is as it was."
-        assert await say("/curator pin make-tea") == "`make-tea` is pinned."
-        assert await say("/curator unpin make-tea") == "`make-tea` is no longer pinned."
+        assert await say("/curator pin make-tea") == "`make-tea` is pinned, from the next session on."
+        assert await say("/curator unpin make-tea") == "`make-tea` is no longer pinned, from the next session on."
         assert await say("/curator pause") == "The curator is paused."
         assert (await say("/curator status")).startswith("Paused.")
         await kept.curating.journal_file.change(paused(False))

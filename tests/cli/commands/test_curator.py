@@ -55,9 +55,11 @@ def test_a_home_is_looked_after_and_put_back(tmp_path: Path):
 
     assert typed(home, "curator", "rollback").out == "`make-tea` is as it was.\n"
     assert "rolled back" in typed(home, "curator", "report", "--list").out
-    assert typed(home, "curator", "pin", "make-tea").out == "`make-tea` is pinned.\n"
+    assert typed(home, "curator", "pin", "make-tea").out == "`make-tea` is pinned, from the next session on.\n"
     assert "a person pinned it" in typed(home, "curator", "status").out
-    assert typed(home, "curator", "unpin", "make-tea").out == "`make-tea` is no longer pinned.\n"
+    assert (
+        typed(home, "curator", "unpin", "make-tea").out == "`make-tea` is no longer pinned, from the next session on.\n"
+    )
     assert json.loads(typed(home, "curator", "run", "--dry-run", "--json").out)["looks"]
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.skills import pin_skill
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
@@ -51,7 +53,7 @@ async def test_a_model_that_deletes_rewrites_what_is_a_persons_and_boasts_is_ref
         await kept.make("make-coffee", "1. Grind the beans with `beans grind`.")
         await kept.make("pinned-tea", TEA)
         await kept.make("mine-tea", TEA, author=Author.OWNER)
-        await kept.curating.pin("pinned-tea")
+        await pin_skill(Access(system=kept.here.runtime, who=kept.here.runtime.owner), "pinned-tea")
         await looked(kept)
         before, newest = kept.tree(), (await kept.here.runtime.store.versions.list(limit=1))[0].id
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.operations.access import Access
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -39,6 +40,11 @@ class Desk:
     record: SessionRecord
     inbound: Inbound
     busy: bool = False
+
+    @property
+    def access(self) -> Access[Runtime]:
+        """The person who gave the command, where they gave it."""
+        return Access(system=self.runtime, who=self.inbound.principal, where=self.inbound.conversation)
 
     @property
     def hermes(self) -> Hermes:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.learning import learned, review_now
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Standing
-from hermes_agent.core.plural import plural
 
 HELP = (
     "`/learn` lists what was learned and what waits; `/learn show ID`, `diff ID`, `undo [ID]`, `why TURN`, "
@@ -15,33 +14,31 @@ HELP = (
 
 async def learn(desk: Desk, rest: str) -> Done:
     """What the rest of the line says, for the owner alone."""
-    if desk.inbound.principal.standing is not Standing.OWNER:
-        raise HermesError("What was learned is the owner's to see and to change.")
     word, _, name = rest.partition(" ")
     return Done(text=await _done(desk, word or "log", name.strip()))
 
 
 async def _done(desk: Desk, word: str, name: str) -> str:
-    learned = desk.runtime.learner.learned
+    found = learned(desk.access)
     by_name = {
-        "show": learned.show,
-        "diff": learned.diff,
-        "approve": learned.approve,
-        "reject": learned.reject,
+        "show": found.show,
+        "diff": found.diff,
+        "approve": found.approve,
+        "reject": found.reject,
     }
     if word in by_name and name:
         return await by_name[word](name)
     match word:
         case "log":
-            return "\n".join(await learned.log())
+            return "\n".join(await found.log())
         case "undo":
-            return await learned.undo(name, desk.inbound.principal.key)
+            return await found.undo(name, desk.inbound.principal.key)
         case "why" if name.isdecimal():
-            return "\n".join(await learned.why(desk.record.id, int(name)))
+            return "\n".join(await found.why(desk.record.id, int(name)))
         case "stats":
-            return "\n".join(await learned.stats())
+            return "\n".join(await found.stats())
         case "review":
-            return f"{plural(await desk.runtime.learner.run(), 'job')} done."
+            return "\n".join(await review_now(desk.access))
         case _:
             raise HermesError(HELP)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from hermes_agent.core.clock import moment
 from hermes_agent.learning.curator.candidates import Age, Candidate
 from hermes_agent.learning.curator.journal import CuratorJournal
-from hermes_agent.learning.curator.report import moment
 from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.settings import CuratorSettings
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.skills import Skills
+from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.skills.shelf import JSON, SKILL, Names, with_skills
+from hermes_agent.cli.skills.shelf import JSON, SKILL, Names
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
-from hermes_agent.skills.writing import Writer
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 BUNDLE = Names("bundle", lambda home: bundles_of(home).names())
 NAME = click.argument("name", type=BUNDLE)
@@ -67,11 +72,12 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
 def create(surface: Surface, name: str, skills: tuple[str, ...], description: str, instruction: str) -> None:
     """Make a bundle of skills, or replace the one of that name."""
 
-    async def act(kept: Skills, _: Writer) -> None:
-        for skill in skills:
-            await kept.library.find(skill, str(current_folder()))
+    async def check(access: Access[HomeSystem]) -> None:
+        async with open_skills(access) as shelf:
+            for skill in skills:
+                await shelf.kept.library.find(skill, str(current_folder()))
 
-    with_skills(surface, act)
+    ask(surface, check)
     bundle = Bundle(name=name, skills=skills, description=description, instruction=instruction)
     path = _kept(surface).put(bundle)
     say(f"`/{name}` uses {', '.join(skills)} ({path}).")

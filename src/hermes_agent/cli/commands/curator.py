@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import click
 
 from hermes_agent.app.learning.curating import Curating
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.learning.status import Status
+from hermes_agent.app.operations import learning as operations
+from hermes_agent.app.operations.skills import pin_skill
+from hermes_agent.cli.operation import ask, ask_system, show
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.time_format import moment
+from hermes_agent.core.clock import moment
 from hermes_agent.learning.curator.plan import REPORT
 from hermes_agent.learning.curator.report import Run, summary
 
@@ -34,17 +37,17 @@ def curator() -> None:
 def status(surface: Surface, as_json: bool) -> None:
     """Show when the next pass is due, and how old and how good each skill is."""
     found = _with(surface, lambda curating: curating.status())
-    if as_json:
-        say_json(found)
-        return
-    say(found.when)
+    show(found, _status, as_json=as_json)
+
+
+def _status(found: Status) -> str:
     rows = [
         (each.name, each.age or each.why_not, str(each.days), each.grade or "-", "yes" if each.pinned else "")
         for each in found.skills
     ]
-    say(table(rows, ("SKILL", "STATE", "UNUSED", "GRADE", "PINNED"), right=(2,)) if rows else "The home has no skills.")
-    for line in found.side_rows:
-        say(line)
+    heads = ("SKILL", "STATE", "UNUSED", "GRADE", "PINNED")
+    skills = table(rows, heads, right=(2,)) if rows else "The home has no skills."
+    return "\n".join((found.when, skills, *found.side_rows))
 
 
 @curator.command()
@@ -84,8 +87,7 @@ def resume(surface: Surface) -> None:
 @pass_surface
 def pin(surface: Surface, name: str) -> None:
     """Leave a skill alone, and name it in every new prompt."""
-    _with(surface, lambda curating: curating.pin(name))
-    say(f"`{name}` is pinned.")
+    say(ask(surface, partial(pin_skill, name=name)))
 
 
 @curator.command()
@@ -93,8 +95,7 @@ def pin(surface: Surface, name: str) -> None:
 @pass_surface
 def unpin(surface: Surface, name: str) -> None:
     """Take the pin off a skill."""
-    _with(surface, lambda curating: curating.pin(name, off=True))
-    say(f"`{name}` is no longer pinned.")
+    say(ask(surface, partial(pin_skill, name=name, off=True)))
 
 
 @curator.command()
@@ -113,12 +114,7 @@ def restore(surface: Surface, name: str) -> None:
 def rollback(surface: Surface, name: str, as_json: bool) -> None:
     """Take back a pass, the newest that changed something: every skill as it was, to the byte. What somebody changed
     since stays."""
-    lines = _with(surface, lambda curating: curating.rollback(name))
-    if as_json:
-        say_json(lines)
-        return
-    for line in lines:
-        say(line)
+    show(_with(surface, lambda curating: curating.rollback(name)), "\n".join, as_json=as_json)
 
 
 @curator.command()
@@ -128,16 +124,15 @@ def rollback(surface: Surface, name: str, as_json: bool) -> None:
 @pass_surface
 def report(surface: Surface, name: str, listed: bool, as_json: bool) -> None:
     """Show what a pass did, the newest without a name; made from what changed."""
-    if not listed:
-        one = _with(surface, lambda curating: curating.one(name))
-        say_json(one) if as_json else say(one.text.rstrip("\n"))
-        return
-    runs = _with(surface, lambda curating: curating.runs())
-    if as_json:
-        say_json(runs)
-        return
+    if listed:
+        show(_with(surface, lambda curating: curating.runs()), _passes, as_json=as_json)
+    else:
+        show(_with(surface, lambda curating: curating.one(name)), lambda one: one.text.rstrip("\n"), as_json=as_json)
+
+
+def _passes(runs: Sequence[Run]) -> str:
     rows = [(each.id, moment(each.began), _kind(each), summary(each)) for each in runs]
-    say(table(rows, ("PASS", "WHEN", "KIND", "WHAT")) if rows else "No pass has ended yet.")
+    return table(rows, ("PASS", "WHEN", "KIND", "WHAT")) if rows else "No pass has ended yet."
 
 
 def _kind(run: Run) -> str:
@@ -147,8 +142,4 @@ def _kind(run: Run) -> str:
 
 
 def _with(surface: Surface, act: Callable[[Curating], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with open_runtime(surface.home) as runtime:
-            return await act(runtime.learner.curating)
-
-    return asyncio.run(run())
+    return ask_system(surface, lambda access: act(operations.curator(access)))

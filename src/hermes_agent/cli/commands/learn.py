@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hermes_agent.app.local_notes import local_owner
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.operations.learning import explain_turn, learned, list_learned, review_now
+from hermes_agent.cli.operation import ask_system
 from hermes_agent.cli.output import say, say_json
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
-from hermes_agent.learning.learned import Learned
-from hermes_agent.store.learning.proposals import Proposal
-from hermes_agent.store.versions import Version
+
+if TYPE_CHECKING:
+    from hermes_agent.learning.learned import Learned
 
 T = TypeVar("T")
 NAME = click.argument("name", metavar="ID")
@@ -33,22 +32,18 @@ def learn() -> None:
 @pass_surface
 def log(surface: Surface, limit: int, as_json: bool) -> None:
     """List what waits, then the newest changes."""
-    if not as_json:
-        _print(_with(surface, lambda learned: learned.log(limit)))
-        return
-
-    async def rows(learned: Learned) -> list[dict[str, object]]:
-        return [*map(_waiting, await learned.waiting()), *map(_change, await learned.versions(limit))]
-
-    say_json(_with(surface, rows))
+    if as_json:
+        say_json(ask_system(surface, partial(list_learned, limit=limit)))
+    else:
+        say("\n".join(_with(surface, lambda found: found.log(limit))))
 
 
-@learn.command()
+@learn.command("show")
 @NAME
 @pass_surface
-def show(surface: Surface, name: str) -> None:
+def show_(surface: Surface, name: str) -> None:
     """Show a change, or what waits, whole: who, from which messages, at what cost, and the words."""
-    say(_with(surface, lambda learned: learned.show(name)))
+    say(_with(surface, lambda found: found.show(name)))
 
 
 @learn.command()
@@ -56,7 +51,7 @@ def show(surface: Surface, name: str) -> None:
 @pass_surface
 def diff(surface: Surface, name: str) -> None:
     """Show what a change changed, or what waits would write."""
-    say(_with(surface, lambda learned: learned.diff(name)))
+    say(_with(surface, lambda found: found.diff(name)))
 
 
 @learn.command()
@@ -64,7 +59,7 @@ def diff(surface: Surface, name: str) -> None:
 @pass_surface
 def undo(surface: Surface, name: str) -> None:
     """Take a change back: to the byte where nothing came after it. Without an ID, the newest that no person made."""
-    say(_with(surface, lambda learned: learned.undo(name, local_owner().key)))
+    say(ask_system(surface, lambda access: learned(access).undo(name, access.who.key)))
 
 
 @learn.command()
@@ -74,12 +69,7 @@ def undo(surface: Surface, name: str) -> None:
 def why(surface: Surface, turn: int, session: str) -> None:
     """Say what that was learned a turn of a conversation went by."""
 
-    async def act(learned: Learned) -> list[str]:
-        sessions = learned.store.sessions
-        found = await sessions.find(session) if session else next(iter(await sessions.list(limit=1)), None)
-        return await learned.why(found.id if found else "", turn)
-
-    _print(_with(surface, act))
+    say("\n".join(ask_system(surface, partial(explain_turn, turn=turn, session=session))))
 
 
 @learn.command()
@@ -87,7 +77,7 @@ def why(surface: Surface, turn: int, session: str) -> None:
 @pass_surface
 def approve(surface: Surface, name: str) -> None:
     """Say yes to what waits: it is live, on top of what came since."""
-    say(_with(surface, lambda learned: learned.approve(name)))
+    say(_with(surface, lambda found: found.approve(name)))
 
 
 @learn.command()
@@ -95,7 +85,7 @@ def approve(surface: Surface, name: str) -> None:
 @pass_surface
 def reject(surface: Surface, name: str) -> None:
     """Say no to what waits."""
-    say(_with(surface, lambda learned: learned.reject(name)))
+    say(_with(surface, lambda found: found.reject(name)))
 
 
 @learn.command()
@@ -105,9 +95,9 @@ def reject(surface: Surface, name: str) -> None:
 def stats(surface: Surface, since: float, as_json: bool) -> None:
     """Show what learning used and what it brought."""
     if as_json:
-        say_json(_with(surface, lambda learned: learned.brought(since)))
-        return
-    _print(_with(surface, lambda learned: learned.stats(since)))
+        say_json(_with(surface, lambda found: found.brought(since)))
+    else:
+        say("\n".join(_with(surface, lambda found: found.stats(since))))
 
 
 @learn.command()
@@ -115,56 +105,8 @@ def stats(surface: Surface, since: float, as_json: bool) -> None:
 def review(surface: Surface) -> None:
     """Review the conversations that are in line, now."""
 
-    async def act(runtime: Runtime) -> list[str]:
-        done = await runtime.learner.run()
-        jobs = (await runtime.store.learning.list(limit=done))[::-1] if done else []
-        told = [f"{job.kind.value} of {job.session}: {job.account.note}" for job in jobs if job.account.note]
-        return told or ["Nothing is in line."]
-
-    _print(_opened(surface, act))
+    say("\n".join(ask_system(surface, review_now)))
 
 
 def _with(surface: Surface, act: Callable[[Learned], Awaitable[T]]) -> T:
-    return _opened(surface, lambda runtime: act(runtime.learner.learned))
-
-
-def _opened(surface: Surface, act: Callable[[Runtime], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with open_runtime(surface.home) as runtime:
-            return await act(runtime)
-
-    return asyncio.run(run())
-
-
-def _print(lines: list[str]) -> None:
-    for line in lines:
-        say(line)
-
-
-def _change(version: Version) -> dict[str, object]:
-    change = version.change
-    return {
-        "id": str(version.id),
-        "at": change.at,
-        "kind": change.kind.value,
-        "item": change.item,
-        "action": change.action,
-        "author": change.author.value,
-        "session": change.session,
-        "undoes": change.undoes,
-        "cost": change.cost,
-    }
-
-
-def _waiting(proposal: Proposal) -> dict[str, object]:
-    return {
-        "id": proposal.name,
-        "at": proposal.at,
-        "kind": proposal.kind.value,
-        "item": proposal.item,
-        "action": proposal.action,
-        "why": proposal.why.value,
-        "taint": proposal.taint,
-        "session": proposal.session,
-        "expires": proposal.expires,
-    }
+    return ask_system(surface, lambda access: act(learned(access)))

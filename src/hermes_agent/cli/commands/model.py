@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.cli.asking import ask_once
+from hermes_agent.app.operations.models import ask_once
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.models.auxiliary import auxiliary, single
 from hermes_agent.cli.models.credentials import credentials
 from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.picker.choices import Choice, pick
 from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config_edit import set_value
@@ -153,7 +154,7 @@ def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
 def test(surface: Surface, name: str, as_json: bool) -> None:
     """Ask the model one small question, and show what came back and how long it took."""
     route = route_to(surface, name or surface.invocation.model)
-    answered = with_store(surface, lambda store: ask_once(surface, store, route))
+    answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
     if as_json:
         say_json(answered)
         return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
-from hermes_agent.cli.output import say, say_json, table
-from hermes_agent.cli.session_lookup import with_store
+from hermes_agent.app.operations import pairing as operations
+from hermes_agent.cli.operation import ask, show
+from hermes_agent.cli.output import say, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.errors import HermesError
-from hermes_agent.store.chats.pairing import Known
-from hermes_agent.store.database import Store
 
 
 @click.group(short_help="Let people in who were given a code.")
@@ -23,16 +23,14 @@ def pairing() -> None:
 def list_(surface: Surface, as_json: bool) -> None:
     """List who waits, and who was let in."""
 
-    async def both(store: Store) -> tuple[list[Known], list[Known]]:
-        return await store.pairing.waiting(), await store.pairing.paired()
+    show(ask(surface, operations.list_pairings), listed, as_json=as_json)
 
-    waiting, paired = with_store(surface, both)
-    if as_json:
-        say_json({"waiting": waiting, "paired": paired})
-        return
-    rows = [(each.channel, each.user, each.name, "waits") for each in waiting]
-    rows += [(each.channel, each.user, each.name, "let in") for each in paired]
-    say(table(rows, ("CHANNEL", "USER", "NAME", "")) if rows else "Nobody waits, and nobody was let in.")
+
+def listed(found: operations.Pairings) -> str:
+    """Both as a table."""
+    rows = [(each.channel, each.user, each.name, "waits") for each in found.waiting]
+    rows += [(each.channel, each.user, each.name, "let in") for each in found.paired]
+    return table(rows, ("CHANNEL", "USER", "NAME", "")) if rows else "Nobody waits, and nobody was let in."
 
 
 @pairing.command()
@@ -40,9 +38,7 @@ def list_(surface: Surface, as_json: bool) -> None:
 @pass_surface
 def approve(surface: Surface, code: str) -> None:
     """Let in whoever was given this code: as a member."""
-    known = with_store(surface, lambda store: store.pairing.approve(code))
-    if known is None:
-        raise HermesError("Nobody was given this code, or its hour is over.")
+    known = ask(surface, partial(operations.approve_pairing, code=code))
     say(f"{known.name or known.user} ({known.channel}:{known.user}) is let in.")
 
 
@@ -52,7 +48,7 @@ def approve(surface: Surface, code: str) -> None:
 @pass_surface
 def revoke(surface: Surface, channel: str, user: str) -> None:
     """Let somebody in no more."""
-    gone = with_store(surface, lambda store: store.pairing.revoke(channel, user))
+    gone = ask(surface, partial(operations.revoke_pairing, channel=channel, user=user))
     say(f"{channel}:{user} is let in no more." if gone else f"{channel}:{user} was not let in by a code.")
 
 
@@ -60,4 +56,4 @@ def revoke(surface: Surface, channel: str, user: str) -> None:
 @pass_surface
 def clear(surface: Surface) -> None:
     """Forget all codes that wait."""
-    say(f"{with_store(surface, lambda store: store.pairing.clear())} codes are forgotten.")
+    say(f"{ask(surface, operations.clear_pairings)} codes are forgotten.")

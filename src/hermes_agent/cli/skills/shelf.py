@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.local_notes import local_owner
-from hermes_agent.app.skills import Skills
+from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark
-from hermes_agent.cli.session_lookup import lookup_session
 from hermes_agent.cli.skills.waiting import Waiting
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home
 from hermes_agent.skills.changes import By
@@ -27,8 +24,9 @@ from hermes_agent.skills.hub.sources import Sources
 from hermes_agent.skills.hub.taps import Taps
 from hermes_agent.skills.places import BUNDLED, Root, found_in
 from hermes_agent.skills.skill import Layer
-from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 T = TypeVar("T")
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -59,42 +57,25 @@ INSTALLED = Names("installed", lambda home: Lock(home).get().skills)
 TAP = Names("tap", lambda home: (tap.name for tap in Taps(home).all()))
 
 
-def by_owner() -> By:
-    """The person at this terminal."""
-    return By(author=Author.OWNER, principal=local_owner().key)
-
-
-def with_skills(surface: Surface, act: Callable[[Skills, Writer], Awaitable[T]]) -> T:
-    """Open the library, act, close it."""
-
-    async def run() -> T:
-        async with lookup_session(surface) as store:
-            kept = Skills(surface.home, surface.loaded.value.skills, SystemClock())
-            try:
-                return await act(kept, kept.writer(store))
-            finally:
-                await kept.close()
-
-    return asyncio.run(run())
-
-
-def with_hub(surface: Surface, act: Callable[[Hub], Awaitable[T]]) -> T:
-    """The same with what comes from elsewhere. What takes longer than two seconds is told, and what did not answer."""
+def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
+    """Open what comes from elsewhere, act in the name of the person at this terminal, close it. What takes longer than
+    two seconds is told, and what did not answer."""
     waiting = Waiting()
 
-    async def run(_: Skills, writer: Writer) -> T:
-        sources = Sources(
-            taps=Taps(writer.home),
-            cache=surface.home.cache,
-            clock=SystemClock(),
-            variables=surface.variables,
-            tell=waiting.hear,
-        )
-        try:
-            return await act(Hub(sources=sources, writer=writer, clock=SystemClock()))
-        finally:
-            waiting.end()
-            for problem in sources.problems:
-                remark(problem)
+    async def run(access: Access[HomeSystem]) -> T:
+        async with open_skills(access) as shelf:
+            sources = Sources(
+                taps=Taps(shelf.writer.home),
+                cache=surface.home.cache,
+                clock=access.system.clock,
+                variables=surface.variables,
+                tell=waiting.hear,
+            )
+            try:
+                return await act(Hub(sources=sources, writer=shelf.writer, clock=access.system.clock), shelf.by)
+            finally:
+                waiting.end()
+                for problem in sources.problems:
+                    remark(problem)
 
-    return with_skills(surface, run)
+    return ask(surface, run)

@@ -10,6 +10,7 @@ from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.plural import plural
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog
@@ -53,7 +54,7 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
     trust = Trust.TRUSTED if trusted else Trust.COMMUNITY
     added = Tap(name=name or where.name, url=where.url, trust=trust, ref=ref)
 
-    async def act(hub: Hub) -> Catalog:
+    async def act(hub: Hub, _: By) -> Catalog:
         catalog = await hub.sources.catalog(added)
         await hub.sources.taps.add(added)
         return catalog

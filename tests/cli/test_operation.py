@@ -1,4 +1,4 @@
-"""The store of a home, for one command."""
+"""An operation on a home, for one command, and its result."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.operations.sessions import session_stats
+from hermes_agent.cli.operation import ask, show
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import DatabaseUnreachable
 
@@ -17,7 +18,7 @@ def surface(home: Path) -> Surface:
 
 
 def test_the_home_s_own_database_is_opened_and_made_where_there_is_none(tmp_path: Path) -> None:
-    stats = with_store(surface(tmp_path / "new"), lambda store: store.sessions.stats())
+    stats = ask(surface(tmp_path / "new"), session_stats)
 
     assert stats.sessions == 0
     assert (tmp_path / "new" / "hermes.db").exists()
@@ -27,4 +28,14 @@ def test_the_address_in_the_settings_is_taken_and_nothing_else(tmp_path: Path) -
     (tmp_path / "config.yaml").write_text("store: {url: 'mysql://x'}\n")
 
     with pytest.raises(DatabaseUnreachable, match="mysql"):
-        with_store(surface(tmp_path), lambda store: store.sessions.stats())
+        ask(surface(tmp_path), session_stats)
+
+
+def test_a_result_is_shown_in_words_or_as_json_and_an_empty_one_is_remarked(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["a", "b"], " ".join, nothing="None.")
+    show([], " ".join, nothing="None.")
+    show([], " ".join, as_json=True, nothing="None.")
+
+    said = capsys.readouterr()
+    assert said.out == "a b\n[]\n"
+    assert said.err == "None.\n"

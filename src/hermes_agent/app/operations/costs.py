@@ -1,15 +1,23 @@
-"""What was used and what may still be: the same words and figures for the command line and the slash commands."""
+"""Costs: what was used, which limits are set, what they leave, and which requests the provider's cache did not help."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
-from hermes_agent.core.spending import NANO, Limit, Rules, Scope, Standing, Unit, amount, day_of
+from hermes_agent.core.spending import NANO, Limit, Scope, Standing, Unit, amount, day_of
 from hermes_agent.store.accounts import Owner
-from hermes_agent.store.database import Store
-from hermes_agent.store.usage import Total
+from hermes_agent.store.usage import LAST_TIME as LAST_TIME
+from hermes_agent.store.usage import GroupBy as GroupBy
+from hermes_agent.store.usage import Total as Total
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.operations.sessions import SessionRecord
+    from hermes_agent.store.breaks import Break as Break
+    from hermes_agent.store.database import Store
 
 SHOWN = 5
 """Of runs and jobs the latest are shown, of persons the first."""
@@ -20,28 +28,69 @@ MOST_PERSONS = 100
 class LimitLine:
     """Where one limit stands for one run, job, person or day. Figures are US dollars or tokens, as `setting` says;
     `used`, `reserved` and `left` are None where nothing is counted (a limit of one call). `unpriced` calls are in no
-    sum of money. `text` has the four figures in words."""
+    sum of money."""
 
     setting: str
-    whose: str
+    of: str
     most: float
     used: float | None
     reserved: float | None
     left: float | None
     unpriced: int
-    text: tuple[str, str, str, str]
+
+    @property
+    def text(self) -> tuple[str, str, str, str]:
+        """The four figures in words."""
+        most, used, reserved, left = map(self._amount, (self.most, self.used, self.reserved, self.left))
+        return most, used + (f" + {self.unpriced} of unknown price" if self.unpriced else ""), reserved, left
+
+    def _amount(self, figure: float | None) -> str:
+        unit = Unit(self.setting.rpartition(".")[2])
+        return "-" if figure is None else amount(unit, round(figure * (NANO if unit is Unit.MONEY else 1)))
 
 
-async def limit_lines(store: Store, rules: Rules, at: float, owner: Owner | None = None) -> list[LimitLine]:
-    """The limits in force and where they stand: those of one owner, or today's and those of the latest runs and
-    jobs."""
+async def usage_totals(
+    access: Access[HomeSystem], by: GroupBy, since: float = 0.0, until: float = LAST_TIME
+) -> list[Total]:
+    """What everybody used in that time. For the owner."""
+    access.check_owner("Only the owner sees what everybody used.")
+    return await access.system.store.usage.totals(by, since, until)
+
+
+async def session_totals(access: Access[HomeSystem], session: str) -> list[Total]:
+    """What a session has used by model; of several models also together."""
+    totals = await access.system.store.usage.totals(GroupBy.MODEL, session=session)
+    return [*totals, together(totals)] if len(totals) > 1 else totals
+
+
+async def run_cost(access: Access[HomeSystem], session: str, run: str) -> float | None:
+    """US dollars that a run of a session has cost; None where a price is unknown."""
+    costs = [row.cost for row in await access.system.store.usage.rows(session) if row.run == run]
+    return None if None in costs else sum(filter(None, costs))
+
+
+async def list_limits(access: Access[HomeSystem], record: SessionRecord | None = None) -> list[LimitLine]:
+    """The limits in force and where they stand: those that a session is held to, or, for the owner, today's and those
+    of the latest runs and jobs."""
+    store, at, owner = access.system.store, access.system.clock.now(), None
+    if record is None:
+        access.check_owner("Only the owner sees where everybody's limits stand.")
+    else:
+        run = await store.usage.last_run(record.id)
+        owner = Owner(session=record.id, run=run, job=record.job, principal=record.principal, day=day_of(at))
     lines = []
-    for limit in rules.limits:
+    for limit in access.system.settings.rules.limits:
         async for keys in _counted(store, limit, at, owner):
             standing = Standing(limit=limit, spent=await store.usage.spent(limit.scope, keys))
             unpriced = await store.usage.unpriced(limit.scope, keys)
             lines += [_line(standing, unit, keys, unpriced) for unit in Unit if standing.most(unit) is not None]
     return lines
+
+
+async def cache_breaks(access: Access[HomeSystem], since: float) -> list[Break]:
+    """Requests whose beginning the provider read anew, and what in them had changed. For the owner."""
+    access.check_owner("Only the owner sees everybody's requests.")
+    return await access.system.store.breaks.since(since)
 
 
 async def _counted(store: Store, limit: Limit, at: float, owner: Owner | None) -> AsyncIterator[tuple[str, ...]]:
@@ -64,22 +113,15 @@ async def _counted(store: Store, limit: Limit, at: float, owner: Owner | None) -
 def _line(standing: Standing, unit: Unit, keys: Sequence[str], unpriced: int) -> LimitLine:
     most, counted = standing.most(unit) or 0, standing.limit.scope is not Scope.CALL
     used, reserved = standing.spent.of(unit)
-    left = standing.left(unit) or 0
-    figures = (most, used, reserved, left)
-    unknown = unpriced if unit is Unit.MONEY else 0
-    shown = [amount(unit, figure) if counted or place == 0 else "-" for place, figure in enumerate(figures)]
-    if unknown:
-        shown[1] += f" + {unknown} of unknown price"
-    scale = NANO if unit is Unit.MONEY else 1
+    left, scale = standing.left(unit) or 0, NANO if unit is Unit.MONEY else 1
     return LimitLine(
         setting=standing.setting(unit),
-        whose=keys[-1] if keys else "each call",
+        of=keys[-1] if keys else "each call",
         most=most / scale,
         used=used / scale if counted else None,
         reserved=reserved / scale if counted else None,
         left=left / scale if counted else None,
-        unpriced=unknown,
-        text=(shown[0], shown[1], shown[2], shown[3]),
+        unpriced=unpriced if unit is Unit.MONEY else 0,
     )
 
 

@@ -1,13 +1,20 @@
 """Where limits stand, in figures and words."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
-from hermes_agent.app.costs import cached_share, dollars, limit_lines, together
+import pytest
+
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.costs import Total, cached_share, dollars, list_limits, run_cost, together
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import Limit, Rules, Scope, day_of, nanos
-from hermes_agent.store.accounts import Owner
 from hermes_agent.store.database import open_store
-from hermes_agent.store.usage import Total, UsageRow
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.usage import UsageRow
+from hermes_agent.testing.clock import FakeClock
 
 NOON = 1_700_049_600.0
 RULES = Rules(
@@ -50,12 +57,27 @@ async def filled(folder):
     return store
 
 
-async def test_every_limit_is_shown_with_what_it_counts(tmp_path):
+def asked(store, rules, standing=Standing.OWNER, at=NOON):
+    system = SimpleNamespace(store=store, settings=SimpleNamespace(rules=rules), clock=FakeClock(now=at))
+    return Access(system=system, who=Principal(platform="cli", user="ann", standing=standing))
+
+
+async def test_a_member_sees_no_limit_of_others_and_a_run_costs_what_its_calls_did(tmp_path):
     store = await filled(tmp_path)
-    lines = await limit_lines(store, RULES, NOON)
+    with pytest.raises(HermesError, match="Only the owner"):
+        await list_limits(asked(store, RULES, Standing.MEMBER))
+    costs = [await run_cost(asked(store, RULES), "s", run) for run in ("r0", "r1", "none")]
     await store.close()
 
-    assert [(line.setting, line.whose, *line.text) for line in lines] == [
+    assert costs == [1.0, None, 0]
+
+
+async def test_every_limit_is_shown_with_what_it_counts(tmp_path):
+    store = await filled(tmp_path)
+    lines = await list_limits(asked(store, RULES))
+    await store.close()
+
+    assert [(line.setting, line.of, *line.text) for line in lines] == [
         ("budget.call.money", "each call", "$2.00", "-", "-", "-"),
         ("budget.run.money", "r1", "$2.00", "$0.00 + 1 of unknown price", "$0.50", "$1.50"),
         ("budget.run.money", "r0", "$2.00", "$1.00", "$0.00", "$1.00"),
@@ -71,16 +93,16 @@ async def test_every_limit_is_shown_with_what_it_counts(tmp_path):
 
 async def test_one_owner_sees_what_holds_for_it(tmp_path):
     store = await filled(tmp_path)
-    owner = Owner(session="s", run="", job="", principal="cli:bob", day=day_of(NOON))
-    lines = await limit_lines(store, RULES, NOON, owner)
+    bob = Session(id="new", principal="cli:bob", conversation="", surface="cli", created=NOON, updated=NOON)
+    lines = await list_limits(asked(store, RULES, Standing.MEMBER), bob)
     await store.close()
 
-    assert [line.whose for line in lines] == ["each call", "cli:bob", day_of(NOON), "chat"]
+    assert [line.of for line in lines] == ["each call", "cli:bob", day_of(NOON), "chat"]
 
 
 async def test_tomorrow_begins_anew(tmp_path):
     store = await filled(tmp_path)
-    (line,) = await limit_lines(store, Rules(limits=(Limit(scope=Scope.DAY, tokens=5),)), NOON + 86_400)
+    (line,) = await list_limits(asked(store, Rules(limits=(Limit(scope=Scope.DAY, tokens=5),)), at=NOON + 86_400))
     await store.close()
 
     assert line.text == ("5 tokens", "0 tokens", "0 tokens", "5 tokens")

@@ -1,0 +1,123 @@
+"""Notes: what is noted of a person, who changed it, editing and taking back. The owner at the terminal sees
+everybody's; in a conversation everybody sees their own, and nobody does where others read along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes_agent.core.clock import moment
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.plural import plural
+from hermes_agent.host.files import read_small
+from hermes_agent.memory.entries import decoded, entries_of, size_of
+from hermes_agent.memory.log import LedgerRow, log, undo
+from hermes_agent.memory.notes import By, Notes, Saved
+from hermes_agent.memory.whose import Person, Target, target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.store.versions import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteFile:
+    """A file of notes; `size` and `limit` in characters."""
+
+    file: str
+    entries: tuple[str, ...]
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.file}: {plural(len(self.entries), 'entry', 'entries')}, {self.size:,} of {self.limit:,} characters"
+        )
+        return "\n".join([head, *(f"  {number}. {entry}" for number, entry in enumerate(self.entries, 1))])
+
+
+def person_of(access: Access[HomeSystem]) -> Person:
+    """Whose notes are meant. Raises `HermesError` where others read along."""
+    if access.where is not None and access.where.is_shared:
+        raise HermesError("Others read along here: ask for your notes where only you and I are.")
+    return Person(key=access.who.key, owner=access.sees_all)
+
+
+async def read_notes(access: Access[HomeSystem]) -> list[NoteFile]:
+    """The notes as they are now."""
+    notes, person = _notes(access), person_of(access)
+    await log(notes, _items(access), limit=1)  # A person's own edits come into the ledger before anything is shown.
+    items = [person.item(target) for target in Target]
+    if access.where is None:
+        items += [
+            path.relative_to(notes.home.memories).as_posix() for path in notes.home.memories.glob("people/*/*.md")
+        ]
+    return [_file(notes, item, named_whole=access.where is None) for item in items]
+
+
+async def note_log(access: Access[HomeSystem], limit: int) -> list[LedgerRow]:
+    """The changes, the newest first."""
+    return await log(_notes(access), _items(access), limit)
+
+
+async def undo_note(access: Access[HomeSystem], version: int | None, session: str = "") -> tuple[Version, Saved]:
+    """Take a change back, the newest without a number. Raises `HermesError`."""
+    return await undo(_notes(access), version, _by(access, session), _items(access))
+
+
+async def put_note(
+    access: Access[HomeSystem], target: Target, after: bytes, before: bytes | None
+) -> tuple[int, NoteFile]:
+    """Write one of the person's files, which was `before`; its version (0: nothing had to change). Raises `HermesError`
+    where it is another now."""
+    notes, item = _notes(access), person_of(access).item(target)
+    saved = await notes.put(item, after, _by(access), expected=before)
+    return saved.version, _file(notes, item, named_whole=False)
+
+
+def undo_report(version: Version, saved: Saved) -> str:
+    """What an undo did."""
+    if not saved.version:
+        return f"Nothing is left of version {version.id} of {version.change.item}."
+    return (
+        f"Version {version.id} of {version.change.item} is taken back (version {saved.version}). "
+        "Conversations that begin from now on know it."
+    )
+
+
+def log_lines(rows: Sequence[LedgerRow]) -> str:
+    """The changes in words, the lines of each below it."""
+    return "\n".join(line for row in rows for line in (_head(row), *(f"    {each}" for each in row.diff)))
+
+
+def _head(row: LedgerRow) -> str:
+    source = f"  {row.session} {row.first}-{row.last}" if row.session else ""
+    undoes = f" of {row.undoes}" if row.undoes else ""
+    who = f"{row.author} {row.principal}".strip()
+    return f"{row.id}  {moment(row.at)}  {row.item}  {row.action}{undoes}  {who}{source}"
+
+
+def _notes(access: Access[HomeSystem]) -> Notes:
+    system = access.system
+    return Notes(
+        home=system.home, store=system.store, clock=system.clock, ids=RandomIds(), settings=system.settings.memory
+    )
+
+
+def _items(access: Access[HomeSystem]) -> list[str]:
+    """The files that may be seen and changed back; none: all."""
+    person = person_of(access)
+    return [person.item(target) for target in Target] if access.where is not None or not person.owner else []
+
+
+def _by(access: Access[HomeSystem], session: str = "") -> By:
+    return By(author=access.author, principal=access.who.key, session=session)
+
+
+def _file(notes: Notes, item: str, *, named_whole: bool) -> NoteFile:
+    entries, target = tuple(entries_of(decoded(read_small(notes.path(item))))), target_of(item)
+    name = item if named_whole else target.file
+    return NoteFile(file=name, entries=entries, size=size_of(entries), limit=notes.limit(target))

@@ -1,0 +1,60 @@
+"""An operation asked for by the person at this terminal, and its result as words or JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
+from hermes_agent.cli.output import remark, say, say_json
+from hermes_agent.cli.surface import Surface
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import System
+    from hermes_agent.app.options import Options
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
+    """The home without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
+    async with open_offline(surface.home.ensure(), surface.loaded.usable()) as access:
+        if access.system.notice:
+            remark(access.system.notice)
+        yield access
+
+
+def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable[T]]) -> T:
+    """Do one operation that starts no run."""
+
+    async def run() -> T:
+        async with offline(surface) as access:
+            return await operation(access)
+
+    return asyncio.run(run())
+
+
+def ask_system(
+    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], options: Options | None = None
+) -> T:
+    """Do one operation that needs a whole system."""
+
+    async def run() -> T:
+        async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as system:
+            return await operation(Access(system=system, who=system.owner))
+
+    return asyncio.run(run())
+
+
+def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: str = "") -> None:
+    """A result in words, or as JSON; where it is empty, `nothing` is remarked."""
+    if as_json:
+        say_json(found)
+    elif nothing and not found:
+        remark(nothing)
+    elif words := text(found):
+        say(words)
