@@ -45,13 +45,6 @@ class Learned:
         await self.store.proposals.expire(self.clock.now())
         return await self.store.proposals.waiting()
 
-    async def log(self, limit: int = 20) -> list[str]:
-        """What waits, then the newest changes, a line each."""
-        waiting = await self.waiting()
-        waits = [title_of(each, together_with(each, waiting)) for each in waiting]
-        changes = [line_of(version) for version in await self.versions(limit)]
-        return [*waits, *changes] or ["Nothing was learned yet."]
-
     async def show(self, name: str) -> str:
         """One change or proposal whole: who, from what, what it cost, and the words."""
         if proposal := await self._proposal(name):
@@ -124,16 +117,6 @@ class Learned:
             in_line=sum(job.ended is None for job in jobs),
         )
 
-    async def stats(self, since: float = 0.0) -> list[str]:
-        """The same in lines."""
-        found = await self.brought(since)
-        lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
-        lines += [f"  {_job(job)}" for job in found.latest]
-        if found.bounded or found.rules:
-            lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
-        lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
-        return lines or ["No conversation was reviewed yet."]
-
     async def _at(self, kind: Kind, item: str, at: float) -> list[Version]:
         """The version of an item that was in force at a time."""
         versions = await self.store.versions.list(kind, item, limit=RECENT)
@@ -166,6 +149,16 @@ class Learned:
         if proposal.ended is not None:
             raise HermesError(f"{proposal.name} does not wait any more: it is {proposal.state.value}.")
         return proposal
+
+
+def stats_lines(found: Brought) -> list[str]:
+    """What learning used and brought, in lines."""
+    lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
+    lines += [f"  {_job(job)}" for job in found.latest]
+    if found.bounded or found.rules:
+        lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
+    lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
+    return lines or ["No conversation was reviewed yet."]
 
 
 def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:

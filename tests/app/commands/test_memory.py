@@ -113,7 +113,7 @@ async def test_facts_are_shown_retracted_and_put_back_by_whose_they_are(tmp_path
         await keep(here, "hermes", "Tea is at four.")
         await keep(here, "hermes-of-another", "The code word is heron.")
 
-        assert await here.text("/memory facts") .endswith("trust 0.50  hermes  foreground\n    Tea is at four.")
+        assert (await here.text("/memory facts")).endswith("trust 0.50  hermes  foreground\n    Tea is at four.")
         assert await here.text("/memory facts retract 1") == "Fact 1 is retracted: Tea is at four."
         assert await here.text("/memory facts undo 3") == "Change 3 of fact 1 (retracted) is taken back."
 
@@ -128,5 +128,5 @@ async def test_nobody_takes_back_what_is_another_s_or_is_no_number(tmp_path, wor
         await keep(here, "hermes", "Tea is at four.")
         await keep(here, "hermes-of-another", "The code word is heron.")
 
-        with pytest.raises(HermesError, match=r"There is no|shows them"):
+        with pytest.raises(HermesError, match=r"There is no|Say `/memory facts show`"):
             await here.text(f"/memory facts {words}")

@@ -11,6 +11,7 @@ from hermes_agent.app.operations.skills import pin_skill
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
+from hermes_agent.learning.learned import stats_lines
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
@@ -272,7 +273,7 @@ async def test_the_money_of_a_pass_stands_in_the_account_and_in_the_ledger_of_us
         await looked(kept)
         run = await kept.curating.run()
         rows = await kept.here.runtime.store.usage.rows("")
-        stats = await kept.here.runtime.learner.learned.stats()
+        stats = stats_lines(await kept.here.runtime.learner.learned.brought())
         assert ([row.purpose for row in rows], run.calls) == (["curator", "curator"], 2)
         assert any(line.startswith("curator: 2 ended") and "2 model calls" in line for line in stats)
 

@@ -44,7 +44,8 @@ class Desk:
     @property
     def access(self) -> Access[Runtime]:
         """The person who gave the command, where they gave it."""
-        return Access(system=self.runtime, who=self.inbound.principal, where=self.inbound.conversation)
+        said = self.inbound
+        return Access(system=self.runtime, who=said.principal, where=said.conversation, session=self.record.id)
 
     @property
     def hermes(self) -> Hermes:

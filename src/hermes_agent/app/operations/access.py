@@ -53,13 +53,14 @@ class OfflineSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access(Generic[S]):
-    """One person at a system. `where` is the conversation that they ask in: what others there read too is limited to
-    it (None: nobody reads along). Raises `HermesError` for what they may not do; what they may not know of is told of
-    like what is not there."""
+    """One person at a system. `where` is the conversation that they ask in, which limits what others read there too
+    (None: nobody reads along); `session` is the one that goes on there, if any. Operations raise `HermesError` for what
+    a person may not do, and say of what they may not know that it is not there."""
 
     system: S
     who: Principal
     where: Conversation | None = None
+    session: str = ""
 
     @property
     def sees_all(self) -> bool:

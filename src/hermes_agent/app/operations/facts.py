@@ -4,9 +4,11 @@ everybody's; in a conversation everybody sees their own."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.notes import person_of
+from hermes_agent.app.operations.notes import LIMIT, person_of
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.core.clock import moment
 from hermes_agent.memory.whose import space_in
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
@@ -27,17 +29,17 @@ async def fact_log(access: Access[HomeSystem], limit: int) -> list[FactChange]:
     return await access.system.store.known_facts.log(_space(access), limit=limit)
 
 
-async def retract_fact(access: Access[HomeSystem], fact: int, session: str = "") -> str:
+async def retract_fact(access: Access[HomeSystem], fact: int) -> str:
     """Take a fact out of force; what was done. It is kept, and `undo_fact` puts it back. Raises `HermesError`."""
     known, now = access.system.store.known_facts, access.system.clock.now()
-    found = await known.retract(_space(access), fact, _source(access, session), now)
+    found = await known.retract(_space(access), fact, _source(access), now)
     return f"Fact {fact} is retracted: {found.text}"
 
 
-async def undo_fact(access: Access[HomeSystem], change: int, session: str = "") -> str:
+async def undo_fact(access: Access[HomeSystem], change: int) -> str:
     """Take back a change; what was done. Raises `HermesError`."""
     known, now = access.system.store.known_facts, access.system.clock.now()
-    made = await known.undo(_space(access), change, _source(access, session), now)
+    made = await known.undo(_space(access), change, _source(access), now)
     return f"Change {change} of fact {made.fact} ({made.action.value}) is taken back."
 
 
@@ -74,5 +76,48 @@ def _space(access: Access[HomeSystem]) -> str:
     return "" if is_everybody else space_in(access.system.settings.memory.provider_space, person)
 
 
-def _source(access: Access[HomeSystem], session: str) -> Source:
-    return Source(author=access.author, principal=access.who.key, session=session)
+def _source(access: Access[HomeSystem]) -> Source:
+    return Source(author=access.author, principal=access.who.key, session=access.session)
+
+
+FACTS = Noun(
+    name="memory facts",
+    short_help="The facts of the memory `holographic`.",
+    help="Show, judge and take back the facts that the memory `holographic` keeps.",
+    verbs=(
+        Verb(
+            name="show",
+            help="Show the facts in force, everybody's, the newest first: trust, who told them, from which messages.",
+            act=list_facts,
+            text=fact_lines,
+            arguments=(replace(LIMIT, default=100),),
+            nothing=NONE_KNOWN,
+            json=True,
+            offline=True,
+        ),
+        Verb(
+            name="log",
+            help="Show every change, the newest first; `-` stands for a fact that is not in force.",
+            act=fact_log,
+            text=change_lines,
+            arguments=(LIMIT,),
+            nothing=NONE_KNOWN,
+            json=True,
+            offline=True,
+        ),
+        Verb(
+            name="retract",
+            help="Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
+            act=retract_fact,
+            arguments=(Argument(name="fact", kind=Kind.NUMBER),),
+            offline=True,
+        ),
+        Verb(
+            name="undo",
+            help="Take back the change of that number (`hermes memory facts log`).",
+            act=undo_fact,
+            arguments=(Argument(name="change", kind=Kind.NUMBER),),
+            offline=True,
+        ),
+    ),
+)

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.skills import pin_skill
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.learning.curator.report import Run, summary
+from hermes_agent.learning.learned import line_of, stats_lines, together_with
+from hermes_agent.learning.proposing import title_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.operations.access import Access, System
     from hermes_agent.learning.learned import Learned
+    from hermes_agent.store.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A change that is live: `undoes` names the one that it takes back; `cost` in US dollars."""
+class LearnedRow:
+    """A change that is live (`12`: by whom, which one it takes back, its cost in US dollars), or one that waits for a
+    yes (`p3`: why, what in it is from outside, and until when)."""
 
     id: str
     at: float
     kind: str
     item: str
     action: str
-    author: str
     session: str
-    undoes: int | None
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A change that waits for a yes: why, what in it is from outside (`taint`), and until when."""
-
-    id: str
-    at: float
-    kind: str
-    item: str
-    action: str
-    why: str
-    taint: str
-    session: str
-    expires: float
+    text: str
+    author: str = ""
+    undoes: int | None = None
+    cost: float | None = None
+    why: str = ""
+    taint: str = ""
+    expires: float = 0.0
 
 
 def learned(access: Access[System]) -> Learned:
@@ -48,46 +47,55 @@ def learned(access: Access[System]) -> Learned:
     return access.system.learner.learned
 
 
-async def list_learned(access: Access[System], limit: int) -> list[Waiting | Change]:
+async def list_learned(access: Access[System], limit: int) -> list[LearnedRow]:
     """What waits, then the newest changes."""
     found = learned(access)
+    proposals = await found.waiting()
     waiting = [
-        Waiting(
+        LearnedRow(
             id=each.name,
             at=each.at,
             kind=each.kind.value,
             item=each.item,
             action=each.action,
+            session=each.session,
+            text=title_of(each, together_with(each, proposals)),
             why=each.why.value,
             taint=each.taint,
-            session=each.session,
             expires=each.expires,
         )
-        for each in await found.waiting()
+        for each in proposals
     ]
-    changes = [
-        Change(
-            id=str(version.id),
-            at=change.at,
-            kind=change.kind.value,
-            item=change.item,
-            action=change.action,
-            author=change.author.value,
-            session=change.session,
-            undoes=change.undoes,
-            cost=change.cost,
-        )
-        for version in await found.versions(limit)
-        for change in [version.change]
-    ]
-    return [*waiting, *changes]
+    return waiting + [_row(version) for version in await found.versions(limit)]
+
+
+def _row(version: Version) -> LearnedRow:
+    change = version.change
+    return LearnedRow(
+        id=str(version.id),
+        at=change.at,
+        kind=change.kind.value,
+        item=change.item,
+        action=change.action,
+        session=change.session,
+        text=line_of(version),
+        author=change.author.value,
+        undoes=change.undoes,
+        cost=change.cost,
+    )
+
+
+async def undo_learned(access: Access[System], name: str = "") -> str:
+    """Take a change back, the newest that no person made without a name; what was done. Raises `HermesError`."""
+    return await learned(access).undo(name, access.who.key)
 
 
 async def explain_turn(access: Access[System], turn: int, session: str = "") -> list[str]:
-    """What that was learned a turn of a conversation, by default of the latest, went by. Raises `HermesError`."""
+    """What that was learned a turn of a conversation went by: of this one, or of the latest. Raises `HermesError`."""
     found, sessions = learned(access), access.system.store.sessions
-    record = await sessions.find(session) if session else next(iter(await sessions.list(limit=1)), None)
-    return await found.why(record.id if record else "", turn)
+    if named := session or access.session:
+        return await found.why((await sessions.find(named)).id, turn)
+    return await found.why(next((record.id for record in await sessions.list(limit=1)), ""), turn)
 
 
 async def review_now(access: Access[System]) -> list[str]:
@@ -103,3 +111,214 @@ def curator(access: Access[System]) -> Curating:
     """The upkeep of the skills that the agent made. Raises `HermesError` for anybody but the owner."""
     access.check_owner("The skills of this home are the owner's to look after.")
     return access.system.learner.curating
+
+
+async def run_curator(access: Access[System], dry_run: bool = False) -> Run:
+    """A pass now; what came of it. Raises `HermesError`."""
+    return await curator(access).run(look=dry_run)
+
+
+async def pause_curator(access: Access[System]) -> str:
+    """Begin no pass until `resume_curator`."""
+    await curator(access).pause(True)
+    return "The curator is paused."
+
+
+async def resume_curator(access: Access[System]) -> str:
+    """Let passes begin by themselves again."""
+    await curator(access).pause(False)
+    return "The curator goes on."
+
+
+async def restore_curated(access: Access[System], name: str) -> str:
+    """Bring back a skill that was put aside. Raises `HermesError`."""
+    await curator(access).restore(name)
+    return f"`{name}` is back."
+
+
+async def report_passes(access: Access[System], name: str = "", listed: bool = False) -> Run | list[Run]:
+    """What a pass did, the newest without a name; or all passes. Raises `HermesError`."""
+    return await curator(access).runs() if listed else await curator(access).one(name)
+
+
+def report_text(found: Run | list[Run]) -> str:
+    """A report, or a line for each pass."""
+    if isinstance(found, Run):
+        return found.text.rstrip("\n")
+    kinds = ["rolled back" if each.rolled_back else "looked" if each.looks else "did" for each in found]
+    told = zip(found, kinds, strict=True)
+    lines = [f"{each.id}  {moment(each.began)}  {kind}  {summary(each)}" for each, kind in told]
+    return "\n".join(lines) or "No pass has ended yet."
+
+
+ID = Argument(name="name", metavar="ID")
+SKILL = Argument(name="name", kind=Kind.SKILL)
+PASS = Argument(name="name", metavar="PASS", default="")
+LEARNED = Noun(
+    name="learn",
+    short_help="See, judge and take back what was learned.",
+    help="See, judge and take back what was learned: changes by number (`12`), what waits by name (`p3`).",
+    verbs=(
+        Verb(
+            name="log",
+            help="List what waits, then the newest changes.",
+            act=list_learned,
+            text=lambda rows: "\n".join(row.text for row in rows) or "Nothing was learned yet.",
+            arguments=(
+                Argument(name="limit", kind=Kind.COUNT, flag="--limit", default=20, help="So many changes at most."),
+            ),
+            json=True,
+        ),
+        Verb(
+            name="show",
+            help="Show a change, or what waits, whole: who, from which messages, at what cost, and the words.",
+            act=lambda access, name: learned(access).show(name),
+            arguments=(ID,),
+        ),
+        Verb(
+            name="diff",
+            help="Show what a change changed, or what waits would write.",
+            act=lambda access, name: learned(access).diff(name),
+            arguments=(ID,),
+        ),
+        Verb(
+            name="undo",
+            help="Take a change back: to the byte where nothing came after it. Without an ID, the newest that no "
+            "person made.",
+            act=undo_learned,
+            arguments=(replace(ID, default=""),),
+        ),
+        Verb(
+            name="why",
+            help="Say what that was learned a turn of a conversation went by.",
+            act=explain_turn,
+            text="\n".join,
+            arguments=(
+                Argument(name="turn", kind=Kind.NUMBER),
+                Argument(
+                    name="session",
+                    metavar="ID",
+                    flag="--session",
+                    default="",
+                    help="Of this conversation instead of the latest.",
+                ),
+            ),
+        ),
+        Verb(
+            name="approve",
+            help="Say yes to what waits: it is live, on top of what came since.",
+            act=lambda access, name: learned(access).approve(name),
+            arguments=(ID,),
+        ),
+        Verb(
+            name="reject",
+            help="Say no to what waits.",
+            act=lambda access, name: learned(access).reject(name),
+            arguments=(ID,),
+        ),
+        Verb(
+            name="stats",
+            help="Show what learning used and what it brought.",
+            act=lambda access, since: learned(access).brought(since),
+            text=lambda found: "\n".join(stats_lines(found)),
+            arguments=(
+                Argument(
+                    name="since",
+                    kind=Kind.SINCE,
+                    flag="--since",
+                    default=0.0,
+                    help="Only since then: 24h, 7d, or a date.",
+                ),
+            ),
+            json=True,
+        ),
+        Verb(
+            name="review",
+            help="Review the conversations that are in line, now.",
+            act=review_now,
+            text="\n".join,
+        ),
+    ),
+)
+CURATED = Noun(
+    name="curator",
+    short_help="Look after the skills that the agent made.",
+    help="Look after the skills that the agent made: what nobody uses is put aside, what overlaps is joined, what is "
+    "bad is mended. What you wrote or pinned is left alone, nothing is deleted, and every pass can be taken back.",
+    verbs=(
+        Verb(
+            name="status",
+            help="Show when the next pass is due, and how old and how good each skill is.",
+            act=lambda access: curator(access).status(),
+            text=lambda found: "\n".join(found.lines),
+            json=True,
+        ),
+        Verb(
+            name="run",
+            help="Begin a pass now. The first one ever only looks.",
+            act=run_curator,
+            text=lambda run: run.summary,
+            arguments=(
+                Argument(
+                    name="dry_run",
+                    kind=Kind.SWITCH,
+                    flag="--dry-run",
+                    default=False,
+                    help="Only look: report what a pass would do.",
+                ),
+            ),
+            json=True,
+        ),
+        Verb(
+            name="look",
+            help="Only look: report what a pass would do.",
+            act=partial(run_curator, dry_run=True),
+            text=lambda run: run.summary,
+            json=True,
+        ),
+        Verb(name="pause", help="Begin no pass until `resume`; `run` still does.", act=pause_curator),
+        Verb(name="resume", help="Let passes begin by themselves again.", act=resume_curator),
+        Verb(
+            name="pin",
+            help="Leave a skill alone, and name it in every new prompt.",
+            act=pin_skill,
+            arguments=(SKILL,),
+            offline=True,
+        ),
+        Verb(
+            name="unpin",
+            help="Take the pin off a skill.",
+            act=partial(pin_skill, off=True),
+            arguments=(SKILL,),
+            offline=True,
+        ),
+        Verb(
+            name="restore",
+            help="Bring back a skill that was put aside; its age counts anew.",
+            act=restore_curated,
+            arguments=(Argument(name="name"),),
+        ),
+        Verb(
+            name="rollback",
+            help="Take back a pass, the newest that changed something: every skill as it was, to the byte. What "
+            "somebody changed since stays.",
+            act=lambda access, name: curator(access).rollback(name),
+            text="\n".join,
+            arguments=(PASS,),
+            json=True,
+        ),
+        Verb(
+            name="report",
+            help="Show what a pass did, the newest without a name; made from what changed.",
+            act=report_passes,
+            text=report_text,
+            arguments=(
+                PASS,
+                Argument(
+                    name="listed", kind=Kind.SWITCH, flag="--list", default=False, help="List the passes instead."
+                ),
+            ),
+            json=True,
+        ),
+    ),
+)

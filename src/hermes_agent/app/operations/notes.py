@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -13,14 +14,13 @@ from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small
 from hermes_agent.memory.entries import decoded, entries_of, size_of
 from hermes_agent.memory.log import LedgerRow, log, undo
-from hermes_agent.memory.notes import By, Notes, Saved
+from hermes_agent.memory.notes import By, Notes
 from hermes_agent.memory.whose import Person, Target, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hermes_agent.app.operations.access import Access, HomeSystem
-    from hermes_agent.store.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,15 @@ async def note_log(access: Access[HomeSystem], limit: int) -> list[LedgerRow]:
     return await log(_notes(access), _items(access), limit)
 
 
-async def undo_note(access: Access[HomeSystem], version: int | None, session: str = "") -> tuple[Version, Saved]:
-    """Take a change back, the newest without a number. Raises `HermesError`."""
-    return await undo(_notes(access), version, _by(access, session), _items(access))
+async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
+    """Take a change back, the newest without a number; what was done. Raises `HermesError`."""
+    taken, saved = await undo(_notes(access), version or None, _by(access), _items(access))
+    if not saved.version:
+        return f"Nothing is left of version {taken.id} of {taken.change.item}."
+    return (
+        f"Version {taken.id} of {taken.change.item} is taken back (version {saved.version}). "
+        "Conversations that begin from now on know it."
+    )
 
 
 async def put_note(
@@ -76,16 +82,6 @@ async def put_note(
     notes, item = _notes(access), person_of(access).item(target)
     saved = await notes.put(item, after, _by(access), expected=before)
     return saved.version, _file(notes, item, named_whole=False)
-
-
-def undo_report(version: Version, saved: Saved) -> str:
-    """What an undo did."""
-    if not saved.version:
-        return f"Nothing is left of version {version.id} of {version.change.item}."
-    return (
-        f"Version {version.id} of {version.change.item} is taken back (version {saved.version}). "
-        "Conversations that begin from now on know it."
-    )
 
 
 def log_lines(rows: Sequence[LedgerRow]) -> str:
@@ -113,11 +109,48 @@ def _items(access: Access[HomeSystem]) -> list[str]:
     return [person.item(target) for target in Target] if access.where is not None or not person.owner else []
 
 
-def _by(access: Access[HomeSystem], session: str = "") -> By:
-    return By(author=access.author, principal=access.who.key, session=session)
+def _by(access: Access[HomeSystem]) -> By:
+    return By(author=access.author, principal=access.who.key, session=access.session)
 
 
 def _file(notes: Notes, item: str, *, named_whole: bool) -> NoteFile:
     entries, target = tuple(entries_of(decoded(read_small(notes.path(item))))), target_of(item)
     name = item if named_whole else target.file
     return NoteFile(file=name, entries=entries, size=size_of(entries), limit=notes.limit(target))
+
+
+LIMIT = Argument(name="limit", kind=Kind.COUNT, flag="-n --limit", default=20, help="How many at most.")
+NOTES = Noun(
+    name="memory",
+    short_help="Read, edit and take back what is noted.",
+    help="Read, edit and take back what the agent notes from one conversation to the next.",
+    verbs=(
+        Verb(
+            name="show",
+            help="Show the notes: yours, and those of everybody else who is known.",
+            act=read_notes,
+            text=lambda files: "\n".join(map(str, files)),
+            json=True,
+            offline=True,
+        ),
+        Verb(
+            name="log",
+            help="Show every change, the newest first: who made it, from which messages, what came and what went.",
+            act=note_log,
+            text=log_lines,
+            arguments=(LIMIT,),
+            nothing="Nothing was noted yet.",
+            json=True,
+            offline=True,
+        ),
+        Verb(
+            name="undo",
+            help="Take a change back: the one of that number (`hermes memory log`), or the last one. The file is then "
+            "as it was before, to the byte; where there were changes since, only the entries of this one are taken "
+            "back.",
+            act=undo_note,
+            arguments=(Argument(name="version", kind=Kind.NUMBER, default=0),),
+            offline=True,
+        ),
+    ),
+)
