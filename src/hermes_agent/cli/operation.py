@@ -11,6 +11,7 @@ from hermes_agent.app.operations.access import Access, OfflineSystem, open_offli
 from hermes_agent.cli.output import remark, say, say_json
 from hermes_agent.cli.surface import Surface
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import current_folder
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import System
@@ -22,7 +23,7 @@ T = TypeVar("T")
 @asynccontextmanager
 async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
     """The home without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
-    async with open_offline(surface.home.ensure(), surface.loaded.usable()) as access:
+    async with open_offline(surface.home.ensure(), surface.loaded.usable(), str(current_folder())) as access:
         if access.system.notice:
             remark(access.system.notice)
         yield access
@@ -45,7 +46,7 @@ def ask_system(
 
     async def run() -> T:
         async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as system:
-            return await operation(Access(system=system, who=system.owner))
+            return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())
 

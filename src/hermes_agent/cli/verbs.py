@@ -9,15 +9,15 @@ import click
 
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system, show
-from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
+from hermes_agent.host.late import late
 
+SKILL = "hermes_agent.cli.skills.shelf:SKILL"
 KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.TEXT: click.STRING,
     Kind.NUMBER: click.INT,
     Kind.COUNT: click.IntRange(1),
-    Kind.SKILL: SKILL,
     Kind.SINCE: Since(),
     Kind.SWITCH: click.BOOL,
 }
@@ -42,7 +42,8 @@ def _command(verb: Verb) -> click.Command:
 
 
 def _parameter(argument: Argument) -> click.Parameter:
-    kind, metavar = KINDS[argument.kind], argument.metavar or None
+    kind = late(SKILL) if argument.kind is Kind.SKILL else KINDS[argument.kind]
+    metavar = argument.metavar or None
     if argument.flag:
         names, is_flag = [argument.name, *argument.flag.split()], argument.kind is Kind.SWITCH
         return click.Option(

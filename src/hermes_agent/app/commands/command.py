@@ -44,8 +44,14 @@ class Desk:
     @property
     def access(self) -> Access[Runtime]:
         """The person who gave the command, where they gave it."""
-        said = self.inbound
-        return Access(system=self.runtime, who=said.principal, where=said.conversation, session=self.record.id)
+        said, record = self.inbound, self.record
+        return Access(
+            system=self.runtime,
+            who=said.principal,
+            where=said.conversation,
+            session=record.id,
+            folder=record.workspace,
+        )
 
     @property
     def hermes(self) -> Hermes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.learning.status import Status, row
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.local_owner import local_owner
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from hermes_agent.app.household import open_store_of
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.local_owner import local_owner
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -54,13 +54,15 @@ class OfflineSystem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access(Generic[S]):
     """One person at a system. `where` is the conversation that they ask in, which limits what others read there too
-    (None: nobody reads along); `session` is the one that goes on there, if any. Operations raise `HermesError` for what
+    (None: nobody reads along); `session` is the one that goes on there, if any, and `folder` where they
+    work. Operations raise `HermesError` for what
     a person may not do, and say of what they may not know that it is not there."""
 
     system: S
     who: Principal
     where: Conversation | None = None
     session: str = ""
+    folder: str = ""
 
     @property
     def sees_all(self) -> bool:
@@ -79,12 +81,12 @@ class Access(Generic[S]):
 
 
 @asynccontextmanager
-async def open_offline(home: Home, loaded: Loaded[Settings]) -> AsyncIterator[Access[OfflineSystem]]:
-    """The access of this machine's person to a home without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
+async def open_offline(home: Home, loaded: Loaded[Settings], folder: str = "") -> AsyncIterator[Access[OfflineSystem]]:
+    """The access of this machine's person, in a folder, to a home without runs. Raises `HomeError`, `StoreError`."""
     clock = SystemClock()
     store = await open_store_of(home, loaded.value.store, clock)
     try:
         system = OfflineSystem(home=home, loaded=loaded, store=store, clock=clock)
-        yield Access(system=system, who=local_owner())
+        yield Access(system=system, who=local_owner(), folder=folder)
     finally:
         await store.close()

@@ -40,16 +40,16 @@ async def session_prompt(access: Access[HomeSystem], name: str) -> list[Part]:
     return parts_of(prefix.sections, prefix.prefix.tools)
 
 
-async def new_prompt(access: Access[System], folder: str) -> tuple[list[Part], tuple[Quarantined, ...]]:
+async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quarantined, ...]]:
     """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
     system = access.system
     record = SessionRecord(
         id="",
         principal=access.who.key,
-        conversation=Conversation(platform="cli", chat_kind="folder", chat=folder).key,
+        conversation=Conversation(platform="cli", chat_kind="folder", chat=access.folder).key,
         surface="cli",
         model=system.model,
-        workspace=folder,
+        workspace=access.folder,
         created=0.0,
         updated=0.0,
     )

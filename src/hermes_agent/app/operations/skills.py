@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
-from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.invoke import commands_of, hash_of
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.skill import Skill
@@ -84,9 +85,7 @@ async def list_skills(access: Access[System], limit: int) -> Sequence[SkillHeade
     return await kept.library.all(occasion=None if access.sees_all else Occasion.at(where.key), limit=limit)
 
 
-async def skill_rows(
-    access: Access[HomeSystem], folder: str, family: str = ""
-) -> tuple[list[SkillRow], Sequence[tuple[str, str]]]:
+async def skill_rows(access: Access[HomeSystem], family: str = "") -> tuple[list[SkillRow], Sequence[tuple[str, str]]]:
     """The skills that a folder sees, and those that cannot be used, each with its problem."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
@@ -100,50 +99,51 @@ async def skill_rows(
                 pinned=header.name in pinned,
                 description=header.description,
             )
-            for header in await library.all(folder, family=family, limit=EVERY)
+            for header in await library.all(access.folder, family=family, limit=EVERY)
         ]
-        return rows, await library.broken(folder)
+        return rows, await library.broken(access.folder)
 
 
-async def read_skill(access: Access[HomeSystem], name: str, folder: str) -> SkillText:
+async def read_skill(access: Access[HomeSystem], name: str) -> SkillText:
     """A skill as it stands. Raises `HermesError`."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
-        header = await library.find(name, folder)
+        header = await library.find(name, access.folder)
         skill = await library.read(header)
-        hidden = (await library.same_name(name, folder))[1:]
+        hidden = (await library.same_name(name, access.folder))[1:]
         return SkillText(header=header, skill=skill, hidden=hidden, commands=commands_of(skill))
 
 
-async def skill_versions(access: Access[HomeSystem], name: str, folder: str) -> list[Version]:
+async def skill_versions(access: Access[HomeSystem], name: str) -> list[Version]:
     """The versions of a skill, the newest first."""
     async with open_skills(access) as shelf:
-        await shelf.writer.notice(name, folder)
+        await shelf.writer.notice(name, access.folder)
         return await shelf.writer.versions.history(name)
 
 
-async def skill_diff(access: Access[HomeSystem], name: str, folder: str, version: int | None = None) -> str:
+async def skill_diff(access: Access[HomeSystem], name: str, version: int = 0) -> str:
     """What a version changed, without one the newest. Raises `HermesError`."""
-    found = await skill_versions(access, name, folder)
-    chosen = next((each for each in found if version in (None, each.id)), None)
+    found = await skill_versions(access, name)
+    chosen = next((each for each in found if version in (0, each.id)), None)
     if chosen is None:
         raise HermesError(f"`{name}` has no such version: `hermes skills history {name}` lists them.")
-    return diff_of(chosen.change.item, chosen.change.before, chosen.change.after)
+    return diff_of(chosen.change.item, chosen.change.before, chosen.change.after).rstrip("\n")
 
 
-async def revert_skill(access: Access[HomeSystem], name: str, folder: str, version: int) -> str:
-    """Make every file of a skill what it was after a version, to the byte; the difference that it made."""
+async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> str:
+    """Make every file of a skill what it was after a version, to the byte; the difference."""
     async with open_skills(access) as shelf:
-        await shelf.writer.notice(name, folder)
+        await shelf.writer.notice(name, access.folder)
         before = _files(shelf, name)
         await shelf.writer.revert(name, version, shelf.by)
-        return diffs(before, _files(shelf, name))
+        changed = diffs(before, _files(shelf, name)).rstrip("\n")
+        return changed or f"`{name}` is as it was after version {version} already."
 
 
-async def pin_skill(access: Access[HomeSystem], name: str, folder: str = "", *, off: bool = False) -> str:
+async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
     """Show a skill in every new prompt, and let nobody but the owner change it unasked; what was done."""
     async with open_skills(access) as shelf:
-        await shelf.kept.library.find(name, folder)
+        await shelf.kept.library.find(name, access.folder)
 
         def change(state: State) -> State:
             others = tuple(each for each in state.pinned if each != name)
@@ -153,30 +153,33 @@ async def pin_skill(access: Access[HomeSystem], name: str, folder: str = "", *, 
     return f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on."
 
 
-async def trust_skill(access: Access[HomeSystem], name: str, folder: str, *, off: bool = False) -> list[str]:
-    """Let a skill run the commands in its text, as long as the text stays as it is; those commands."""
+async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+    """Let a skill run the commands in its text, as long as the text stays as it is; which."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
-        skill = await library.read(await library.find(name, folder))
+        skill = await library.read(await library.find(name, access.folder))
 
         def change(state: State) -> State:
             others = {key: value for key, value in state.trusted.items() if key != name}
             return msgspec.structs.replace(state, trusted=others if off else {**others, name: hash_of(skill)})
 
         await library.state.change(change)
-        return commands_of(skill)
+        told = "; ".join(commands_of(skill)) or "nothing, it holds no commands"
+        return f"`{name}` {'may no longer' if off else 'may now'} run: {told}"
 
 
-async def copy_skill(access: Access[HomeSystem], name: str) -> Written:
+async def copy_skill(access: Access[HomeSystem], name: str) -> str:
     """Copy a bundled, installed or external skill into the home, to be changed there."""
     async with open_skills(access) as shelf:
-        return await shelf.writer.copy(name, shelf.by)
+        done = await shelf.writer.copy(name, shelf.by)
+        return f"`{name}` is yours to change: {done.folder}"
 
 
-async def archive_skill(access: Access[HomeSystem], name: str) -> Written:
+async def archive_skill(access: Access[HomeSystem], name: str) -> str:
     """Put a skill aside. Nothing of it is lost."""
     async with open_skills(access) as shelf:
-        return await shelf.writer.archive(name, shelf.by)
+        await shelf.writer.archive(name, shelf.by)
+        return f"`{name}` is put aside; `hermes skills restore {name}` brings it back."
 
 
 async def skill_usage(access: Access[HomeSystem]) -> dict[str, Used]:
@@ -188,3 +191,62 @@ async def skill_usage(access: Access[HomeSystem]) -> dict[str, Used]:
 def _files(shelf: Shelf, name: str) -> dict[str, bytes]:
     folder = shelf.kept.home / name
     return {f"{name}/{path.relative_to(folder)}": path.read_bytes() for path in own_files(folder)}
+
+
+NAME = Argument(name="name", kind=Kind.SKILL)
+SKILLS = Noun(
+    name="skills",
+    short_help="Read, install and update skills, and take changes back.",
+    help="Read skills, pin them, put them aside, and take changes of them back; find and install others.",
+    verbs=(
+        Verb(
+            name="diff",
+            help="Show what a version changed; without one, what the newest changed.",
+            act=skill_diff,
+            arguments=(NAME, Argument(name="version", kind=Kind.NUMBER, default=0)),
+            offline=True,
+        ),
+        Verb(
+            name="revert",
+            help="Make every file of a skill what it was after a version, to the byte.",
+            act=revert_skill,
+            arguments=(NAME, Argument(name="version", kind=Kind.NUMBER)),
+            offline=True,
+        ),
+        Verb(
+            name="pin",
+            help="Show a skill in every new prompt, and let nobody but you change it unasked.",
+            act=pin_skill,
+            arguments=(
+                NAME,
+                Argument(name="off", kind=Kind.SWITCH, flag="--off", default=False, help="Take the pin off."),
+            ),
+            offline=True,
+        ),
+        Verb(
+            name="trust",
+            help="Let a skill run the commands in its text, as long as the text stays as it is.",
+            act=trust_skill,
+            arguments=(
+                NAME,
+                Argument(name="off", kind=Kind.SWITCH, flag="--off", default=False, help="Trust it no longer."),
+            ),
+            offline=True,
+        ),
+        Verb(
+            name="copy",
+            help="Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged "
+            "into it.",
+            act=copy_skill,
+            arguments=(NAME,),
+            offline=True,
+        ),
+        Verb(
+            name="archive",
+            help="Put a skill aside. Nothing of it is lost.",
+            act=archive_skill,
+            arguments=(NAME,),
+            offline=True,
+        ),
+    ),
+)

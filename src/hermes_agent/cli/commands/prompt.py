@@ -15,7 +15,6 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.section import Section, join_sections
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import current_folder
 
 WHOLE = "system"
 SAME = "Both prompts are the same, byte for byte."
@@ -46,7 +45,7 @@ def prompt(
         parts = ask(surface, partial(session_prompt, name=session))
     else:
         options = late("hermes_agent.app.options:Options")(model=surface.invocation.model)
-        parts, aside = ask_system(surface, partial(new_prompt, folder=str(current_folder())), options)
+        parts, aside = ask_system(surface, new_prompt, options)
     if against:
         other = {part.name: part.hash for part in ask(surface, partial(session_prompt, name=against))}
         parts = [part for part in parts if other.get(part.name) != part.hash]

@@ -16,8 +16,8 @@ from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninst
 from hermes_agent.cli.skills.shelf import JSON, SKILL, with_hub
 from hermes_agent.cli.skills.tap import tap
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.verbs import group_of
 from hermes_agent.core.clock import moment
-from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.swap import ARCHIVE
@@ -25,11 +25,7 @@ from hermes_agent.skills.swap import ARCHIVE
 NAME = click.argument("name", type=SKILL)
 
 
-@click.group(short_help="Read, install and update skills, and take changes back.")
-def skills() -> None:
-    """Read skills, pin them, put them aside, and take changes of them back; find and install others."""
-
-
+skills = group_of(operations.SKILLS)
 for _command in (tap, search, browse, inspect, install, check, update, uninstall, audit, publish):
     skills.add_command(_command)
 
@@ -40,7 +36,7 @@ for _command in (tap, search, browse, inspect, install, check, update, uninstall
 @pass_surface
 def list_(surface: Surface, family: str, as_json: bool) -> None:
     """List the skills that this folder sees, and those that cannot be used."""
-    rows, broken = ask(surface, partial(operations.skill_rows, folder=str(current_folder()), family=family))
+    rows, broken = ask(surface, partial(operations.skill_rows, family=family))
     show(rows, _listed, as_json=as_json)
     for where, problem in () if as_json else broken:
         remark(f"{where}: {problem}")
@@ -60,7 +56,7 @@ def _listed(rows: Sequence[operations.SkillRow]) -> str:
 def show_(surface: Surface, name: str) -> None:
     """Print SKILL.md as it stands, and what it hides."""
 
-    found = ask(surface, partial(operations.read_skill, name=name, folder=str(current_folder())))
+    found = ask(surface, partial(operations.read_skill, name=name))
     header = found.header
     say(found.skill.text.rstrip("\n"))
     remark(f"{header.folder} ({header.layer.value})")
@@ -79,7 +75,7 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
 
     rows = [
         (str(version.id), moment(change.at), change.action, change.author.value, change.item, change.session or "-")
-        for version in ask(surface, partial(operations.skill_versions, name=name, folder=str(current_folder())))
+        for version in ask(surface, partial(operations.skill_versions, name=name))
         for change in (version.change,)
     ]
     heads = ("VERSION", "WHEN", "ACTION", "BY", "FILE", "SESSION")
@@ -87,70 +83,6 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
         say_json([dict(zip(map(str.lower, heads), row, strict=True)) for row in rows])
     else:
         say(table(rows, heads) if rows else f"Nothing was changed about `{name}`.")
-
-
-@skills.command()
-@NAME
-@click.argument("version", type=int, required=False)
-@pass_surface
-def diff(surface: Surface, name: str, version: int | None) -> None:
-    """Show what a version changed; without one, what the newest changed."""
-
-    wanted = partial(operations.skill_diff, name=name, folder=str(current_folder()), version=version)
-    say(ask(surface, wanted).rstrip("\n"))
-
-
-@skills.command()
-@NAME
-@click.argument("version", type=int)
-@pass_surface
-def revert(surface: Surface, name: str, version: int) -> None:
-    """Make every file of a skill what it was after a version, to the byte."""
-
-    folder = str(current_folder())
-    changed = ask(surface, partial(operations.revert_skill, name=name, folder=folder, version=version))
-    say(changed.rstrip("\n") if changed else f"`{name}` is as it was after version {version} already.")
-
-
-@skills.command()
-@NAME
-@click.option("--off", is_flag=True, help="Take the pin off.")
-@pass_surface
-def pin(surface: Surface, name: str, off: bool) -> None:
-    """Show a skill in every new prompt, and let nobody but you change it unasked."""
-
-    say(ask(surface, partial(operations.pin_skill, name=name, folder=str(current_folder()), off=off)))
-
-
-@skills.command()
-@NAME
-@click.option("--off", is_flag=True, help="Trust it no longer.")
-@pass_surface
-def trust(surface: Surface, name: str, off: bool) -> None:
-    """Let a skill run the commands in its text, as long as the text stays as it is."""
-
-    folder = str(current_folder())
-    commands = ask(surface, partial(operations.trust_skill, name=name, folder=folder, off=off))
-    told = "; ".join(commands) or "nothing, it holds no commands"
-    say(f"`{name}` {'may no longer' if off else 'may now'} run: {told}")
-
-
-@skills.command()
-@NAME
-@pass_surface
-def copy(surface: Surface, name: str) -> None:
-    """Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged into it."""
-    done = ask(surface, partial(operations.copy_skill, name=name))
-    say(f"`{name}` is yours to change: {done.folder}")
-
-
-@skills.command()
-@NAME
-@pass_surface
-def archive(surface: Surface, name: str) -> None:
-    """Put a skill aside. Nothing of it is lost."""
-    ask(surface, partial(operations.archive_skill, name=name))
-    say(f"`{name}` is put aside; `hermes skills restore {name}` brings it back.")
 
 
 @skills.command()
