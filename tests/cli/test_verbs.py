@@ -6,9 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hermes_agent.app.operations.facts import FACTS
 from hermes_agent.app.operations.learning import CURATED, LEARNED
-from hermes_agent.app.operations.notes import NOTES
+from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.verbs import Noun
 from hermes_agent.cli.verbs import group_of
 

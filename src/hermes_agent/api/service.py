@@ -95,17 +95,19 @@ class AgentService:
                 return begun
         wish = replace(wish, model=self.model_of(wish))
         if wish.session:
-            return await self._go_on(wish, await get_session(self._access(wish.who), wish.session))
+            return await self._go_on(wish, await get_session(Access(system=self._runtime, who=wish.who), wish.session))
         if wish.previous:
             return await self._alone_in(await self._after(wish), wish)
         place = _place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
-                record = await current_session(self._access(wish.who), place) or await self._opened(wish, place)
+                record = await current_session(Access(system=self._runtime, who=wish.who), place) or await self._opened(
+                    wish, place
+                )
             return await self._go_on(wish, record)
         if wish.history:
-            current = await current_session(self._access(wish.who), place)
+            current = await current_session(Access(system=self._runtime, who=wish.who), place)
             matches = current is not None and await self._matches(current, wish)
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
@@ -163,9 +165,6 @@ class AgentService:
                 if story.is_over or (story.question is not None and await self._asks(begun.ref, story.question.id)):
                     return
 
-    def _access(self, who: Principal) -> Access[Runtime]:
-        return Access(system=self._runtime, who=who)
-
     @asynccontextmanager
     async def _waited_for(self) -> AsyncIterator[None]:
         self.waiting += 1
@@ -186,7 +185,7 @@ class AgentService:
         if ref is None:
             raise none
         try:
-            await get_session(self._access(who), ref.session)
+            await get_session(Access(system=self._runtime, who=who), ref.session)
         except UnknownSession as error:
             raise none from error
         story = await self._story(ref)
@@ -274,7 +273,7 @@ class AgentService:
         except Problem as error:
             words, param = str(error), "previous_response_id"
             raise Problem(404, words, code="previous_response_not_found", param=param) from error
-        access = self._access(wish.who)
+        access = Access(system=self._runtime, who=wish.who)
         record, story, last = await get_session(access, found.ref.session), RunView(ref=found.ref), 0
         end: int | None = None
         for entry in await read_log(access, found.ref.session):
@@ -294,7 +293,7 @@ class AgentService:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
-        entries = await read_log(self._access(wish.who), record.id)
+        entries = await read_log(Access(system=self._runtime, who=wish.who), record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
         return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
 

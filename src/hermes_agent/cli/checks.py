@@ -15,9 +15,8 @@ from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, c
 from hermes_agent.app.operations.models import ask_once
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit
-from hermes_agent.cli.models.auxiliary import single
 from hermes_agent.cli.operation import offline
-from hermes_agent.cli.routes import key_name, route_to
+from hermes_agent.cli.routes import key_name, route_to, single
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass

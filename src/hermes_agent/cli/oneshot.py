@@ -14,7 +14,7 @@ import msgspec
 from hermes_agent.app.intake.intake import Part, Taken, total
 from hermes_agent.app.intake.spool import named
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.runs import last_number, was_cut_short
+from hermes_agent.app.operations.runs import last_number, run_cost, was_cut_short
 from hermes_agent.app.operations.sessions import SessionRecord, find_session
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
@@ -25,11 +25,9 @@ from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.late import late
 from hermes_agent.host.loops import asked_to_end, heeding
 from hermes_agent.host.paths import current_folder, environment, find_home
 
-RUN_COST = "hermes_agent.app.operations.costs:run_cost"
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
 PRINTED = "Your reply is printed as it is, perhaps for another program: plain text, and nothing but what was asked for."
@@ -223,7 +221,7 @@ def progress_line(event: Event) -> str:
 async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Result, code: int) -> str:
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
-    cost = await late(RUN_COST)(Access(system=runtime, who=runtime.owner), session, view.run)
+    cost = await run_cost(Access(system=runtime, who=runtime.owner), session, view.run)
     whole, problem = result.parts(ended)
     return result.as_json(
         whole or result.reply,

@@ -1,7 +1,8 @@
-"""Commands about which conversation this is and how far it goes."""
+"""Commands about which conversation this is, what was said in it, and how far it goes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
@@ -14,9 +15,12 @@ from hermes_agent.app.operations.sessions import (
     start_session,
 )
 from hermes_agent.core.clock import moment
-from hermes_agent.core.events import MessageTaken
-from hermes_agent.core.messages import File, Image, Text
+from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
+from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
 from hermes_agent.core.plural import plural
+
+SHOWN, SHOWN_WHOLE = 400, 4_000
+"""Characters of one message."""
 
 
 def counted(rest: str, otherwise: int) -> int:
@@ -87,3 +91,50 @@ TITLE = Command(
 )
 UNDO = Command(name="undo", summary="Take back the last exchange.", arguments="[how many]", act=undo)
 RETRY = Command(name="retry", summary="Ask again, with other words if given.", arguments="[words]", act=retry)
+
+
+WHO = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
+
+
+async def history(desk: Desk, rest: str) -> Done:
+    """What the model is shown now; with `--full` everything that was said, also what was shortened or taken back."""
+    if rest == "--full":
+        lines = list(_logged(await desk.hermes.store.history.entries(desk.record.id)))
+    else:
+        lines = [_line(message, SHOWN) for message in (await desk.hermes.view(desk.record.id)).messages]
+    return Done(text="\n".join(filter(None, lines)) or "Nothing was said yet.")
+
+
+def _logged(entries: Sequence[Entry]) -> Iterator[str]:
+    for entry in entries:
+        match entry.event:
+            case MessageTaken(message=message) | Replied(message=message) | ToolEnded(message=message):
+                line = _line(message, SHOWN_WHOLE)
+                yield f"#{entry.number} {line}" if line else ""
+            case Compacted(before=before, after=after):
+                yield f"#{entry.number} (shortened for the model: {before:,} to {after:,} tokens)"
+            case Undone(to=to):
+                yield f"#{entry.number} (taken back: what follows #{to})"
+            case _:
+                pass
+
+
+def _line(message: Message, longest: int) -> str:
+    calls = ", ".join(call.name for call in message.tool_calls)
+    text = " ".join(" ".join(_texts(message)).split())
+    words = f"{text[:longest]} [{len(text) - longest:,} characters more]" if len(text) > longest else text
+    return f"{WHO[message.role]}: {words}{f' (calls {calls})' if calls else ''}" if words or calls else ""
+
+
+def _texts(message: Message) -> Iterable[str]:
+    results = [part.text for part in message.parts if isinstance(part, ToolResult)]
+    return results or [message.text]
+
+
+HISTORY = Command(
+    name="history",
+    summary="Show what was said; --full also what was shortened.",
+    arguments="[--full]",
+    act=history,
+    while_running=True,
+)

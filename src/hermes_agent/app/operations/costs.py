@@ -63,12 +63,6 @@ async def session_totals(access: Access[HomeSystem], session: str) -> list[Total
     return [*totals, together(totals)] if len(totals) > 1 else totals
 
 
-async def run_cost(access: Access[HomeSystem], session: str, run: str) -> float | None:
-    """US dollars that a run of a session has cost; None where a price is unknown."""
-    costs = [row.cost for row in await access.system.store.usage.rows(session) if row.run == run]
-    return None if None in costs else sum(filter(None, costs))
-
-
 async def list_limits(access: Access[HomeSystem], record: SessionRecord | None = None) -> list[LimitLine]:
     """The limits in force and where they stand: those that a session is held to, or, for the owner, today's and those
     of the latest runs and jobs."""

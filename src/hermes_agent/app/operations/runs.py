@@ -25,6 +25,12 @@ async def was_cut_short(access: Access[HomeSystem], session: str) -> bool:
     return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
 
 
+async def run_cost(access: Access[HomeSystem], session: str, run: str) -> float | None:
+    """US dollars that a run of a session has cost; None where a price is unknown."""
+    costs = [row.cost for row in await access.system.store.usage.rows(session) if row.run == run]
+    return None if None in costs else sum(filter(None, costs))
+
+
 async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
     """Have a gateway work on a session again; False where its last run has ended well."""
     store = access.system.store

@@ -6,8 +6,7 @@ from functools import partial
 
 import click
 
-from hermes_agent.app.operations.facts import FACTS
-from hermes_agent.app.operations.notes import NOTES, put_note
+from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface

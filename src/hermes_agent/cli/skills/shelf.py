@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from hermes_agent.app.operations.skills import open_skills
 from hermes_agent.cli.operation import ask
-from hermes_agent.cli.output import remark
-from hermes_agent.cli.skills.waiting import Waiting
+from hermes_agent.cli.output import clean, remark
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home
 from hermes_agent.skills.changes import By
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
 T = TypeVar("T")
+PATIENCE = 2.0
+AGAIN = 10.0
+"""Seconds between two lines where they cannot be written over."""
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
@@ -79,3 +83,36 @@ def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
                     remark(problem)
 
     return ask(surface, run)
+
+
+class Waiting:
+    """One line that is written over at a terminal, and a few lines in a file."""
+
+    def __init__(self, clock: Clock | None = None, out: TextIO | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._out = out or sys.stderr
+        self._began = self._clock.monotonic()
+        self._told = 0.0
+        self._shown = False
+
+    def hear(self, name: str, size: int) -> None:
+        """Something is being fetched, and so many bytes of it have come."""
+        now = self._clock.monotonic()
+        waited = now - self._began
+        if waited < PATIENCE:
+            return
+        line = f"Fetching {clean(name)}: {size / 1e6:.1f} MB, {waited:.0f} s"
+        if self._out.isatty():
+            self._out.write(f"\r\x1b[K{line}")
+            self._out.flush()
+            self._shown = True
+        elif not self._told or now - self._told >= AGAIN:
+            self._out.write(f"{line}\n")
+            self._told = now
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._out.write("\r\x1b[K")
+            self._shown = False
+        self._began = self._clock.monotonic()

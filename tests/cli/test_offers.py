@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.models.offers import is_ready, offers_of, searched
+from hermes_agent.cli.offers import is_ready, offers_of, searched
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.catalog import known_models

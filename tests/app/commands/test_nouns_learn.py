@@ -1,7 +1,7 @@
 """/learn is one of the commands; what it says is tested in tests/learning/test_learned.py."""
 
 from hermes_agent.app.commands.command import find_command
-from hermes_agent.app.commands.learn import LEARN
+from hermes_agent.app.commands.nouns import LEARN
 
 
 def test_it_is_found_by_its_name():

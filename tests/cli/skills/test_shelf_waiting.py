@@ -2,7 +2,7 @@
 
 import io
 
-from hermes_agent.cli.skills.waiting import Waiting
+from hermes_agent.cli.skills.shelf import Waiting
 from hermes_agent.testing.clock import FakeClock
 
 
