@@ -18,7 +18,7 @@ from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.outbox import retried
+from hermes_agent.app.operations.chats import retried
 from hermes_agent.app.operations.runs import begin_with, find_mail, log_of, mail_at
 from hermes_agent.app.operations.sessions import SessionRecord, branch_session, current_session, get_session, read_log
 from hermes_agent.app.runtime import Runtime
@@ -102,12 +102,10 @@ class AgentService:
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
-                record = await current_session(Access(system=self._runtime, who=wish.who), place) or await self._opened(
-                    wish, place
-                )
+                record = await current_session(self._runtime, place) or await self._opened(wish, place)
             return await self._go_on(wish, record)
         if wish.history:
-            current = await current_session(Access(system=self._runtime, who=wish.who), place)
+            current = await current_session(self._runtime, place)
             matches = current is not None and await self._matches(current, wish)
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
@@ -116,10 +114,9 @@ class AgentService:
 
     async def _repeated(self, wish: Wish) -> Begun | None:
         """What was begun by the same request before. Raises `Problem` where it was another one."""
-        found = await find_mail(self._runtime, PLATFORM, _source(wish))
-        if found is None:
+        mail, digest = await find_mail(self._runtime, PLATFORM, _source(wish))
+        if mail is None:
             return None
-        mail, digest = found
         if digest not in ("", wish.digest):
             words = "Another request was sent with this `Idempotency-Key` before: a new request needs a new key."
             raise Problem(422, words, code="idempotency_key_reused", headers=FINAL)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
-from hermes_agent.cli.output import remark, say, say_json
+from hermes_agent.cli.output import remark
 from hermes_agent.cli.surface import Surface
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
@@ -49,13 +49,3 @@ def ask_system(
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())
-
-
-def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: str = "") -> None:
-    """A result in words, or as JSON; where it is empty, `nothing` is remarked."""
-    if as_json:
-        say_json(found)
-    elif nothing and not found:
-        remark(nothing)
-    elif words := text(found):
-        say(words)

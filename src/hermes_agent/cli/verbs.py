@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import click
 
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
-from hermes_agent.cli.operation import ask, ask_system, show
+from hermes_agent.cli.operation import ask, ask_system
+from hermes_agent.cli.output import show
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.host.late import late
@@ -25,19 +27,17 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
 
 def group_of(noun: Noun) -> click.Group:
     """The subcommand of a noun."""
-    commands = [_command(verb) for verb in noun.verbs]
+    commands = [_command(verb, ask if noun.offline else ask_system) for verb in noun.verbs]
     return click.Group(noun.name.split()[-1], commands=commands, short_help=noun.short_help, help=noun.help)
 
 
-def _command(verb: Verb) -> click.Command:
+def _command(verb: Verb, ask_for: Callable[..., Any]) -> click.Command:
     @pass_surface
     def act(surface: Surface, /, as_json: bool = False, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
-        found = (ask if verb.offline else ask_system)(surface, partial(verb.act, **given))
-        show(found, verb.text, as_json=as_json, nothing=verb.nothing)
+        show(ask_for(surface, partial(verb.act, **given)), verb.text, as_json=as_json, nothing=verb.nothing)
 
     params: list[click.Parameter] = [_parameter(each) for each in verb.arguments]
-    if verb.json:
-        params.append(click.Option(["as_json", "--json"], is_flag=True, help="As JSON."))
+    params.append(click.Option(["as_json", "--json"], is_flag=True, help="As JSON."))
     return click.Command(verb.name, callback=act, params=params, help=verb.help)
 
 

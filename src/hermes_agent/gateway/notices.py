@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hermes_agent.app.chats.home_chats import place_at
 from hermes_agent.app.chats.people import NONE, People
-from hermes_agent.app.operations.outbox import post
+from hermes_agent.app.operations.chats import post
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, lost

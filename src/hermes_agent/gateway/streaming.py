@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
 
-from hermes_agent.app.operations.outbox import post
+from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import check_run, outbox_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass

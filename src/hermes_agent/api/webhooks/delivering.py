@@ -8,7 +8,7 @@ from functools import partial
 
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.outbox import is_posted, post_once, retried
+from hermes_agent.app.operations.chats import is_posted, post_once, retried
 from hermes_agent.app.operations.sessions import list_sessions
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import UnknownSession

@@ -28,7 +28,7 @@ from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.operations.outbox import post_once
+from hermes_agent.app.operations.chats import post_once
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.skills import pin_skill
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.report import Run, summary
@@ -151,9 +151,9 @@ def report_text(found: Run | list[Run]) -> str:
     return "\n".join(lines) or "No pass has ended yet."
 
 
-ID = Argument(name="name", metavar="ID")
-SKILL = Argument(name="name", kind=Kind.SKILL)
-PASS = Argument(name="name", metavar="PASS", default="")
+ID = place("name", metavar="ID")
+SKILL = place("name", Kind.SKILL)
+PASS = place("name", default="", metavar="PASS")
 LEARNED = Noun(
     name="learn",
     short_help="See, judge and take back what was learned.",
@@ -164,10 +164,7 @@ LEARNED = Noun(
             help="List what waits, then the newest changes.",
             act=list_learned,
             text=lambda rows: "\n".join(row.text for row in rows) or "Nothing was learned yet.",
-            arguments=(
-                Argument(name="limit", kind=Kind.COUNT, flag="--limit", default=20, help="So many changes at most."),
-            ),
-            json=True,
+            arguments=(option("limit", "--limit", "So many changes at most.", Kind.COUNT, 20),),
         ),
         Verb(
             name="show",
@@ -194,14 +191,8 @@ LEARNED = Noun(
             act=explain_turn,
             text="\n".join,
             arguments=(
-                Argument(name="turn", kind=Kind.NUMBER),
-                Argument(
-                    name="session",
-                    metavar="ID",
-                    flag="--session",
-                    default="",
-                    help="Of this conversation instead of the latest.",
-                ),
+                place("turn", Kind.NUMBER),
+                option("session", "--session", "Of this conversation instead of the latest.", Kind.TEXT, ""),
             ),
         ),
         Verb(
@@ -221,16 +212,7 @@ LEARNED = Noun(
             help="Show what learning used and what it brought.",
             act=lambda access, since: learned(access).brought(since),
             text=lambda found: "\n".join(stats_lines(found)),
-            arguments=(
-                Argument(
-                    name="since",
-                    kind=Kind.SINCE,
-                    flag="--since",
-                    default=0.0,
-                    help="Only since then: 24h, 7d, or a date.",
-                ),
-            ),
-            json=True,
+            arguments=(option("since", "--since", "Only since then: 24h, 7d, or a date.", Kind.SINCE, 0.0),),
         ),
         Verb(
             name="review",
@@ -251,30 +233,19 @@ CURATED = Noun(
             help="Show when the next pass is due, and how old and how good each skill is.",
             act=lambda access: curator(access).status(),
             text=lambda found: "\n".join(found.lines),
-            json=True,
         ),
         Verb(
             name="run",
             help="Begin a pass now. The first one ever only looks.",
             act=run_curator,
             text=lambda run: run.summary,
-            arguments=(
-                Argument(
-                    name="dry_run",
-                    kind=Kind.SWITCH,
-                    flag="--dry-run",
-                    default=False,
-                    help="Only look: report what a pass would do.",
-                ),
-            ),
-            json=True,
+            arguments=(option("dry_run", "--dry-run", "Only look: report what a pass would do."),),
         ),
         Verb(
             name="look",
             help="Only look: report what a pass would do.",
             act=partial(run_curator, dry_run=True),
             text=lambda run: run.summary,
-            json=True,
         ),
         Verb(name="pause", help="Begin no pass until `resume`; `run` still does.", act=pause_curator),
         Verb(name="resume", help="Let passes begin by themselves again.", act=resume_curator),
@@ -283,20 +254,18 @@ CURATED = Noun(
             help="Leave a skill alone, and name it in every new prompt.",
             act=pin_skill,
             arguments=(SKILL,),
-            offline=True,
         ),
         Verb(
             name="unpin",
             help="Take the pin off a skill.",
             act=partial(pin_skill, off=True),
             arguments=(SKILL,),
-            offline=True,
         ),
         Verb(
             name="restore",
             help="Bring back a skill that was put aside; its age counts anew.",
             act=restore_curated,
-            arguments=(Argument(name="name"),),
+            arguments=(place("name"),),
         ),
         Verb(
             name="rollback",
@@ -305,7 +274,6 @@ CURATED = Noun(
             act=lambda access, name: curator(access).rollback(name),
             text="\n".join,
             arguments=(PASS,),
-            json=True,
         ),
         Verb(
             name="report",
@@ -314,11 +282,8 @@ CURATED = Noun(
             text=report_text,
             arguments=(
                 PASS,
-                Argument(
-                    name="listed", kind=Kind.SWITCH, flag="--list", default=False, help="List the passes instead."
-                ),
+                option("listed", "--list", "List the passes instead."),
             ),
-            json=True,
         ),
     ),
 )

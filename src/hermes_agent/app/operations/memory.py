@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -129,9 +129,10 @@ def _file(notes: Notes, item: str, *, named_whole: bool) -> NoteFile:
     return NoteFile(file=name, entries=entries, size=size_of(entries), limit=notes.limit(target))
 
 
-LIMIT = Argument(name="limit", kind=Kind.COUNT, flag="-n --limit", default=20, help="How many at most.")
+LIMIT = option("limit", "-n --limit", "How many at most.", Kind.COUNT, 20)
 NOTES = Noun(
     name="memory",
+    offline=True,
     short_help="Read, edit and take back what is noted.",
     help="Read, edit and take back what the agent notes from one conversation to the next.",
     verbs=(
@@ -140,8 +141,6 @@ NOTES = Noun(
             help="Show the notes: yours, and those of everybody else who is known.",
             act=read_notes,
             text=lambda files: "\n".join(map(str, files)),
-            json=True,
-            offline=True,
         ),
         Verb(
             name="log",
@@ -150,8 +149,6 @@ NOTES = Noun(
             text=log_lines,
             arguments=(LIMIT,),
             nothing="Nothing was noted yet.",
-            json=True,
-            offline=True,
         ),
         Verb(
             name="undo",
@@ -159,8 +156,7 @@ NOTES = Noun(
             "as it was before, to the byte; where there were changes since, only the entries of this one are taken "
             "back.",
             act=undo_note,
-            arguments=(Argument(name="version", kind=Kind.NUMBER, default=0),),
-            offline=True,
+            arguments=(place("version", Kind.NUMBER, 0),),
         ),
     ),
 )
@@ -232,6 +228,7 @@ def _source(access: Access[HomeSystem]) -> Source:
 
 FACTS = Noun(
     name="memory facts",
+    offline=True,
     short_help="The facts of the memory `holographic`.",
     help="Show, judge and take back the facts that the memory `holographic` keeps.",
     verbs=(
@@ -242,8 +239,6 @@ FACTS = Noun(
             text=fact_lines,
             arguments=(replace(LIMIT, default=100),),
             nothing=NONE_KNOWN,
-            json=True,
-            offline=True,
         ),
         Verb(
             name="log",
@@ -252,22 +247,18 @@ FACTS = Noun(
             text=change_lines,
             arguments=(LIMIT,),
             nothing=NONE_KNOWN,
-            json=True,
-            offline=True,
         ),
         Verb(
             name="retract",
             help="Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
             act=retract_fact,
-            arguments=(Argument(name="fact", kind=Kind.NUMBER),),
-            offline=True,
+            arguments=(place("fact", Kind.NUMBER),),
         ),
         Verb(
             name="undo",
             help="Take back the change of that number (`hermes memory facts log`).",
             act=undo_fact,
-            arguments=(Argument(name="change", kind=Kind.NUMBER),),
-            offline=True,
+            arguments=(place("change", Kind.NUMBER),),
         ),
     ),
 )

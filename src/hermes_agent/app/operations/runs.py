@@ -92,10 +92,10 @@ async def mail_at(system: HomeSystem, row: int) -> Mail | None:
     return await system.store.inbox.at(row)
 
 
-async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Mail, str] | None:
-    """Where the message of that identity stands, and what tells it from another one of the same (empty: nothing)."""
+async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Mail | None, str]:
+    """Where the message of that identity stands (None: nowhere), and what tells it from another one."""
     mail = await system.store.inbox.find(source, source_id)
-    return None if mail is None else (mail, await system.store.inbox.digest(mail.id))
+    return mail, "" if mail is None else await system.store.inbox.digest(mail.id)
 
 
 async def has_other_mail(system: HomeSystem, session: str, row: int) -> bool:

@@ -42,9 +42,9 @@ async def find_session(access: Access[HomeSystem], name: str) -> SessionRecord:
     return await access.system.store.sessions.find(name, access.who.key if own else None)
 
 
-async def current_session(access: Access[HomeSystem], conversation: Conversation) -> SessionRecord | None:
-    """The session that the next message of a conversation belongs to."""
-    return await access.system.store.sessions.current(conversation.key)
+async def current_session(system: HomeSystem, conversation: Conversation) -> SessionRecord | None:
+    """The session that the next message of a conversation belongs to, for whoever speaks there."""
+    return await system.store.sessions.current(conversation.key)
 
 
 async def list_sessions(access: Access[HomeSystem], limit: int, before: str = "") -> list[SessionRecord]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -193,9 +193,10 @@ def _files(shelf: Shelf, name: str) -> dict[str, bytes]:
     return {f"{name}/{path.relative_to(folder)}": path.read_bytes() for path in own_files(folder)}
 
 
-NAME = Argument(name="name", kind=Kind.SKILL)
+NAME = place("name", Kind.SKILL)
 SKILLS = Noun(
     name="skills",
+    offline=True,
     short_help="Read, install and update skills, and take changes back.",
     help="Read skills, pin them, put them aside, and take changes of them back; find and install others.",
     verbs=(
@@ -203,15 +204,13 @@ SKILLS = Noun(
             name="diff",
             help="Show what a version changed; without one, what the newest changed.",
             act=skill_diff,
-            arguments=(NAME, Argument(name="version", kind=Kind.NUMBER, default=0)),
-            offline=True,
+            arguments=(NAME, place("version", Kind.NUMBER, 0)),
         ),
         Verb(
             name="revert",
             help="Make every file of a skill what it was after a version, to the byte.",
             act=revert_skill,
-            arguments=(NAME, Argument(name="version", kind=Kind.NUMBER)),
-            offline=True,
+            arguments=(NAME, place("version", Kind.NUMBER)),
         ),
         Verb(
             name="pin",
@@ -219,9 +218,8 @@ SKILLS = Noun(
             act=pin_skill,
             arguments=(
                 NAME,
-                Argument(name="off", kind=Kind.SWITCH, flag="--off", default=False, help="Take the pin off."),
+                option("off", "--off", "Take the pin off."),
             ),
-            offline=True,
         ),
         Verb(
             name="trust",
@@ -229,9 +227,8 @@ SKILLS = Noun(
             act=trust_skill,
             arguments=(
                 NAME,
-                Argument(name="off", kind=Kind.SWITCH, flag="--off", default=False, help="Trust it no longer."),
+                option("off", "--off", "Trust it no longer."),
             ),
-            offline=True,
         ),
         Verb(
             name="copy",
@@ -239,14 +236,12 @@ SKILLS = Noun(
             "into it.",
             act=copy_skill,
             arguments=(NAME,),
-            offline=True,
         ),
         Verb(
             name="archive",
             help="Put a skill aside. Nothing of it is lost.",
             act=archive_skill,
             arguments=(NAME,),
-            offline=True,
         ),
     ),
 )

@@ -39,7 +39,7 @@ class Argument:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
     """One operation. `act` takes an access and the arguments by name, `text` says its result in words, `nothing` stands
-    for one that is empty. `offline` works on a home without runs; one with `json` can be shown so."""
+    for one that is empty."""
 
     name: str
     help: str
@@ -47,18 +47,18 @@ class Verb:
     text: Callable[[Any], str] = str
     arguments: tuple[Argument, ...] = ()
     nothing: str = ""
-    json: bool = False
-    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:
-    """What the verbs are about; the first of them is meant where a conversation names none."""
+    """What the verbs are about; the first of them is meant where a conversation names none. Those of an `offline` noun
+    need no more than a home without runs."""
 
     name: str
     short_help: str
     help: str
     verbs: tuple[Verb, ...]
+    offline: bool = False
 
     @property
     def usage(self) -> str:
@@ -69,6 +69,16 @@ class Noun:
     def arguments(self) -> str:
         """The verbs, as the help of slash commands names them."""
         return f"[{'|'.join(verb.name for verb in self.verbs)}]"
+
+
+def place(name: str, kind: Kind = Kind.TEXT, default: str | int | None = None, metavar: str = "") -> Argument:
+    """An argument in its place; with a default it may be left out."""
+    return Argument(name=name, kind=kind, default=default, metavar=metavar)
+
+
+def option(name: str, flag: str, about: str, kind: Kind = Kind.SWITCH, default: str | float = False) -> Argument:
+    """An option of the command line."""
+    return Argument(name=name, flag=flag, help=about, kind=kind, default=default)
 
 
 async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str:

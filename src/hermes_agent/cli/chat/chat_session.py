@@ -55,7 +55,7 @@ class ChatSession:
         if invocation.resume:
             self.record = await operations.find_session(self._access, invocation.resume)
         elif invocation.go_on:
-            self.record = await operations.current_session(self._access, self.conversation)
+            self.record = await operations.current_session(self.runtime, self.conversation)
         if self.record is None:
             return
         if invocation.model and invocation.model != self.record.model:

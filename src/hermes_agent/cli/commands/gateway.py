@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.app.operations import outbox
+from hermes_agent.app.operations import chats
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
@@ -100,7 +100,7 @@ def reload(surface: Surface) -> None:
 @pass_surface
 def status(surface: Surface, as_json: bool) -> None:
     """Show whether it runs, how each channel is, and what waits to be delivered."""
-    states, tally = starting.asked(surface.home), ask(surface, outbox.tally)
+    states, tally = starting.asked(surface.home), ask(surface, chats.tally)
     if as_json:
         say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
         return

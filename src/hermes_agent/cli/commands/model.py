@@ -11,8 +11,8 @@ from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleMo
 from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
-from hermes_agent.cli.operation import ask, show
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.picker.choices import Choice, pick
 from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without, single
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -87,11 +87,8 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
     ]
     if not name:
         rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
-    if as_json:
-        figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
-        say_json({**dict(rows), **figures, "limits": limits_of(route)})
-    else:
-        say(table(rows))
+    figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
+    show({**dict(rows), **figures, "limits": limits_of(route)}, lambda _: table(rows), as_json=as_json)
     for note in (*limits_of(route), *filter(None, (missing, loaded.notice))):
         remark(note)
 
@@ -118,10 +115,8 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json:
         return
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
-    if as_json:
-        say_json(Kept(model=route.name, effective=route.name, notes=limits_of(route)))
-    else:
-        say(f"{route.name} is asked for `{purpose}` from now on.")
+    kept = Kept(model=route.name, effective=route.name, notes=limits_of(route))
+    show(kept, lambda _: f"{route.name} is asked for `{purpose}` from now on.", as_json=as_json)
 
 
 @model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")
@@ -165,9 +160,6 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
 
 def shown(offers: Sequence[Offer], as_json: bool) -> None:
     """A list of models."""
-    if as_json:
-        say_json(offers)
-        return
     rows = [
         (
             each.model,
@@ -179,8 +171,7 @@ def shown(offers: Sequence[Offer], as_json: bool) -> None:
         for each in offers
     ]
     heads = ("MODEL", "WINDOW", "REPLY", "$/M IN", "CACHED", "$/M OUT", "READY")
-    if rows:
-        say(table(rows, heads, right=(1, 2, 3, 4, 5)))
+    show(offers, lambda _: table(rows, heads, right=(1, 2, 3, 4, 5)) if rows else "", as_json=as_json)
 
 
 def keep(surface: Surface, name: str, as_json: bool) -> None:
@@ -296,11 +287,9 @@ def auxiliary(surface: Surface, as_json: bool) -> None:
     """List which models work beside the one that answers, each for a purpose (section `auxiliary`)."""
     chosen = surface.loaded.value.auxiliary
     found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
-    if as_json:
-        say_json(found)
-        return
     rows = [(each.purpose, each.model or WITHOUT[Purpose(each.purpose)], *limits(each), each.note) for each in found]
-    say(table(rows, ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", ""), right=(2, 3, 4)))
+    heads = ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", "")
+    show(found, lambda _: table(rows, heads, right=(2, 3, 4)), as_json=as_json)
 
 
 def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.app.operations.pairing import PAIRING
+from hermes_agent.app.operations.chats import PAIRING
 from hermes_agent.cli.verbs import group_of
 
 pairing = group_of(PAIRING)

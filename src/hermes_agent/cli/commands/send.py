@@ -11,7 +11,7 @@ import click
 
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import GatewaySettings
-from hermes_agent.app.operations import outbox
+from hermes_agent.app.operations import chats
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -47,7 +47,7 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
         key=f"send:{RandomIds().short()}", to=place_of(target, surface.loaded.value.gateway), content=content
     )
     patience = PATIENCE if read_state(surface.home) is not None else 0.0
-    slot = ask(surface, partial(outbox.send, letter=letter, patience=patience))
+    slot = ask(surface, partial(chats.send, letter=letter, patience=patience))
     if slot is not None and slot.state is SlotState.FAILED:
         raise HermesError(f"It could not be sent: {slot.error}")
     if slot is not None and slot.state is SlotState.SENT:

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from hermes_agent.app.operations import skills as operations
-from hermes_agent.cli.operation import ask, show
-from hermes_agent.cli.output import remark, say, say_json, shortened, table
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import remark, say, say_json, shortened, show, table
 from hermes_agent.cli.skills.following import audit, check, publish, update
 from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninstall
 from hermes_agent.cli.skills.shelf import JSON, SKILL, with_hub

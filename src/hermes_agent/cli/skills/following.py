@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.skills.hub import FORCE
 from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -41,14 +41,12 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
         return [await standing(hub, name) for name in names or sorted(hub.lock.get().skills)]
 
     found = with_hub(surface, act)
-    if as_json:
-        say_json(found)
-        return
     rows = [
         (each.name, each.status.value, each.commit[:12], each.there[:12] or "-", _marks(each), each.words)
         for each in found
     ]
-    say(table(rows, ("SKILL", "STATUS", "HERE", "THERE", "", "")) if rows else "Nothing is installed from anywhere.")
+    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "Nothing is installed from anywhere."
+    show(found, lambda _: table(rows, heads) if rows else nothing, as_json=as_json)
 
 
 @click.command()

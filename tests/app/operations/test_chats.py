@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.outbox import MOST_FAILURES, post_once, retried, send, tally
+from hermes_agent.app.operations.chats import MOST_FAILURES, post_once, retried, send, tally
 from hermes_agent.core.errors import DiskFull, HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.outbound import Content, Letter, SlotState

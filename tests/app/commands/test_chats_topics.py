@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.app.commands.topics import MOST
+from hermes_agent.app.commands.chats import MOST
 from hermes_agent.core.errors import HermesError
 from tests.app.place import place
 
