@@ -129,7 +129,7 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     if not asks:
         if await runtime.hermes.resume(record.id):
             return record.id, after, True
-        if not await was_cut_short(Access(system=runtime, who=runtime.owner), record.id):
+        if not await was_cut_short(runtime, record.id):
             return record.id, after, False
     parts = await _parts(runtime, invocation, record)
     inbound = Inbound(
@@ -221,7 +221,7 @@ def progress_line(event: Event) -> str:
 async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Result, code: int) -> str:
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
-    cost = await run_cost(Access(system=runtime, who=runtime.owner), session, view.run)
+    cost = await run_cost(runtime, session, view.run)
     whole, problem = result.parts(ended)
     return result.as_json(
         whole or result.reply,

@@ -67,7 +67,7 @@ async def test_a_member_sees_no_limit_of_others_and_a_run_costs_what_its_calls_d
     store = await filled(tmp_path)
     with pytest.raises(HermesError, match="Only the owner"):
         await list_limits(asked(store, RULES, Standing.MEMBER))
-    costs = [await run_cost(asked(store, RULES), "s", run) for run in ("r0", "r1", "none")]
+    costs = [await run_cost(asked(store, RULES).system, "s", run) for run in ("r0", "r1", "none")]
     await store.close()
 
     assert costs == [1.0, None, 0]

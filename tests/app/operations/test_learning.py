@@ -13,12 +13,16 @@ MEMBER = Principal(platform="api", user="anna", standing=Standing.MEMBER)
 
 
 async def test_nobody_else_sees_or_changes_it(tmp_path):
+    lines = [
+        (noun, verb.name, [each for each in verb.arguments if not each.flag])
+        for noun in (LEARNED, CURATED)
+        for verb in noun.verbs
+    ]
     async with place(tmp_path, counting) as here:
         member = Access(system=here.runtime, who=MEMBER)
-        for noun, verb in [(noun, verb) for noun in (LEARNED, CURATED) for verb in noun.verbs]:
-            words = ["1" for each in verb.arguments if not each.flag]
+        for noun, name, places in lines:
             with pytest.raises(HermesError, match="owner's to"):
-                await say_verb(noun, member, [verb.name, *words])
+                await say_verb(noun, member, [name, *("1" for _ in places)])
 
 
 async def test_a_turn_is_that_of_the_session_where_it_is_asked_or_of_the_latest(tmp_path):

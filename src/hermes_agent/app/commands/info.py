@@ -14,9 +14,7 @@ from hermes_agent.app.operations.costs import (
     list_limits,
     session_totals,
 )
-from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
-from hermes_agent.providers.route import Route
 
 WIDEST_USE = 28
 """Columns of the words of commands in /help."""
@@ -62,7 +60,7 @@ async def status(desk: Desk, _: str) -> Done:
     number = await desk.hermes.store.history.last_number(desk.record.id)
     lines = [
         f"Session  {desk.record.id}{f' ({desk.record.title})' if desk.record.title else ''}",
-        f"Model    {route.name if (route := _route(desk)) else 'none: `hermes setup` chooses one'}",
+        f"Model    {desk.route.name if desk.route else 'none: `hermes setup` chooses one'}",
         f"Folder   {desk.record.workspace}",
         f"Events   {number}",
         f"Run      {'under way' if desk.busy else 'none'}",
@@ -70,14 +68,6 @@ async def status(desk: Desk, _: str) -> Done:
     if desk.runtime.loaded.notice:
         lines.append(f"Config   {desk.runtime.loaded.notice}")
     return Done(text="\n".join(lines))
-
-
-def _route(desk: Desk) -> Route | None:
-    """The session's route; None where there is no model, which is a thing to show and not to fail by."""
-    try:
-        return desk.runtime.route(desk.record.model)
-    except NoModel:
-        return None
 
 
 HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)

@@ -30,7 +30,7 @@ def counted(rest: str, otherwise: int) -> int:
 
 async def new(desk: Desk, rest: str) -> Done:
     """Begin another session in the same conversation."""
-    record = await start_session(desk.access, desk.record, rest)
+    record = await start_session(desk.access, desk.inbound.conversation, desk.record, rest)
     return Done(text=f"New session {record.id}.", session=record.id)
 
 
@@ -38,7 +38,7 @@ async def resume(desk: Desk, rest: str) -> Done:
     """Go on with an earlier session, by id or title."""
     if not rest:
         return await sessions(desk, rest)
-    record = await resume_session(desk.access, rest)
+    record = await resume_session(desk.access, desk.inbound.conversation, rest)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Noun, Verb, place
+from hermes_agent.app.operations.verbs import Noun, place, verb
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 
@@ -129,24 +129,9 @@ PAIRING = Noun(
     short_help="Let people in who were given a code.",
     help="Let people in who wrote to your agent and were given a code.",
     verbs=(
-        Verb(
-            name="list",
-            help="List who waits, and who was let in.",
-            act=list_pairings,
-            text=_lines,
-        ),
-        Verb(
-            name="approve",
-            help="Let in whoever was given this code: as a member.",
-            act=approve_pairing,
-            arguments=(place("code"),),
-        ),
-        Verb(
-            name="revoke",
-            help="Let somebody in no more.",
-            act=revoke_pairing,
-            arguments=(place("channel"), place("user")),
-        ),
-        Verb(name="clear", help="Forget all codes that wait.", act=clear_pairings),
+        verb("list", "List who waits, and who was let in.", list_pairings, text=_lines),
+        verb("approve", "Let in whoever was given this code: as a member.", approve_pairing, place("code")),
+        verb("revoke", "Let somebody in no more.", revoke_pairing, place("channel"), place("user")),
+        verb("clear", "Forget all codes that wait.", clear_pairings),
     ),
 )

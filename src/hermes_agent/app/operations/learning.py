@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.skills import pin_skill
-from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
+from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.report import Run, summary
@@ -118,16 +118,10 @@ async def run_curator(access: Access[System], dry_run: bool = False) -> Run:
     return await curator(access).run(look=dry_run)
 
 
-async def pause_curator(access: Access[System]) -> str:
-    """Begin no pass until `resume_curator`."""
-    await curator(access).pause(True)
-    return "The curator is paused."
-
-
-async def resume_curator(access: Access[System]) -> str:
-    """Let passes begin by themselves again."""
-    await curator(access).pause(False)
-    return "The curator goes on."
+async def pause_curator(access: Access[System], paused: bool) -> str:
+    """Begin no pass by itself from now on, or again."""
+    await curator(access).pause(paused)
+    return "The curator is paused." if paused else "The curator goes on."
 
 
 async def restore_curated(access: Access[System], name: str) -> str:
@@ -159,67 +153,55 @@ LEARNED = Noun(
     short_help="See, judge and take back what was learned.",
     help="See, judge and take back what was learned: changes by number (`12`), what waits by name (`p3`).",
     verbs=(
-        Verb(
-            name="log",
-            help="List what waits, then the newest changes.",
-            act=list_learned,
+        verb(
+            "log",
+            "List what waits, then the newest changes.",
+            list_learned,
+            option("limit", "--limit", "So many changes at most.", Kind.COUNT, 20),
             text=lambda rows: "\n".join(row.text for row in rows) or "Nothing was learned yet.",
-            arguments=(option("limit", "--limit", "So many changes at most.", Kind.COUNT, 20),),
         ),
-        Verb(
-            name="show",
-            help="Show a change, or what waits, whole: who, from which messages, at what cost, and the words.",
-            act=lambda access, name: learned(access).show(name),
-            arguments=(ID,),
+        verb(
+            "show",
+            "Show a change, or what waits, whole: who, from which messages, at what cost, and the words.",
+            lambda access, name: learned(access).show(name),
+            ID,
         ),
-        Verb(
-            name="diff",
-            help="Show what a change changed, or what waits would write.",
-            act=lambda access, name: learned(access).diff(name),
-            arguments=(ID,),
+        verb(
+            "diff",
+            "Show what a change changed, or what waits would write.",
+            lambda access, name: learned(access).diff(name),
+            ID,
         ),
-        Verb(
-            name="undo",
-            help="Take a change back: to the byte where nothing came after it. Without an ID, the newest that no "
+        verb(
+            "undo",
+            "Take a change back: to the byte where nothing came after it. Without an ID, the newest that no "
             "person made.",
-            act=undo_learned,
-            arguments=(replace(ID, default=""),),
+            undo_learned,
+            replace(ID, default=""),
         ),
-        Verb(
-            name="why",
-            help="Say what that was learned a turn of a conversation went by.",
-            act=explain_turn,
+        verb(
+            "why",
+            "Say what that was learned a turn of a conversation went by.",
+            explain_turn,
+            place("turn", Kind.NUMBER),
+            option("session", "--session", "Of this conversation instead of the latest.", Kind.TEXT, ""),
             text="\n".join,
-            arguments=(
-                place("turn", Kind.NUMBER),
-                option("session", "--session", "Of this conversation instead of the latest.", Kind.TEXT, ""),
-            ),
         ),
-        Verb(
-            name="approve",
-            help="Say yes to what waits: it is live, on top of what came since.",
-            act=lambda access, name: learned(access).approve(name),
-            arguments=(ID,),
+        verb(
+            "approve",
+            "Say yes to what waits: it is live, on top of what came since.",
+            lambda access, name: learned(access).approve(name),
+            ID,
         ),
-        Verb(
-            name="reject",
-            help="Say no to what waits.",
-            act=lambda access, name: learned(access).reject(name),
-            arguments=(ID,),
-        ),
-        Verb(
-            name="stats",
-            help="Show what learning used and what it brought.",
-            act=lambda access, since: learned(access).brought(since),
+        verb("reject", "Say no to what waits.", lambda access, name: learned(access).reject(name), ID),
+        verb(
+            "stats",
+            "Show what learning used and what it brought.",
+            lambda access, since: learned(access).brought(since),
+            option("since", "--since", "Only since then: 24h, 7d, or a date.", Kind.SINCE, 0.0),
             text=lambda found: "\n".join(stats_lines(found)),
-            arguments=(option("since", "--since", "Only since then: 24h, 7d, or a date.", Kind.SINCE, 0.0),),
         ),
-        Verb(
-            name="review",
-            help="Review the conversations that are in line, now.",
-            act=review_now,
-            text="\n".join,
-        ),
+        verb("review", "Review the conversations that are in line, now.", review_now, text="\n".join),
     ),
 )
 CURATED = Noun(
@@ -228,62 +210,45 @@ CURATED = Noun(
     help="Look after the skills that the agent made: what nobody uses is put aside, what overlaps is joined, what is "
     "bad is mended. What you wrote or pinned is left alone, nothing is deleted, and every pass can be taken back.",
     verbs=(
-        Verb(
-            name="status",
-            help="Show when the next pass is due, and how old and how good each skill is.",
-            act=lambda access: curator(access).status(),
+        verb(
+            "status",
+            "Show when the next pass is due, and how old and how good each skill is.",
+            lambda access: curator(access).status(),
             text=lambda found: "\n".join(found.lines),
         ),
-        Verb(
-            name="run",
-            help="Begin a pass now. The first one ever only looks.",
-            act=run_curator,
-            text=lambda run: run.summary,
-            arguments=(option("dry_run", "--dry-run", "Only look: report what a pass would do."),),
-        ),
-        Verb(
-            name="look",
-            help="Only look: report what a pass would do.",
-            act=partial(run_curator, dry_run=True),
+        verb(
+            "run",
+            "Begin a pass now. The first one ever only looks.",
+            run_curator,
+            option("dry_run", "--dry-run", "Only look: report what a pass would do."),
             text=lambda run: run.summary,
         ),
-        Verb(name="pause", help="Begin no pass until `resume`; `run` still does.", act=pause_curator),
-        Verb(name="resume", help="Let passes begin by themselves again.", act=resume_curator),
-        Verb(
-            name="pin",
-            help="Leave a skill alone, and name it in every new prompt.",
-            act=pin_skill,
-            arguments=(SKILL,),
+        verb(
+            "look",
+            "Only look: report what a pass would do.",
+            partial(run_curator, dry_run=True),
+            text=lambda run: run.summary,
         ),
-        Verb(
-            name="unpin",
-            help="Take the pin off a skill.",
-            act=partial(pin_skill, off=True),
-            arguments=(SKILL,),
-        ),
-        Verb(
-            name="restore",
-            help="Bring back a skill that was put aside; its age counts anew.",
-            act=restore_curated,
-            arguments=(place("name"),),
-        ),
-        Verb(
-            name="rollback",
-            help="Take back a pass, the newest that changed something: every skill as it was, to the byte. What "
+        verb("pause", "Begin no pass until `resume`; `run` still does.", partial(pause_curator, paused=True)),
+        verb("resume", "Let passes begin by themselves again.", partial(pause_curator, paused=False)),
+        verb("pin", "Leave a skill alone, and name it in every new prompt.", pin_skill, SKILL),
+        verb("unpin", "Take the pin off a skill.", partial(pin_skill, off=True), SKILL),
+        verb("restore", "Bring back a skill that was put aside; its age counts anew.", restore_curated, place("name")),
+        verb(
+            "rollback",
+            "Take back a pass, the newest that changed something: every skill as it was, to the byte. What "
             "somebody changed since stays.",
-            act=lambda access, name: curator(access).rollback(name),
+            lambda access, name: curator(access).rollback(name),
+            PASS,
             text="\n".join,
-            arguments=(PASS,),
         ),
-        Verb(
-            name="report",
-            help="Show what a pass did, the newest without a name; made from what changed.",
-            act=report_passes,
+        verb(
+            "report",
+            "Show what a pass did, the newest without a name; made from what changed.",
+            report_passes,
+            PASS,
+            option("listed", "--list", "List the passes instead."),
             text=report_text,
-            arguments=(
-                PASS,
-                option("listed", "--list", "List the passes instead."),
-            ),
         ),
     ),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
+from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -136,27 +136,27 @@ NOTES = Noun(
     short_help="Read, edit and take back what is noted.",
     help="Read, edit and take back what the agent notes from one conversation to the next.",
     verbs=(
-        Verb(
-            name="show",
-            help="Show the notes: yours, and those of everybody else who is known.",
-            act=read_notes,
+        verb(
+            "show",
+            "Show the notes: yours, and those of everybody else who is known.",
+            read_notes,
             text=lambda files: "\n".join(map(str, files)),
         ),
-        Verb(
-            name="log",
-            help="Show every change, the newest first: who made it, from which messages, what came and what went.",
-            act=note_log,
+        verb(
+            "log",
+            "Show every change, the newest first: who made it, from which messages, what came and what went.",
+            note_log,
+            LIMIT,
             text=log_lines,
-            arguments=(LIMIT,),
             nothing="Nothing was noted yet.",
         ),
-        Verb(
-            name="undo",
-            help="Take a change back: the one of that number (`hermes memory log`), or the last one. The file is then "
+        verb(
+            "undo",
+            "Take a change back: the one of that number (`hermes memory log`), or the last one. The file is then "
             "as it was before, to the byte; where there were changes since, only the entries of this one are taken "
             "back.",
-            act=undo_note,
-            arguments=(place("version", Kind.NUMBER, 0),),
+            undo_note,
+            place("version", Kind.NUMBER, 0),
         ),
     ),
 )
@@ -202,11 +202,8 @@ def change_lines(changes: Sequence[FactChange]) -> str:
     for change in changes:
         undoes = f" of {change.undoes}" if change.undoes else ""
         trust = " to ".join("-" if each is None else f"{each:.2f}" for each in (change.before, change.after))
-        who = f"{change.source.author.value} {change.source.principal}".strip()
-        lines.append(
-            f"{change.id}  {moment(change.at)}  fact {change.fact}  {change.action.value}{undoes}  {trust}  {who}"
-        )
-        lines.append(f"    {change.text}")
+        what = f"fact {change.fact}  {change.action.value}{undoes}  {trust}  {_told_by(change.source)}"
+        lines.append(f"{change.id}  {moment(change.at)}  {what}\n    {change.text}")
     return "\n".join(lines)
 
 
@@ -232,33 +229,33 @@ FACTS = Noun(
     short_help="The facts of the memory `holographic`.",
     help="Show, judge and take back the facts that the memory `holographic` keeps.",
     verbs=(
-        Verb(
-            name="show",
-            help="Show the facts in force, everybody's, the newest first: trust, who told them, from which messages.",
-            act=list_facts,
+        verb(
+            "show",
+            "Show the facts in force, everybody's, the newest first: trust, who told them, from which messages.",
+            list_facts,
+            replace(LIMIT, default=100),
             text=fact_lines,
-            arguments=(replace(LIMIT, default=100),),
             nothing=NONE_KNOWN,
         ),
-        Verb(
-            name="log",
-            help="Show every change, the newest first; `-` stands for a fact that is not in force.",
-            act=fact_log,
+        verb(
+            "log",
+            "Show every change, the newest first; `-` stands for a fact that is not in force.",
+            fact_log,
+            LIMIT,
             text=change_lines,
-            arguments=(LIMIT,),
             nothing=NONE_KNOWN,
         ),
-        Verb(
-            name="retract",
-            help="Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
-            act=retract_fact,
-            arguments=(place("fact", Kind.NUMBER),),
+        verb(
+            "retract",
+            "Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
+            retract_fact,
+            place("fact", Kind.NUMBER),
         ),
-        Verb(
-            name="undo",
-            help="Take back the change of that number (`hermes memory facts log`).",
-            act=undo_fact,
-            arguments=(place("change", Kind.NUMBER),),
+        verb(
+            "undo",
+            "Take back the change of that number (`hermes memory facts log`).",
+            undo_fact,
+            place("change", Kind.NUMBER),
         ),
     ),
 )

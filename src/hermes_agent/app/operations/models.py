@@ -50,13 +50,13 @@ class KeyState:
     `model` the one that it rests for (empty: for all); `calls` are those of the last 24 hours."""
 
     vendor: str
-    credential: str
-    source: str
-    strategy: str
-    rests: float
-    reason: str
-    model: str
-    calls: int
+    credential: str = ""
+    source: str = ""
+    strategy: str = ""
+    rests: float = 0.0
+    reason: str = ""
+    model: str = ""
+    calls: int = 0
 
 
 async def ask_once(
@@ -154,18 +154,6 @@ def _states(
                 calls=uses.get(one.name, Use()).calls,
             )
         )
-    return [*found, *(_model(rest, now) for rest in resting if rest.provider == vendor and not rest.credential)]
-
-
-def _model(rest: Rest, now: float) -> KeyState:
-    """A model that rests, whatever the key."""
-    return KeyState(
-        vendor=rest.provider,
-        credential="",
-        source="",
-        strategy="",
-        rests=rest.until - now,
-        reason=rest.reason,
-        model=rest.model,
-        calls=0,
-    )
+    models = [rest for rest in resting if rest.provider == vendor and not rest.credential]
+    found += [KeyState(vendor=vendor, rests=one.until - now, reason=one.reason, model=one.model) for one in models]
+    return found

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from hermes_agent.store.inbox import Mail as Mail
 
 
-async def was_cut_short(access: Access[HomeSystem], session: str) -> bool:
+async def was_cut_short(system: HomeSystem, session: str) -> bool:
     """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
-    entries = await access.system.store.history.entries(session)
+    entries = await system.store.history.entries(session)
     ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
     return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
 
 
-async def run_cost(access: Access[HomeSystem], session: str, run: str) -> float | None:
+async def run_cost(system: HomeSystem, session: str, run: str) -> float | None:
     """US dollars that a run of a session has cost; None where a price is unknown."""
-    costs = [row.cost for row in await access.system.store.usage.rows(session) if row.run == run]
+    costs = [row.cost for row in await system.store.usage.rows(session) if row.run == run]
     return None if None in costs else sum(filter(None, costs))
 
 
@@ -36,7 +36,7 @@ async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
     store = access.system.store
     if await store.lanes.insist(record.id):
         return True
-    if not await was_cut_short(access, record.id):
+    if not await was_cut_short(access.system, record.id):
         return False
     platform, _, user = record.principal.partition(":")
     inbound = Inbound(

@@ -24,7 +24,6 @@ SCOPE = "hermes_agent.store.search:Scope"
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
-UNTITLED = "(untitled)"
 
 
 async def get_session(access: Access[HomeSystem], session: str) -> SessionRecord:
@@ -131,22 +130,22 @@ async def branch_session(
     return await access.system.hermes.branch(await get_session(access, session), title, upto)
 
 
-async def start_session(access: Access[System], like: SessionRecord, title: str = "") -> SessionRecord:
-    """A new session where the person asks, in the folder and with the model of another one."""
-    assert access.where is not None
+async def start_session(
+    access: Access[System], where: Conversation, like: SessionRecord, title: str = ""
+) -> SessionRecord:
+    """A new session of a conversation, in the folder and with the model of another one."""
     hermes = access.system.hermes
-    record = await hermes.open_session(access.where, access.who, workspace=like.workspace, model=like.model, new=True)
+    record = await hermes.open_session(where, access.who, workspace=like.workspace, model=like.model, new=True)
     if title:
         await hermes.rename(record.id, title)
     return record
 
 
-async def resume_session(access: Access[System], name: str) -> SessionRecord:
-    """Go on with an earlier session where the person asks. Raises `HermesError` for one of another chat."""
-    assert access.where is not None
-    record = await find_session(access, name)
+async def resume_session(access: Access[System], where: Conversation, name: str) -> SessionRecord:
+    """Go on with an earlier session in a conversation. Raises `HermesError` for one of another chat."""
+    record, hermes = await find_session(access, name), access.system.hermes
     if not is_of(access, record):
         raise HermesError("That session is of another chat: go on with it there, where its replies go.")
-    await access.system.hermes.make_current(access.where, record.id)
-    await access.system.hermes.resume(record.id)
+    await hermes.make_current(where, record.id)
+    await hermes.resume(record.id)
     return record

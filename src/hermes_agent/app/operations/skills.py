@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes_agent.app.operations.verbs import Kind, Noun, Verb, option, place
+from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -200,48 +200,41 @@ SKILLS = Noun(
     short_help="Read, install and update skills, and take changes back.",
     help="Read skills, pin them, put them aside, and take changes of them back; find and install others.",
     verbs=(
-        Verb(
-            name="diff",
-            help="Show what a version changed; without one, what the newest changed.",
-            act=skill_diff,
-            arguments=(NAME, place("version", Kind.NUMBER, 0)),
+        verb(
+            "diff",
+            "Show what a version changed; without one, what the newest changed.",
+            skill_diff,
+            NAME,
+            place("version", Kind.NUMBER, 0),
         ),
-        Verb(
-            name="revert",
-            help="Make every file of a skill what it was after a version, to the byte.",
-            act=revert_skill,
-            arguments=(NAME, place("version", Kind.NUMBER)),
+        verb(
+            "revert",
+            "Make every file of a skill what it was after a version, to the byte.",
+            revert_skill,
+            NAME,
+            place("version", Kind.NUMBER),
         ),
-        Verb(
-            name="pin",
-            help="Show a skill in every new prompt, and let nobody but you change it unasked.",
-            act=pin_skill,
-            arguments=(
-                NAME,
-                option("off", "--off", "Take the pin off."),
-            ),
+        verb(
+            "pin",
+            "Show a skill in every new prompt, and let nobody but you change it unasked.",
+            pin_skill,
+            NAME,
+            option("off", "--off", "Take the pin off."),
         ),
-        Verb(
-            name="trust",
-            help="Let a skill run the commands in its text, as long as the text stays as it is.",
-            act=trust_skill,
-            arguments=(
-                NAME,
-                option("off", "--off", "Trust it no longer."),
-            ),
+        verb(
+            "trust",
+            "Let a skill run the commands in its text, as long as the text stays as it is.",
+            trust_skill,
+            NAME,
+            option("off", "--off", "Trust it no longer."),
         ),
-        Verb(
-            name="copy",
-            help="Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged "
+        verb(
+            "copy",
+            "Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged "
             "into it.",
-            act=copy_skill,
-            arguments=(NAME,),
+            copy_skill,
+            NAME,
         ),
-        Verb(
-            name="archive",
-            help="Put a skill aside. Nothing of it is lost.",
-            act=archive_skill,
-            arguments=(NAME,),
-        ),
+        verb("archive", "Put a skill aside. Nothing of it is lost.", archive_skill, NAME),
     ),
 )

@@ -71,6 +71,18 @@ class Noun:
         return f"[{'|'.join(verb.name for verb in self.verbs)}]"
 
 
+def verb(
+    name: str,
+    about: str,
+    act: Callable[..., Awaitable[Any]],
+    *arguments: Argument,
+    text: Callable[[Any], str] = str,
+    nothing: str = "",
+) -> Verb:
+    """A verb of a noun."""
+    return Verb(name=name, help=about, act=act, text=text, arguments=arguments, nothing=nothing)
+
+
 def place(name: str, kind: Kind = Kind.TEXT, default: str | int | None = None, metavar: str = "") -> Argument:
     """An argument in its place; with a default it may be left out."""
     return Argument(name=name, kind=kind, default=default, metavar=metavar)

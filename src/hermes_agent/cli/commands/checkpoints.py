@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.checkpoints.rolling import checkpoints_of, folder_of, restore_report, when
+from hermes_agent.app.operations.checkpoints import (
+    checkpoints_of,
+    count_folders,
+    folder_of,
+    prune_folders,
+    restore_report,
+    when,
+)
 from hermes_agent.cli.output import remark, say_json, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
@@ -91,28 +98,15 @@ def restore(surface: Surface, number: int, file: str, root: str, *, as_json: boo
 @pass_surface
 def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool, as_json: bool) -> None:
     """Forget the older checkpoints of a folder."""
-    gone = asyncio.run(_prune(_kept(surface), None if everywhere else _root(root), keep))
+    gone = asyncio.run(prune_folders(_kept(surface), None if everywhere else _root(root), keep))
     if as_json:
         say_json({"forgotten": gone})
     else:
         remark(f"{gone} forgotten.")
 
 
-async def _prune(kept: Checkpoints, root: Path | None, keep: int | None) -> int:
-    gone = 0
-    for each in await kept.roots() if root is None else [root]:
-        if each.is_dir():
-            gone += await kept.prune(each, keep)
-        else:
-            await kept.forget(each)
-    return gone
-
-
 def _list_folders(kept: Checkpoints, *, as_json: bool) -> None:
-    async def counted() -> list[tuple[str, int]]:
-        return [(str(root), len(await kept.of(root)) if root.is_dir() else 0) for root in await kept.roots()]
-
-    found = asyncio.run(counted())
+    found = asyncio.run(count_folders(kept))
     rows = [(root, str(count)) for root, count in found]
     listed = table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints."
     show([{"root": root, "checkpoints": count} for root, count in found], lambda _: listed, as_json=as_json)

@@ -47,3 +47,19 @@ def folder_of(named: str, here: Path) -> Path:
     if not root.is_dir():
         raise HermesError(f"{root} is no folder.")
     return root
+
+
+async def count_folders(kept: Checkpoints) -> list[tuple[str, int]]:
+    """The folders that have checkpoints, and how many; 0 for those that are gone."""
+    return [(str(root), len(await kept.of(root)) if root.is_dir() else 0) for root in await kept.roots()]
+
+
+async def prune_folders(kept: Checkpoints, root: Path | None, keep: int | None) -> int:
+    """Forget the older checkpoints of a folder, or of every one and those that are gone; how many."""
+    gone = 0
+    for each in await kept.roots() if root is None else [root]:
+        if each.is_dir():
+            gone += await kept.prune(each, keep)
+        else:
+            await kept.forget(each)
+    return gone

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.checkpoints.rolling import folder_of, line_of, restore_report
+from hermes_agent.app.operations.checkpoints import folder_of, line_of, restore_report
 from hermes_agent.core.errors import HermesError
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoint, Restored
 
