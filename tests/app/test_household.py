@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.household import id_of, open_store_of
+from hermes_agent.app.operations.sessions import session_stats
 from hermes_agent.app.options import Options
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.wiring import open_runtime
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
 from hermes_agent.host.paths import Home
@@ -54,16 +55,16 @@ def test_a_name_that_was_lost_is_a_sentence(tmp_path: Path):
 def test_every_way_in_refuses_a_second_home(database_url: str, tmp_path: Path):
     settings = f"store: {{url: '{database_url}'}}\n"
     first, second = home_in(tmp_path / "first", settings), home_in(tmp_path / "second", settings)
-    with_store(surface(first), lambda store: store.sessions.stats())
+    ask(surface(first), session_stats)
 
     with pytest.raises(DatabaseInUse, match=str(first.root)):
-        with_store(surface(second), lambda store: store.sessions.stats())
+        ask(surface(second), session_stats)
     with pytest.raises(DatabaseInUse, match=str(first.root)):
         asyncio.run(running(second))
 
     for home in (first, second):
         home.config_file.write_text(settings.replace("}", ", shared: true}"))
-        with_store(surface(home), lambda store: store.sessions.stats())
+        ask(surface(home), session_stats)
         asyncio.run(running(home))
 
 
@@ -76,7 +77,7 @@ def test_every_way_in_refuses_settings_that_were_never_right(tmp_path: Path, tex
 
     for begin in (
         lambda: asyncio.run(running(home)),
-        lambda: with_store(surface(home), lambda store: store.sessions.stats()),
+        lambda: ask(surface(home), session_stats),
     ):
         with pytest.raises(ConfigError, match=r"config\.yaml:\d: .* `hermes config edit`"):
             begin()

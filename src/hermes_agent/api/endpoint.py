@@ -17,8 +17,8 @@ from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import JSON, bad, in_json
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.api_settings import ApiSettings
+from hermes_agent.app.operations.access import Access
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.session_access import SessionAccess
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.inbound.guard import read
@@ -49,9 +49,9 @@ class AppState:
         """The settings in force."""
         return self.runtime.settings.api
 
-    def access(self, who: Principal) -> SessionAccess:
-        """What this person may do with sessions."""
-        return SessionAccess(runtime=self.runtime, who=who)
+    def access(self, who: Principal) -> Access[Runtime]:
+        """This person at the system."""
+        return Access(system=self.runtime, who=who)
 
 
 class Nothing(msgspec.Struct):

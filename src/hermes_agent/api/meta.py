@@ -7,6 +7,7 @@ from hermes_agent.api.metrics import MEDIA_TYPE
 from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
 from hermes_agent.api.service import SELF
+from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
@@ -42,7 +43,7 @@ def names(state: AppState, standing: Standing) -> list[str]:
 
 async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """The skills."""
-    cards = await state.access(call.who).skills(MOST_SKILLS)
+    cards = await list_skills(state.access(call.who), MOST_SKILLS)
     return SkillList(
         data=[SkillFacts(name=card.name, description=card.description, layer=card.layer.value) for card in cards]
     )

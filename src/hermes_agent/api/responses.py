@@ -24,6 +24,8 @@ from hermes_agent.api.response_schemas import (
 from hermes_agent.api.run_view import RESPONSE, RunView, shown
 from hermes_agent.api.runs import Number
 from hermes_agent.api.service import SELF, Begun
+from hermes_agent.app.operations.runs import has_other_mail, log_of
+from hermes_agent.app.operations.sessions import delete_session
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.host.inbound.message import Refused
 from hermes_agent.host.inbound.sse import event, streamed
@@ -138,18 +140,16 @@ async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answe
 async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
     ref = (await _found(state, call)).ref
-    waiting = await state.runtime.store.inbox.has_other(
-        ref.session, ref.row
-    )  # First: what waits may be taken meanwhile.
+    waiting = await has_other_mail(state.runtime, ref.session, ref.row)  # First: what waits may be taken meanwhile.
     if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(state, ref.session)):
         words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
         raise Refused(409, words, code="not_alone", headers=FINAL)
-    await state.access(call.who).delete(ref.session)
+    await delete_session(state.access(call.who), ref.session)
     return ResponseRemoved(id=call.path["id"])
 
 
 async def _taken(state: AppState, session: str) -> list[MessageTaken]:
-    entries = await state.runtime.store.history.entries(session)
+    entries = await log_of(state.runtime, session)
     return [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
 
 

@@ -16,6 +16,7 @@ from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of,
 from hermes_agent.api.response_schemas import Done, Run
 from hermes_agent.api.run_view import Ref, RunView
 from hermes_agent.api.service import SELF
+from hermes_agent.app.operations.runs import run_log
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
@@ -93,14 +94,8 @@ async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> Asyn
     """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for. None
     more where the session is deleted or the run will not come: it says so itself to whoever looks at it."""
     if known.is_over:
-        span = await state.runtime.store.runs.span(ref.session, known.run)
-        first = max(after + 1, span.first)
-        left = None if span.length is None else max(0, span.last - first + 1)
-        for entry in await state.runtime.store.history.entries(ref.session, first - 1, left):
-            if entry.run == known.run:
-                yield _line(
-                    Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
-                )
+        for entry in await run_log(state.runtime, ref.session, known.run, after):
+            yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
         return
     story, started = RunView(ref=ref, run=known.run, status="running" if known.run else "queued"), list[Seen]()
     events = state.runtime.hermes.watch(ref.session, after, ref.row)

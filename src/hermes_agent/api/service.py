@@ -16,8 +16,11 @@ from hermes_agent.api.problems import FINAL, busy, missing
 from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake.intake import is_small
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.chats import retried
+from hermes_agent.app.operations.runs import begin_with, find_mail, mail_at, mail_log
+from hermes_agent.app.operations.sessions import SessionRecord, branch_session, current_session, get_session, read_log
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.session_access import SessionAccess, SessionRecord, retried
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
@@ -93,19 +96,17 @@ class AgentService:
                 return begun
         wish = replace(wish, model=self.model_of(wish))
         if wish.session:
-            return await self._go_on(
-                wish, await SessionAccess(runtime=self._runtime, who=wish.who).session(wish.session)
-            )
+            return await self._go_on(wish, await get_session(Access(system=self._runtime, who=wish.who), wish.session))
         if wish.previous:
             return await self._alone_in(await self._after(wish), wish)
         place = _place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
-                record = await self._runtime.store.sessions.current(place.key) or await self._opened(wish, place)
+                record = await current_session(self._runtime, place) or await self._opened(wish, place)
             return await self._go_on(wish, record)
         if wish.history:
-            current = await self._runtime.store.sessions.current(place.key)
+            current = await current_session(self._runtime, place)
             matches = current is not None and await self._matches(current, wish)
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
@@ -114,10 +115,10 @@ class AgentService:
 
     async def _repeated(self, wish: Wish) -> Begun | None:
         """What was begun by the same request before. Raises `Refused` where it was another one."""
-        mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
+        mail, digest = await find_mail(self._runtime, PLATFORM, _source(wish))
         if mail is None:
             return None
-        if await self._runtime.store.inbox.digest(mail.id) not in ("", wish.digest):
+        if digest not in ("", wish.digest):
             words = "Another request was sent with this `Idempotency-Key` before: a new request needs a new key."
             raise Refused(422, words, code="idempotency_key_reused", headers=FINAL)
         return Begun(ref=Ref(session=mail.session, row=mail.id), after=0, model=wish.model)
@@ -178,16 +179,16 @@ class AgentService:
     async def run_view(self, who: Principal, name: str, noun: str = "run") -> RunView:
         """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Refused`."""
         none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
-        ref, access = ref_of(name), SessionAccess(runtime=self._runtime, who=who)
+        ref = ref_of(name)
         if ref is None:
             raise none
         try:
-            await access.session(ref.session)
+            await get_session(Access(system=self._runtime, who=who), ref.session)
         except UnknownSession as error:
             raise none from error
         story = await story_of(self._runtime, ref)
         if not story.run:
-            mail = await access.mail(ref.row)
+            mail = await mail_at(self._runtime, ref.row)
             if mail is None or mail.session != ref.session:
                 raise none
             if mail.state == REFUSED:
@@ -251,9 +252,7 @@ class AgentService:
         hermes, workspace = self._runtime.hermes, wish.workspace or self._workspace
         record = await hermes.open_session(place, wish.who, workspace=workspace, new=not wish.name)
         if wish.history:
-            async with hermes.holding(record.id) as journal:
-                if not journal.session.number:  # Another process may have begun it meanwhile.
-                    await journal.commit(*events_of(wish.history, wish.who))
+            await begin_with(self._runtime, record.id, events_of(wish.history, wish.who))
         return record
 
     async def _after(self, wish: Wish) -> SessionRecord:
@@ -266,23 +265,27 @@ class AgentService:
         except Refused as error:
             words, param = str(error), "previous_response_id"
             raise Refused(404, words, code="previous_response_not_found", param=param) from error
-        access = SessionAccess(runtime=self._runtime, who=wish.who)
-        record, story, last = await access.session(found.ref.session), RunView(ref=found.ref), 0
+        access = Access(system=self._runtime, who=wish.who)
+        record, story, last = await get_session(access, found.ref.session), RunView(ref=found.ref), 0
         end: int | None = None
-        for entry in await access.entries(found.ref.session):
+        for entry in await read_log(access, found.ref.session):
             story.take(entry)
             last = entry.number
             if end is None and story.is_over:
                 end = entry.number
         if end is None:
             raise Refused(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
-        return record if end == last and self._claims(record.id, end) else await access.branch(record.id, upto=end)
+        return (
+            record
+            if end == last and self._claims(record.id, end)
+            else await branch_session(access, record.id, upto=end)
+        )
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
-        entries = await SessionAccess(runtime=self._runtime, who=wish.who).entries(record.id)
+        entries = await read_log(Access(system=self._runtime, who=wish.who), record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
         return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
 
@@ -320,8 +323,8 @@ class AgentService:
 
 async def story_of(runtime: Runtime, ref: Ref) -> RunView:
     """What the log tells of a run, read from the message that it took to its end."""
-    story, span = RunView(ref=ref), await runtime.store.runs.of_mail(ref.session, ref.row)
-    async for page in runtime.store.history.pages(ref.session, span.first - 1, span.length):
+    story = RunView(ref=ref)
+    async for page in mail_log(runtime, ref.session, ref.row):
         for entry in page:
             story.take(entry)
     return story

@@ -13,7 +13,7 @@ from hermes_agent.app.api_settings import standing_by_key
 from hermes_agent.app.building import Builder
 from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.household import open_store_of
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.local_owner import local_owner
 from hermes_agent.app.options import Options as Options
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings

@@ -13,6 +13,8 @@ from functools import partial
 
 from hermes_agent.app.chats.home_chats import place_at
 from hermes_agent.app.chats.people import NONE, People
+from hermes_agent.app.operations.chats import post
+from hermes_agent.app.operations.serving import outbox_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.inbound import Conversation
@@ -53,7 +55,7 @@ class Delivery:
         self, runtime: Runtime, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
     ) -> None:
         self._notices = notices
-        self._outbox = runtime.store.outbox
+        self._outbox = outbox_of(runtime)
         self._clock = runtime.clock
         self._lines = lines
         self._drafts = drafts
@@ -204,7 +206,7 @@ class Notices:
     that tells. `wake` is called when there is something to deliver."""
 
     def __init__(self, runtime: Runtime, people: People, wake: Callable[[], None]) -> None:
-        self._store = runtime.store
+        self._runtime = runtime
         self._people = people
         self._clock = runtime.clock
         self._wake = wake
@@ -218,7 +220,7 @@ class Notices:
     async def lost(self, slot: Slot, error: str) -> None:
         """A defect keeps something from being shown: whoever waits for it there is told. Raises `StoreError`."""
         if not slot.key.startswith(TOLD):
-            await self._store.write(partial(self._store.outbox.put, letter=lost(slot.id, slot.to, error)))
+            await post(self._runtime, lost(slot.id, slot.to, error))
             self._wake()
 
     async def removed(self, where: Conversation, reason: str) -> None:
@@ -231,5 +233,5 @@ class Notices:
         if home is None or (home.chat, home.thread) == (about.chat, about.thread):
             return
         letter = Letter(key=f"{TOLD}{key}", to=home, content=Content(text=text))
-        await self._store.write(partial(self._store.outbox.put, letter=letter))
+        await post(self._runtime, letter)
         self._wake()

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
+from hermes_agent.app.operations import serving
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import CHANGED, SAID, TAKEN_BACK, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
@@ -26,8 +27,6 @@ from hermes_agent.gateway.streaming import Known, Streaming
 log = logging.getLogger(__name__)
 
 TOPICS_KNOWN = 2000
-LARGEST = 2**63
-"""What a database takes as a number: programs of people send what they like for a button."""
 TOO_MUCH = "That was too much in one minute. I read nothing more until it is over: write it again then."
 TOO_LONG = "That is too long: {:,} characters at most."
 FORWARDED = "(What follows was forwarded: others wrote it.)"
@@ -36,7 +35,6 @@ STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
 MOST_PASSED_OVER = 1000
 """Groups of which the log says that there is no answer in them."""
-TOPIC = "topic"
 DELETED = ":deleted"
 """Ends the id of the mail that takes a message back."""
 
@@ -105,7 +103,7 @@ class Ingress:
             said.sender, said.where, addressed=said.addressed or (is_command(said.text) and not said.forwarded)
         )
         if standing is Refusal.STRANGER:
-            await self._access.people.meet(self._runtime.store)  # They may have been let in a moment ago.
+            await serving.meet(self._runtime, self._access.people)  # They may have been let in a moment ago.
             access = self._access.access(line.kind.name)
             standing = access.admits(said.sender, said.where)
         if isinstance(standing, Refusal):
@@ -133,9 +131,8 @@ class Ingress:
 
     async def _is_gone(self, line: ChannelRuntime, said: Said) -> bool:
         """Whether the message whose new text this is was deleted before it was answered."""
-        find = self._runtime.store.inbox.find
-        found = [await find(line.kind.name, id_) for id_ in (said.source_id, f"{said.source_id}{SAID}")]
-        return any(mail is not None and mail.reason == TAKEN_BACK for mail in found)
+        ids = (said.source_id, f"{said.source_id}{SAID}")
+        return any([await serving.was_withdrawn(self._runtime, line.kind.name, each) for each in ids])
 
     def _pass_over(self, channel: str, chat: str) -> None:
         """Somebody who may speak named the agent in a group in which it does not answer: the log says once which."""
@@ -148,7 +145,7 @@ class Ingress:
         if why is not Refusal.STRANGER or said.edited:
             return
         name = harmless(said.sender.name)
-        code = await self._runtime.store.pairing.ask(line.kind.name, said.sender.user, name)
+        code = await serving.ask_pairing(self._runtime, line.kind.name, said.sender.user, name)
         if code:
             text = (
                 f"I do not know you yet. If my owner runs `hermes pairing approve {code}` within an hour, "
@@ -182,7 +179,7 @@ class Ingress:
             model=self._access.people.model(said.where),
         )
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media or said.forwarded else await hermes.scheduler.question(record.id)
+        answers = "" if said.media or said.forwarded else await serving.question_in(self._runtime, record.id)
         parts = self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
@@ -229,7 +226,7 @@ class Ingress:
 
     async def _invited(self, line: ChannelRuntime, invited: Invited) -> str:
         """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
-        await self._access.people.meet(self._runtime.store)
+        await serving.meet(self._runtime, self._access.people)
         access = self._access.access(line.kind.name)
         known = access.standing(invited.sender.user, invited.sender.groups)
         may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
@@ -252,7 +249,7 @@ class Ingress:
         standing = access.admits(pressed.sender, pressed.where)
         if isinstance(standing, Refusal):
             return "This is not for you."
-        slot = await self._runtime.store.outbox.get(pressed.slot) if pressed.slot < LARGEST else None
+        slot = await serving.slot_at(self._runtime, pressed.slot)
         place = (pressed.where.platform, pressed.where.chat)
         if slot is None or (slot.to.platform, slot.to.chat) != place:
             return "This is not there any more."
@@ -280,7 +277,7 @@ class Ingress:
     async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:
         base = access.conversation(said.where, said.sender, standing)
         if (topic := self._topics.get(base.key)) is None:
-            topic = self._topics.put(base.key, (await self._runtime.store.facts.of(base.key)).get(TOPIC, ""))
+            topic = self._topics.put(base.key, await serving.topic_of(self._runtime, base))
         return replace(base, topic=topic)
 
 
@@ -311,4 +308,4 @@ async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> 
     if where.chat_kind != "dm" and access.answers_in(where):
         return True
     # Matrix may not tell any more that it was a chat with one person, and not who that was.
-    return await runtime.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)
+    return await serving.has_spoken_in(runtime, where)

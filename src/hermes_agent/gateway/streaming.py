@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
 
+from hermes_agent.app.operations.chats import post
+from hermes_agent.app.operations.serving import check_run, outbox_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
@@ -181,9 +183,8 @@ class Streaming:
         """Have the message of a run that turned out to say nothing deleted."""
         await self.settled(draft.key)
         if draft.receipt:
-            outbox = self.runtime.store.outbox
             letter = Letter(key=draft.key, to=draft.to, content=Content(text=""), session=draft.session)
-            await self.runtime.store.write(lambda tx: outbox.put(tx, letter))
+            await post(self.runtime, letter)
 
     def _later(self, draft: Draft, seconds: float) -> None:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
@@ -256,8 +257,7 @@ class Streaming:
             return
         if draft.receipt:
             await draft.line.pacer.turn(draft.to)
-            if (journal := self.runtime.hermes.scheduler.journal_of(draft.session)) is not None:
-                journal.alive()  # Whoever took the run over may have shown its reply there.
+            check_run(self.runtime, draft.session)  # Whoever took the run over may have shown its reply there.
             with suppress(TimeoutError):
                 await in_time(draft.line.channel.edit(draft.to, draft.receipt, Part(text=text)))
         else:
@@ -266,7 +266,7 @@ class Streaming:
 
     async def _open(self, draft: Draft, text: str) -> None:
         """Send the first words, in the slot that the reply will have."""
-        outbox = self.runtime.store.outbox
+        outbox = outbox_of(self.runtime)
         if await outbox.waits(draft.to):
             return  # What was said before comes first.
         letter = Letter(key=draft.key, to=draft.to, content=Content(text=text), session=draft.session)

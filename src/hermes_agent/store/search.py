@@ -15,7 +15,7 @@ from hermes_agent.core.messages import Role
 from hermes_agent.store.bodies import plain
 from hermes_agent.store.finding.question import Question, Span, understood
 from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken
-from hermes_agent.store.finding.snippets import Spot, snippet
+from hermes_agent.store.finding.snippets import Spot, marked, snippet
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
@@ -87,6 +87,11 @@ class Hit:
     role: Role
     snippet: str
     marks: tuple[Spot, ...] = ()
+
+    @property
+    def marked(self) -> str:
+        """The snippet with its found words in Markdown's bold."""
+        return marked(self.snippet, self.marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
-from hermes_agent.cli.time_format import moment
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import SystemClock, moment
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.state import read_states, state_of, write_state

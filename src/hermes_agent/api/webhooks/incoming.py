@@ -20,8 +20,8 @@ from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Signed
 from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
+from hermes_agent.app.operations.chats import post_once
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.session_access import deliver_once
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
@@ -65,7 +65,7 @@ class Incoming:
         """Deliver the replies that a process before this one left."""
         for name, route in self._settings.routes.items():
             if route.deliver != LOG:
-                await self._deliveries.resume(f"{PLATFORM}:{name}")
+                await self._deliveries.resume(Principal(platform=PLATFORM, user=name))
 
     async def take(self, request: Request) -> Response:
         """Answer one request. Raises `Refused`."""
@@ -122,7 +122,7 @@ class Incoming:
             if to is None:
                 raise Refused(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
             letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
-            fresh = await deliver_once(self._runtime, letter)
+            fresh = await post_once(self._runtime, letter)
             return Accepted(status="delivered" if fresh else "duplicate")
         where = Conversation(
             platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]

@@ -9,11 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.learning.status import Status, row
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.local_owner import local_owner
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model
@@ -33,7 +31,6 @@ from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.replay.ledger import StoredLedger
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.state import State
 from hermes_agent.skills.swap import ARCHIVE
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
@@ -241,17 +238,6 @@ class Curating:
     async def pause(self, said: bool) -> None:
         """No pass begins by itself, or again."""
         await self.journal_file.change(paused(said))
-
-    async def pin(self, name: str, *, off: bool = False) -> None:
-        """Leave a skill alone, or no longer. Raises `NoSkill`."""
-        library = self.writer.library
-        await library.find(name)
-
-        def change(state: State) -> State:
-            others = tuple(each for each in state.pinned if each != name)
-            return msgspec.structs.replace(state, pinned=others if off else (*others, name))
-
-        await library.state.change(change)
 
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from hermes_agent.core.clock import moment
 from hermes_agent.learning.curator.candidates import Age, Candidate
 from hermes_agent.learning.curator.journal import CuratorJournal
-from hermes_agent.learning.curator.report import moment
 from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.settings import CuratorSettings
 
@@ -49,13 +49,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return f"{last} {due}, once nobody talks.{empty}"
 
     @property
-    def side_rows(self) -> list[str]:
-        """What stands below the skills."""
-        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
-        found = [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
-        return [*found, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
-
-    @property
     def lines(self) -> list[str]:
         """All of it, a line for each skill."""
         rows = [
@@ -63,7 +56,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             + (f", {each.grade}" if each.grade else "")
             for each in self.skills
         ]
-        return [self.when, *rows, *self.side_rows]
+        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
+        rows += [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
+        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
 
 
 def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
