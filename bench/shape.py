@@ -34,7 +34,6 @@ MODULES = (
 OTHERS = {
     "gateway/matrix/decryption.py": "the keys of matrix-nio",
     "gateway/matrix/devices.py": "the keys of matrix-nio",
-    "gateway/matrix/machine.py": "the keys of matrix-nio",
 }
 """Files in which `.store` is another thing, and which."""
 BEFORE = {

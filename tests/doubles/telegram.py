@@ -37,8 +37,7 @@ Arguments = dict[str, Any]  # what a call was given
 
 
 class TelegramDouble(Held):
-    """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them. What people say while
-    `holding` is kept back in `late`."""
+    """A Bot API with one bot. It keeps updates until an offset confirms them, and those said while `holding` in `late`."""
 
     def __init__(self) -> None:
         super().__init__()

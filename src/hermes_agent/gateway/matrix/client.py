@@ -80,4 +80,4 @@ def meaning(answer: Answer) -> ChannelError:
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    return str(answer.told.get("errcode", "")), str(answer.told.get("error", ""))
+    return str(answer.document.get("errcode", "")), str(answer.document.get("error", ""))
