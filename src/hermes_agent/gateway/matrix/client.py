@@ -79,4 +79,4 @@ def meaning(answer: Answer) -> ChannelError:
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    return str(answer.told.get("errcode", "")), str(answer.told.get("error", ""))
+    return str(answer.fields.get("errcode", "")), str(answer.fields.get("error", ""))
