@@ -45,8 +45,7 @@ class TelegramDouble(Held):
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
         self.slow = 0.0  # seconds of a file
-        self.sent_files: list[tuple[str, str, bytes]] = []
-        """Methods by which files were sent, with their names and bytes."""
+        self.sent_files: list[tuple[str, str, bytes]] = []  # method, name, bytes
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
         self.drafts, self.undrafted = True, False
