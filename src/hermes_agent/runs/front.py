@@ -224,6 +224,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Whether a run of this session is under way in this process."""
         return self._scheduler.runs(session)
 
+    def rests(self, session: str) -> bool:
+        """Whether no run of this session is under way here, or only one that has its end in the log."""
+        return self._scheduler.rests(session)
+
     async def idle(self) -> None:
         """Return when the runs that are under way in this process have ended."""
         await self._scheduler.idle()

@@ -91,6 +91,11 @@ class Scheduler:
         """Whether a run of this session is under way here."""
         return session in self._running
 
+    def rests(self, session: str) -> bool:
+        """Whether no run of this session is under way here, or only one that has given its lane back."""
+        running = self._running.get(session)
+        return running is None or running.journal.mailbox.released
+
     def enqueue(self, session: str, withdrawn: str = "") -> None:
         """Note that this session has, or may have, mail; `withdrawn` is the id of a message that its sender deleted."""
         if self._own is not None:
