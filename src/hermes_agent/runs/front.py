@@ -222,9 +222,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
         return self._scheduler.stop(session, reason) is not None
 
-    def runs(self, session: str) -> bool:
-        """Whether a run of this session is under way in this process."""
-        return self._scheduler.runs(session)
+    def runs(self, session: str, *, ended: bool = True) -> bool:
+        """Whether a run of this session is under way here; without `ended`, not one that has its end in the log."""
+        return self._scheduler.runs(session, ended=ended)
 
     async def idle(self) -> None:
         """Return when the runs that are under way in this process have ended."""
