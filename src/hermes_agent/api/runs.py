@@ -110,12 +110,11 @@ async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> Asyn
 
 async def _past_events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
     """The events of a run that is over."""
-    span = await state.runtime.store.runs.span(ref.session, known.run)
-    first = max(after + 1, span.first)
-    left = None if span.length is None else max(0, span.last - first + 1)
-    for entry in await state.runtime.store.history.entries(ref.session, first - 1, left):
-        if entry.run == known.run:
-            yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
+    async for page in state.runtime.store.history.of_run(ref.session, known.run, after):
+        for entry in page:
+            if entry.run == known.run:
+                at = entry.at
+                yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=at, event=entry.event))
 
 
 async def _coming(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:

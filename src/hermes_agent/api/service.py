@@ -319,8 +319,8 @@ class AgentService:
 
 async def story_of(runtime: Runtime, ref: Ref) -> RunView:
     """What the log tells of a run, read from the message that it took to its end."""
-    story, span = RunView(ref=ref), await runtime.store.runs.of_mail(ref.session, ref.row)
-    async for page in runtime.store.history.pages(ref.session, span.first - 1, span.length):
+    story = RunView(ref=ref)
+    async for page in runtime.store.history.of_mail(ref.session, ref.row):
         for entry in page:
             story.take(entry)
     return story

@@ -20,7 +20,7 @@ from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
-from hermes_agent.runs.one_run import BuildAgent, Service, since_last_end
+from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -329,7 +329,7 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
-    view = await since_last_end(store, session)
+    view = await folded(Session(id=session), store.history.since_last_end(session))
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)
