@@ -29,7 +29,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.route import Route
-from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.front import Hermes, served
 from hermes_agent.runs.health import Health
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
@@ -73,6 +73,10 @@ class Runtime:
     model: str = ""
     taped: bool = False
     restart: Callable[[], None] | None = None
+
+    async def served(self, until: Awaitable[object]) -> None:
+        """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+        await served(self.hermes, until)
 
     @property
     def loaded(self) -> Loaded[Settings]:

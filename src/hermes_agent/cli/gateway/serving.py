@@ -26,7 +26,6 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
 from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.front import served
 
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
@@ -189,7 +188,7 @@ async def serve(surface: Surface) -> bool:
         if runtime.store.notice:
             print_line(runtime.store.notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await served(runtime.hermes, told.over.wait())
+        await runtime.served(told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
