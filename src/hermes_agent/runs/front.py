@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -18,7 +17,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler
@@ -303,21 +301,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """The session as the log has it."""
         record = await self.record(session)
         return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
-
-
-async def served(hermes: Hermes, until: Awaitable[object]) -> None:
-    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
-
-    async def end() -> None:
-        await until
-
-    over, outdated = spawn(end(), name="until the end"), hermes.scheduler.outdated
-    try:
-        await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        over.cancel()
-    if outdated.done():
-        raise outdated.result()
 
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
