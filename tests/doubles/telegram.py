@@ -37,7 +37,7 @@ Arguments = dict[str, Any]  # what a call was given
 
 
 class TelegramDouble(Held):
-    """A Bot API with one bot. It keeps updates until an offset confirms them, and those said while `holding` in `late`."""
+    """A Bot API with one bot. Keeps updates until an offset confirms them, those said while `holding` in `late`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.inbound.listener import Listening
 from hermes_agent.host.paths import Home
-from hermes_agent.runs.front import served
 
 Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."
@@ -51,7 +50,7 @@ async def serve(
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
-                await served(runtime.hermes, until_told())
+                await runtime.served(until_told())
         finally:
             await servers.close()
 

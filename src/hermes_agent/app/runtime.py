@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -26,6 +27,7 @@ from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.route import Route
@@ -151,3 +153,18 @@ class Runtime:
             return (*self.quarantined, *refused_by(self.route(model), self.toolbox.offered))
         except NoModel:
             return self.quarantined
+
+
+async def served(hermes: Hermes, until: Awaitable[object]) -> None:
+    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+
+    async def end() -> None:
+        await until
+
+    over, outdated = spawn(end(), name="until the end"), hermes.scheduler.outdated
+    try:
+        await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        over.cancel()
+    if outdated.done():
+        raise outdated.result()

@@ -27,7 +27,6 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
 from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.front import served
 
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
@@ -190,7 +189,7 @@ async def serve(surface: Surface) -> bool:
         if notice := store_notice(runtime):
             print_line(notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await served(runtime.hermes, told.over.wait())
+        await runtime.served(told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
