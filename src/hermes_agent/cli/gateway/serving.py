@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from hermes_agent.app.runtime import served
 from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.recording_option import recording_of
@@ -188,7 +189,7 @@ async def serve(surface: Surface) -> bool:
         if runtime.store.notice:
             print_line(runtime.store.notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await runtime.served(told.over.wait())
+        await served(runtime.hermes, told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
