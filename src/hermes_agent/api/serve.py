@@ -16,7 +16,7 @@ from hermes_agent.app.api_settings import API_KEY, SERVED
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.options import Tape
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.runtime import Runtime, served
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
@@ -50,7 +50,7 @@ async def serve(
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
-                await runtime.served(until_told())
+                await served(runtime.hermes, until_told())
         finally:
             await servers.close()
 

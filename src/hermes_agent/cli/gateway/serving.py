@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hermes_agent.app.operations.serving import store_notice
+from hermes_agent.app.runtime import served
 from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.recording_option import recording_of
@@ -189,7 +190,7 @@ async def serve(surface: Surface) -> bool:
         if notice := store_notice(runtime):
             print_line(notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await runtime.served(told.over.wait())
+        await served(runtime.hermes, told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
