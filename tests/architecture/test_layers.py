@@ -44,7 +44,7 @@ PROGRAM = {
     "tools/files.py": "import hermes_agent.sandbox.place",
     "skills/library.py": "",
     "memory/notes.py": "",
-    "learning/triggers.py": "import hermes_agent.agent.loop",
+    "learning/jobs.py": "import hermes_agent.agent.loop",
     "providers/vendors/openai.py": "",
     "providers/vendors/demo.py": "",
     "providers/dialects/chat.py": "",

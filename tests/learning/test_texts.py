@@ -18,13 +18,32 @@ from hermes_agent.core.messages import (
     said,
 )
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.learning.drafts import EvidenceGate, OriginGate, Passed, Returned, Waits, draft_of
-from hermes_agent.learning.evidence import Evidence, check, cited_in, evidence_of
-from hermes_agent.learning.naming import Named, commands_in, named_in, stretches
+from hermes_agent.learning.drafts import (
+    Evidence,
+    EvidenceGate,
+    OriginGate,
+    Passed,
+    Returned,
+    Waits,
+    check,
+    cited_in,
+    draft_of,
+    evidence_of,
+)
+from hermes_agent.learning.jobs import What
 from hermes_agent.learning.prompt import INTERRUPTED, LONGEST_INDEX, listed, overlaps_in, question
-from hermes_agent.learning.sources import Piece, Side, Sources, has_outside, pieces_of
+from hermes_agent.learning.sources import (
+    Named,
+    Piece,
+    Side,
+    Sources,
+    commands_in,
+    has_outside,
+    named_in,
+    pieces_of,
+    stretches,
+)
 from hermes_agent.learning.stubs import stub, stubbed
-from hermes_agent.learning.triggers import What
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
 

@@ -13,8 +13,7 @@ from hermes_agent.core.errors import StoreError, UnknownSession
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.outbound import Letter
-from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.skill import SkillHeader
+from hermes_agent.skills.skill import Occasion, SkillHeader
 from hermes_agent.store.inbox import Mail
 from hermes_agent.store.search import Hit, Scope
 from hermes_agent.store.sessions import Session as SessionRecord

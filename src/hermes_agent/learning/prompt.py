@@ -8,8 +8,8 @@ from datetime import date
 
 from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, Replied, ToolEnded
 from hermes_agent.core.messages import Message, Origin, Text, said
+from hermes_agent.learning.jobs import What
 from hermes_agent.learning.sources import OUTSIDE
-from hermes_agent.learning.triggers import What
 
 OPENING = "[Review of this conversation]"
 LONGEST_INDEX = 120

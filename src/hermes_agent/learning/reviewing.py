@@ -14,21 +14,16 @@ from hermes_agent.core.events import Entry
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model, Prefix
-from hermes_agent.learning.account import used_by
-from hermes_agent.learning.dispatch import Dispatch, Tally, Through
-from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate
-from hermes_agent.learning.evidence import evidence_of
-from hermes_agent.learning.jobs import Unfinished
+from hermes_agent.learning.dispatch import Dispatch, Tally, Through, Writers
+from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate, evidence_of
+from hermes_agent.learning.jobs import Unfinished, What, used_by
 from hermes_agent.learning.passes import Pass, Spending
 from hermes_agent.learning.prompt import OVERLAP, RAW, WITHHELD, overlaps_in, question
-from hermes_agent.learning.proposing import Proposing
-from hermes_agent.learning.releasing import Releasing
+from hermes_agent.learning.proposing import Proposing, Releasing
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.learning.sources import Sources, has_outside, pieces_of
 from hermes_agent.learning.stubs import stubbed
-from hermes_agent.learning.triggers import What
 from hermes_agent.learning.typed import TypedGate
-from hermes_agent.learning.writers import Writers
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim
 from hermes_agent.store.sessions import Session as SessionRecord

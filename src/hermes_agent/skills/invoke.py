@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.bundles import BadBundle, bundles_of
+from hermes_agent.skills.format import filled, variables_of
 from hermes_agent.skills.library import Library, NoSkill, NotHere
-from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.skill import Parameter, Skill, SkillHeader
-from hermes_agent.skills.view import filled, variables_of
+from hermes_agent.skills.skill import Occasion, Parameter, Skill, SkillHeader
 
 COMMAND = re.compile(r"!`([^`\n]+)`")
 SLOT = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")

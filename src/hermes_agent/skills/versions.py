@@ -15,12 +15,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
-from hermes_agent.skills.changes import By
-from hermes_agent.skills.format import name_problems
+from hermes_agent.skills.changes import By, merged, rebased, render
+from hermes_agent.skills.format import inside, name_problems
 from hermes_agent.skills.skill import FILE
-from hermes_agent.skills.swap import render
-from hermes_agent.skills.undoing import merged, rebased
-from hermes_agent.skills.view import inside
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version

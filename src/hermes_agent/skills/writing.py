@@ -18,17 +18,13 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.changes import By, Written
-from hermes_agent.skills.depot.depot import Depot
-from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
-from hermes_agent.skills.format import BadSkill, name_problems, read
+from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, put_aside, swap, swap_folder
+from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
+from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
-from hermes_agent.skills.swap import ARCHIVE, mend, put_aside, swap, swap_folder
-from hermes_agent.skills.undoing import Conflict
 from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
-from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
 from hermes_agent.store.working_copy import Standing, again
 

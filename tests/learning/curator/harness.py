@@ -13,7 +13,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.learning.curator.prompt import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.state import Usage
 from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author

@@ -11,12 +11,10 @@ from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Came, calls_of, together
-from hermes_agent.learning.curator.history import QueryHistory, covered_by, lost, queries_in, that_find
-from hermes_agent.learning.curator.journal import JournalFile, brought_back, kept_apart, paused
-from hermes_agent.learning.curator.overlaps import groups, shared
+from hermes_agent.learning.curator.candidates import JournalFile, brought_back, kept_apart, paused
+from hermes_agent.learning.curator.history import QueryHistory, covered_by, groups, lost, queries_in, shared, that_find
 from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, Stood, keep, kept
-from hermes_agent.learning.curator.prompt import system
-from hermes_agent.learning.curator.rubric import CRITERIA, checked, grade, missing_files
+from hermes_agent.learning.curator.prompt import CRITERIA, checked, grade, missing_files, system
 from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
 from hermes_agent.store.learning.jobs import Account
 from tests.skills.shelf import put

@@ -12,16 +12,14 @@ from typing import Any
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.curator.asking import Asking
-from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import CuratorJournal
 from hermes_agent.learning.curator.prompt import MOST_LISTED, question
-from hermes_agent.learning.curator.staging import Staging, missing_report
+from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
 from hermes_agent.learning.curator.tools import CuratorTools
-from hermes_agent.learning.curator.trial import Trial
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.files import files_of_folder
+from hermes_agent.skills.depot import files_of_folder
 from hermes_agent.store.learning.jobs import Claim, Job, JobKind
 from hermes_agent.store.versions import Author
 from hermes_agent.tools.schema import collect

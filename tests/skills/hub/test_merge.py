@@ -2,8 +2,8 @@
 
 import pytest
 
-from hermes_agent.skills.depot.files import Content
-from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.depot import Content
+from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.merge import Merged, merge
 from tests.skills.hub.origin import VARIABLES
 from tests.skills.shelf import skill_text

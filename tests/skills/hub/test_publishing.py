@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.publishing import Letter, Published, fed, publish
 from tests.skills.hub.origin import AGENT, Place, hub_at, origin
 from tests.skills.shelf import put, skill_text

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.depot.files import hash_of_files
-from hermes_agent.skills.depot.lock import stored
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.rounds import Outcome, Wish, update_all
-from hermes_agent.skills.hub.updating import Keep, Status, behind, put_back, standing
+from hermes_agent.skills.depot import hash_of_files, stored
+from hermes_agent.skills.hub.git import HubError
+from hermes_agent.skills.hub.updating import Keep, Outcome, Status, Wish, behind, put_back, standing, update_all
 from hermes_agent.skills.skill import Layer
 from hermes_agent.skills.state import State
 from tests.skills.hub.origin import AGENT, OWNER, Place, hub_at

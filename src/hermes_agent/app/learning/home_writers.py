@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.ids import Ids
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
 from hermes_agent.learning.drafts import Draft
+from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.memory.whose import person_of, target_of
+from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.format import inside
 from hermes_agent.skills.places import MOST
 from hermes_agent.skills.skill import FILE, Layer
-from hermes_agent.skills.view import inside
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Author, Backing, Kind
 from hermes_agent.tools.schema import collect
@@ -61,3 +66,48 @@ class HomeWriters:
         file = str(draft.call.arguments.get("file") or FILE)
         path = headers[0].path / FILE if file == FILE else inside(headers[0].path, file)
         return await asyncio.to_thread(read_small, path, LARGEST)
+
+
+log = logging.getLogger(__name__)
+
+SECONDS = 10.0
+"""What a check may take; one that takes longer does not pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """See `Checks`. `place` is a jailed one, `tools` are the names of the tools that there are."""
+
+    place: Place
+    tools: Callable[[], Collection[str]]
+    ids: Ids
+    seconds: float = SECONDS
+
+    async def __call__(self, check: str, workspace: str) -> bool:
+        """Whether it passes now. What cannot be run does not pass, nor what does more than look: not every line of an
+        agent went through the gate."""
+        if named := TOOL.fullmatch(check):
+            return named[1] in self.tools()
+        if not workspace or not await asyncio.to_thread(Path(workspace).is_dir):
+            return False
+        if against := await asyncio.to_thread(objection, check):
+            log.info("a check is not run: %s", against)
+            return False
+        try:
+            return await self._run(Command(text=check, folder=workspace, limit=self.seconds + 1))
+        except PlaceFailed as error:
+            log.info("a check was not run: %s", error)
+            return False
+
+    async def _run(self, command: Command) -> bool:
+        running = await self.place.start(f"probes/{self.ids.short()}", command)
+        ended = None
+        try:
+            async with asyncio.timeout(self.seconds):
+                ended = await running.wait()
+        except TimeoutError:
+            return False
+        finally:
+            if ended is None:
+                await running.kill()
+        return ended.code == 0

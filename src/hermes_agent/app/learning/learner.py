@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from hermes_agent.learning.learned import Learned
     from hermes_agent.learning.probing import Probing
     from hermes_agent.learning.proposing import Proposing
-    from hermes_agent.learning.undoing import Undoing
+    from hermes_agent.learning.retracting import Undoing
     from hermes_agent.providers.broker import Ledger
     from hermes_agent.runs.front import Hermes
     from hermes_agent.sandbox.place import Place
     from hermes_agent.store.learning.jobs import Account, Claim, Job
 
 # Nothing of this is needed before a run has ended.
-TRIGGERS = "hermes_agent.learning.triggers:Triggers"
+TRIGGERS = "hermes_agent.learning.jobs:Triggers"
 KINDS = "hermes_agent.store.learning.jobs:JobKind"
 JOBS = "hermes_agent.learning.jobs:Jobs"
 REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
@@ -53,8 +53,8 @@ RETRACTING = "hermes_agent.learning.retracting:Retracting"
 PROPOSING = "hermes_agent.learning.proposing:Proposing"
 LEARNED = "hermes_agent.learning.learned:Learned"
 PROBING = "hermes_agent.learning.probing:Probing"
-PROBES = "hermes_agent.app.learning.probes:Probes"
-UNDOING = "hermes_agent.learning.undoing:Undoing"
+PROBES = "hermes_agent.app.learning.home_writers:Probes"
+UNDOING = "hermes_agent.learning.retracting:Undoing"
 CURATING = "hermes_agent.app.learning.curating:Curating"
 MEANS = "hermes_agent.app.learning.curating:Means"
 HANDS = "hermes_agent.app.learning.home_writers:HomeWriters"

@@ -18,10 +18,10 @@ from hermes_agent.cli.time_format import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.changes import ARCHIVE
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.invoke import commands_of, hash_of
-from hermes_agent.skills.swap import ARCHIVE
-from hermes_agent.skills.usage import Used
+from hermes_agent.skills.state import Used
 from hermes_agent.skills.versions import diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 

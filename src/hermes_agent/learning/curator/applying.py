@@ -17,13 +17,11 @@ from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Plan, Step
 from hermes_agent.learning.curator.restore import Restore, own
-from hermes_agent.learning.drafts import Waits, draft_of
-from hermes_agent.learning.evidence import Evidence
+from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.proposing import Proposing
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.changes import By, Conflict
 from hermes_agent.skills.skill import FILE
-from hermes_agent.skills.undoing import Conflict
-from hermes_agent.skills.usage import Usage, Used
+from hermes_agent.skills.state import Usage, Used
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim

@@ -17,14 +17,11 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
-from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.asking import Asking
-from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, Whose, survey
-from hermes_agent.learning.curator.history import QueryHistory, remember, that_find
-from hermes_agent.learning.curator.journal import CuratorJournal, JournalFile
-from hermes_agent.learning.curator.overlaps import groups, there
+from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, CuratorJournal, JournalFile, Whose, survey
+from hermes_agent.learning.curator.history import QueryHistory, groups, remember, that_find, there
 from hermes_agent.learning.curator.plan import Move, Plan, Stood
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
@@ -33,16 +30,15 @@ from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
 from hermes_agent.learning.curator.restore import Restore
 from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
-from hermes_agent.learning.curator.staging import Staging
+from hermes_agent.learning.curator.staging import NAME, Staging, Trial
 from hermes_agent.learning.curator.tools import CuratorTools
-from hermes_agent.learning.curator.trial import NAME, Trial
-from hermes_agent.learning.jobs import Unfinished
+from hermes_agent.learning.jobs import Unfinished, used_by
 from hermes_agent.learning.passes import Pass, Spending
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Gates, usual_gates
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.depot.files import files_of_folder
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.depot import files_of_folder
+from hermes_agent.skills.state import Usage
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Upkept

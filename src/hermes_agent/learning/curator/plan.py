@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.learning.curator.candidates import Rating
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import Rating
 
 LARGEST = 1 << 27
 PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"

@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.learning.curator.applying import Came, State
 from hermes_agent.learning.curator.plan import REPORT, RUN, Denied, Move, Plan, Step, Stood
-from hermes_agent.learning.curator.rubric import grade
+from hermes_agent.learning.curator.prompt import grade
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.store.learning.jobs import Account
 from hermes_agent.store.versions import Version

@@ -12,19 +12,18 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Came
-from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import CuratorJournal
 from hermes_agent.learning.curator.plan import RUN, Plan, Stood
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.snapshot import ENDING
-from hermes_agent.skills.depot.files import files_of_folder
-from hermes_agent.skills.usage import Usage
+from hermes_agent.learning.jobs import used_by
+from hermes_agent.skills.depot import files_of_folder
+from hermes_agent.skills.state import Usage
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Job

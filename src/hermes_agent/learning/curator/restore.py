@@ -8,10 +8,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.plan import Stood
 from hermes_agent.learning.curator.snapshot import Snapshot
-from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
+from hermes_agent.skills.changes import ARCHIVE, By
+from hermes_agent.skills.depot import files_of_folder, hash_of_files
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.swap import ARCHIVE
 from hermes_agent.skills.writing import Writer
 
 

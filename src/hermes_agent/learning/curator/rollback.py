@@ -13,8 +13,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.candidates import hash_of
-from hermes_agent.learning.curator.journal import JournalFile, brought_back, kept_apart
+from hermes_agent.learning.curator.candidates import JournalFile, brought_back, hash_of, kept_apart
 from hermes_agent.learning.curator.plan import Stood
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places

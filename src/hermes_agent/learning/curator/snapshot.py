@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import PRIVATE_FOLDER, write_private
-from hermes_agent.skills.depot.files import Content, is_hidden
+from hermes_agent.skills.depot import Content, is_hidden
 
 # What is made again by itself, what can be fetched again, and what is held while somebody writes.
 LEFT_OUT = (".hub/store", ".hub/quarantine", ".swap")

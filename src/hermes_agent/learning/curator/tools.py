@@ -9,13 +9,12 @@ from hermes_agent.core.edits import replace
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.tool import tool
-from hermes_agent.learning.curator.candidates import Whose
-from hermes_agent.learning.curator.journal import Rating, ordered
-from hermes_agent.learning.curator.overlaps import LEAST, shared, words_of
-from hermes_agent.learning.curator.rubric import checked, grade
+from hermes_agent.learning.curator.candidates import Rating, Whose, ordered
+from hermes_agent.learning.curator.history import LEAST, shared, words_of
+from hermes_agent.learning.curator.prompt import checked, grade
 from hermes_agent.learning.curator.staging import Staging
-from hermes_agent.learning.naming import named_in
-from hermes_agent.skills.depot.files import Content, text_or_none
+from hermes_agent.learning.sources import named_in
+from hermes_agent.skills.depot import Content, text_or_none
 from hermes_agent.skills.format import name_problems, read
 from hermes_agent.skills.skill import FILE
 

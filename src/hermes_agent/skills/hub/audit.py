@@ -6,11 +6,9 @@ import asyncio
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.scanner.finding import Severity
-from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
-from hermes_agent.skills.depot.lock import Entry
+from hermes_agent.skills.depot import Entry, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.hub.installing import Hub
-from hermes_agent.skills.hub.report import report
+from hermes_agent.skills.hub.installing import Hub, report
 from hermes_agent.skills.skill import Layer, SkillHeader
 from hermes_agent.skills.versions import Owner
 

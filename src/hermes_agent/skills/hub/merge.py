@@ -9,10 +9,9 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process import run
-from hermes_agent.skills.depot.files import Files, text_or_none
+from hermes_agent.skills.depot import Files, text_or_none
 from hermes_agent.skills.format import BadSkill, read
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import found_git
+from hermes_agent.skills.hub.git import HubError, found_git
 from hermes_agent.skills.skill import FILE
 
 SECONDS = 20.0

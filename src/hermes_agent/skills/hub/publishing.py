@@ -10,13 +10,11 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process import open_piped
 from hermes_agent.scanner.finding import Category, Severity
-from hermes_agent.skills.depot.files import Files, files_of_folder, text_or_none
+from hermes_agent.skills.depot import Files, files_of_folder, text_or_none
 from hermes_agent.skills.format import read
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import SECONDS, Repository
-from hermes_agent.skills.hub.report import report
-from hermes_agent.skills.hub.sources import Sources
-from hermes_agent.skills.hub.taps import Tap
+from hermes_agent.skills.hub.git import SECONDS, HubError, Repository
+from hermes_agent.skills.hub.installing import report
+from hermes_agent.skills.hub.sources import Sources, Tap
 from hermes_agent.skills.skill import FILE
 
 PREFIX = "hermes"
