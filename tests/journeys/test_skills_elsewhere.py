@@ -12,7 +12,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.learning.dispatch import OtherWriters
+from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.store.versions import Backing

@@ -366,7 +366,7 @@ async def test_a_skill_with_the_name_of_a_command_is_told(tools: Bench):
 async def test_what_was_put_aside_comes_back_to_the_category_that_it_had(here: Shelf, writer: Writer):
     await writer.create("tea", skill_text("tea"), AGENT, "kitchen")
     await writer.archive("tea", AGENT)
-    await writer.restore("tea", AGENT, "kitchen")
+    await writer.restore("tea", AGENT)
 
     assert file(here, "kitchen/tea").read_text() == skill_text("tea")
 

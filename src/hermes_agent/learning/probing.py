@@ -13,8 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.constraints import Constraint, added, cut_out, ends_at, guessed_check, sort_of
-from hermes_agent.learning.dispatch import OtherWriters, Writers
-from hermes_agent.learning.drafts import Draft, Evidence, Waits, draft_of
+from hermes_agent.learning.drafts import Draft, Evidence, OtherWriters, Waits, Writers, draft_of
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.entries import decoded, entries_of

@@ -13,8 +13,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.dispatch import OtherWriters, Writers
-from hermes_agent.learning.drafts import Draft, Waits, draft_of
+from hermes_agent.learning.drafts import Draft, OtherWriters, Waits, Writers, draft_of
 from hermes_agent.learning.sources import Side, Sources, named_in
 from hermes_agent.skills.changes import rebased
 from hermes_agent.store.database import Store

@@ -14,8 +14,8 @@ from hermes_agent.core.events import Entry
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model, Prefix
-from hermes_agent.learning.dispatch import Dispatch, Tally, Through, Writers
-from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate, evidence_of
+from hermes_agent.learning.dispatch import Dispatch, Tally, Through
+from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate, Writers, evidence_of
 from hermes_agent.learning.jobs import Unfinished, What, used_by
 from hermes_agent.learning.passes import Pass, Spending
 from hermes_agent.learning.prompt import OVERLAP, RAW, WITHHELD, overlaps_in, question

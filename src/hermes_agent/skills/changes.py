@@ -88,7 +88,9 @@ def _blocks(old: list[str], new: list[str]) -> list[tuple[str, str]]:
 SWAP = ".swap"
 ARCHIVE = ".archive"
 OLD, NEW = "old", "new"
-RUNS, PLAIN = 0o700, 0o600
+RUNS = 0o700
+PROGRAMS = (b"#!", b"\x7fELF")
+"""What a file begins with that is made anew and may be run."""
 
 
 def swap_folder(
@@ -102,14 +104,7 @@ def swap_folder(
         shutil.copytree(folder, new, symlinks=True)
     new.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     for file, content in changes.items():
-        path = new / file
-        if content is None:
-            path.unlink(missing_ok=True)
-            continue
-        path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        mode = RUNS if file in runs or (path.exists() and path.stat().st_mode & 0o100) else PLAIN
-        write_private(path, content)
-        path.chmod(mode)
+        swap(new / file, content, runs=file in runs)
     if folder.is_dir():
         old.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         folder.rename(old)
@@ -126,19 +121,21 @@ def render(home: Path, folder: Path, place: Path, files: Mapping[str, bytes | No
         put_aside(folder, home / ARCHIVE / folder.name)
         return
     for file in sorted(files, key=lambda each: each == FILE):  # What makes it a skill comes last.
-        path, content = inside(folder if there else place, file, anywhere=True), files[file]
-        swap(path, content)
-        if content is not None and content.startswith(b"#!"):
-            path.chmod(RUNS)
+        content = files[file]
+        path = inside(folder if there else place, file, anywhere=True)
+        swap(path, content, runs=content is not None and content.startswith(PROGRAMS))
 
 
-def swap(path: Path, content: bytes | None) -> None:
-    """Replace one file, or remove it (None). Blocks."""
+def swap(path: Path, content: bytes | None, *, runs: bool = False) -> None:
+    """Replace one file, or remove it (None); one that may be run stays so. Blocks."""
     if content is None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    runs = runs or (path.exists() and bool(path.stat().st_mode & 0o100))
     write_private(path, content)
+    if runs:
+        path.chmod(RUNS)
 
 
 def put_aside(old: Path, new: Path) -> None:

@@ -12,14 +12,12 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
-from hermes_agent.host.locks import change_under
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.skills.state import JsonFile
 
 HUB = ".hub"
 """The folder of what comes from elsewhere, in the home's skills."""
 STORE = "store"
-LARGEST = 1 << 24
 SHORT = 16
 
 
@@ -55,30 +53,12 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     retired: dict[str, Entry] = {}
 
 
-class Lock:
-    """The lock of one home. `get` blocks."""
+class Lock(JsonFile[Locked]):
+    """The lock of one home; a change of it is the moment in which an installation happens."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB
-        self.path = self.folder / "lock.json"
-
-    def get(self) -> Locked:
-        """What it says; nothing where there is none. Raises `HomeError` for a file that is not ours."""
-        content = read_small(self.path, LARGEST)
-        try:
-            return Locked() if content is None else msgspec.json.decode(content, type=Locked)
-        except msgspec.DecodeError as error:
-            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
-
-    async def change(self, change: Callable[[Locked], Locked]) -> Locked:
-        """Read, change and replace it as a whole: the moment in which an installation happens."""
-
-        def work() -> Locked:
-            changed = change(self.get())
-            write_private(self.path, msgspec.json.format(msgspec.json.encode(changed)))
-            return changed
-
-        return await change_under(self.path.with_suffix(".lock"), work)
+        super().__init__(self.folder / "lock.json", Locked, Locked())
 
 
 def stored(home: Path, found: str, name: str) -> Path:

@@ -18,7 +18,7 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, put_aside, swap, swap_folder
+from hermes_agent.skills.changes import ARCHIVE, PROGRAMS, By, Conflict, Written, mend, put_aside, swap, swap_folder
 from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
@@ -129,11 +129,11 @@ class Writer:
             return await self._move(name, header.path, self.home / ARCHIVE / name, by, "archive")
 
     @again
-    async def restore(self, name: str, by: By, category: str = "") -> Written:
-        """Bring back what was put aside, into the folder of that category."""
+    async def restore(self, name: str, by: By) -> Written:
+        """Bring back what was put aside, to where it stood."""
         async with self._held():
-            place = self.home / category / name
             aside, removed = _aside(self.home, name), name in self.library.state.get().removed
+            place = await self.versions.place(name)
             if removed:
                 await self.library.state.change(brought_back(name))
             if not aside.is_dir() or place.exists():
@@ -151,16 +151,19 @@ class Writer:
 
     @again
     async def revert(self, name: str, number: int, by: By) -> Written:
-        """Every file as it was after that version, to the byte."""
+        """Every file as it was after that version, to the byte; a skill that is gone comes back to where it stood."""
         async with self._held():
             header = await self.library.find(name) if await self.library.same_name(name) else None
-            folder = header.path if header is not None and header.layer is Layer.USER else self.home / name
+            own = header is not None and header.layer is Layer.USER
+            folder = header.path if header is not None and own else await self.versions.place(name)
             await self.notice(name)
-            if header is not None and folder != header.path:
+            if header is not None and not own:
                 await self._based_on(header)
             then = await self.versions.at(name, number)
             files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
-            return await self._at_once(name, folder, files, by, f"revert to {number}")
+            # What may be run says so in its first bytes: the ledger does not.
+            runs = {file for file, each in files.items() if each and each.startswith(PROGRAMS)}
+            return await self._at_once(name, folder, files, by, f"revert to {number}", set() if own else runs)
 
     @again
     async def update(
@@ -256,9 +259,9 @@ class Writer:
         """Files in one step: all of them or none, whatever happens."""
         act, plans = self.ids.short(), await asyncio.to_thread(plan, name, folder, changes)
         intended = await self.versions.intend(plans, by, action, act, folder)
-        if len(changes) == 1 and not runs:
+        if len(changes) == 1:
             for each in plans:
-                await in_thread(partial(swap, folder / each.file, each.after))
+                await in_thread(partial(swap, folder / each.file, each.after, runs=each.file in runs))
         elif plans:
             await in_thread(partial(swap_folder, self.home, folder, changes, act, runs))
         await self.versions.complete(intended)

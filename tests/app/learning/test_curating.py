@@ -9,7 +9,7 @@ from hermes_agent.app.learning.curating import NEVER, SOON, Row, Status
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import RUN
-from hermes_agent.learning.dispatch import OtherWriters
+from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill

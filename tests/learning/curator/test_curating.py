@@ -59,7 +59,7 @@ async def test_a_model_that_deletes_rewrites_what_is_a_persons_and_boasts_is_ref
 
         assert kept.tree() == before
         assert (await kept.here.runtime.store.versions.list(limit=1))[0].id == newest
-        assert (run.changes, len(run.refused), run.skills) == ((), len(evil), {})
+        assert (run.changes, len(run.refused), run.touched) == ((), len(evil), [])
         text = markdown(run)
         assert "rewrote" not in text
         assert "nothing to change; 10 calls refused" in text
@@ -108,7 +108,7 @@ async def test_overlaps_are_joined_with_all_they_know_and_taken_back_they_stay_a
         assert (run.groups, [each.state for each in run.changes]) == ((("brew-tea", "make-tea"),), ["done"])
         assert set(kept.tree()) == {"make-tea/SKILL.md", "make-tea/scripts/brew.sh"}
         assert "+description: Makes tea. Use it to make or brew tea." in markdown(run)
-        assert run.skills["brew-tea"].after == ""
+        assert run.touched == ["brew-tea", "make-tea"]
 
         assert await kept.curating.rollback() == ["`brew-tea` is as it was.", "`make-tea` is as it was."]
         assert kept.tree() == before
@@ -333,4 +333,3 @@ async def test_the_report_is_a_file_beside_its_figures(tmp_path: Path):
         folder = kept.root / "logs/curator" / run.id
         assert json.loads((folder / "run.json").read_text())["changes"][0]["name"] == "make-tea"
         assert (folder / "REPORT.md").read_text() == markdown(run)
-        assert run.snapshot == str(kept.root / f"backups/curator/{run.id}.tar.gz")

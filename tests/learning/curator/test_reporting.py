@@ -7,7 +7,6 @@ import pytest
 from hermes_agent.learning.curator.plan import Step, keep
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.learning.curator.reporting import GIVEN_UP
-from hermes_agent.learning.curator.snapshot import take
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import Account, JobState
@@ -31,7 +30,6 @@ async def test_a_pass_that_was_given_up_half_way_is_told_and_can_be_taken_back(t
         work = await applying(kept, steps)
         folder = kept.curating.places.folder(work.claim.job)
         keep(work.plan, folder)
-        take(kept.here.runtime.skills.home, kept.curating.places.snapshot(folder))
         await work._one(steps[0])
         await work._one(steps[1])
         await kept.curating.restore("b-skill")
@@ -46,9 +44,9 @@ async def test_a_pass_that_was_given_up_half_way_is_told_and_can_be_taken_back(t
             ("b-skill", "done"),
             ("c-skill", "skipped"),
         ]
-        assert (list(run.skills), run.failed) == (["a-skill"], GIVEN_UP)
+        assert (run.touched, run.failed) == (["a-skill", "b-skill"], GIVEN_UP)
         assert f"not done. {GIVEN_UP}" in markdown(run)
-        assert await kept.curating.rollback(run.id) == ["`a-skill` is as it was."]
+        assert await kept.curating.rollback(run.id) == ["`a-skill` is as it was.", "`b-skill` is as it was."]
         assert kept.tree() == before
 
 

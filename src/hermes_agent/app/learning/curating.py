@@ -32,7 +32,7 @@ from hermes_agent.learning.curator.history import there
 from hermes_agent.learning.curator.prompt import grade
 from hermes_agent.learning.curator.report import Run, moment
 from hermes_agent.learning.curator.reporting import Places
-from hermes_agent.learning.curator.rollback import Rollback
+from hermes_agent.learning.curator.rollback import rollback
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs, stretched
 from hermes_agent.learning.reviewing import usual_gates
@@ -158,9 +158,7 @@ class Curating:
         self._means = means
         root = means.skills.home.parent
         self.journal_file = JournalFile(means.skills.home)
-        self.places = Places(
-            logs=root / "logs" / "curator", snapshots=root / "backups" / "curator", cache=root / "cache"
-        )
+        self.places = Places(logs=root / "logs" / "curator", cache=root / "cache")
 
     @cached_property
     def writer(self) -> Writer:
@@ -331,17 +329,12 @@ class Curating:
 
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""
-        touched = (run.skills[name] for run in await self.runs() if name in run.skills)
-        place = next((each.place for each in touched if not each.after), name)
-        await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
+        await self.writer.restore(name, self._by(""))
         await self.journal_file.change(brought_back([name], self._means.clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
-        """Take a pass back, as `Rollback`. Raises `HermesError`."""
-        back = Rollback(
-            clock=self._means.clock, writer=self.writer, journal_file=self.journal_file, places=self.places, by=self._by
-        )
-        return await back(name)
+        """Take a pass back, as `rollback`. Raises `HermesError`."""
+        return await rollback(self.curator.reporting, self.journal_file, self._by, name)
 
     async def runs(self) -> list[Run]:
         """The passes that ended, the newest first."""

@@ -12,7 +12,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreEr
 from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.curator.plan import Denied
-from hermes_agent.learning.dispatch import OtherWriters
+from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
 

@@ -12,19 +12,15 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, HomeError
-from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.locks import change_under
+from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.skills.bundles import bundles_of
 from hermes_agent.skills.depot import files_of_folder, hash_of_files
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.state import Usage, Used
+from hermes_agent.skills.state import JsonFile, Usage, Used
 from hermes_agent.skills.versions import Owner
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author, Kind, Version, VersionState
-
-LARGEST = 1 << 24
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,29 +48,11 @@ class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
     apart: tuple[tuple[str, str], ...] = ()
 
 
-class JournalFile:
-    """The notebook of one home. `get` blocks."""
+class JournalFile(JsonFile[CuratorJournal]):
+    """The notebook of one home."""
 
     def __init__(self, skills: Path) -> None:
-        self.path = skills / ".curator.json"
-
-    def get(self) -> CuratorJournal:
-        """What it says. Raises `HomeError` for a file that is not ours."""
-        content = read_small(self.path, LARGEST)
-        try:
-            return CuratorJournal() if content is None else msgspec.json.decode(content, type=CuratorJournal)
-        except msgspec.DecodeError as error:
-            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
-
-    async def change(self, change: Callable[[CuratorJournal], CuratorJournal]) -> CuratorJournal:
-        """Read, change, and write under a lock."""
-
-        def work() -> CuratorJournal:
-            changed = change(self.get())
-            write_private(self.path, msgspec.json.format(msgspec.json.encode(changed)))
-            return changed
-
-        return await change_under(self.path.with_suffix(".lock"), work)
+        super().__init__(skills / ".curator.json", CuratorJournal, CuratorJournal())
 
 
 def paused(said: bool) -> Callable[[CuratorJournal], CuratorJournal]:
@@ -174,10 +152,6 @@ class Candidate:
         if self.unused(now) >= settings.archive_after_days:
             return Age.ARCHIVED
         return Age.STALE if self.unused(now) >= settings.stale_after_days else Age.ACTIVE
-
-    def place(self, home: Path) -> str:
-        """Its folder below that of all skills, with `/`."""
-        return self.header.path.relative_to(home).as_posix()
 
 
 async def survey(

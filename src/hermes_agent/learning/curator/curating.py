@@ -1,4 +1,4 @@
-"""A pass of the curator: look, plan, keep the plan, snapshot, do, check, report."""
+"""A pass of the curator: look, plan, keep the plan, do, check, report."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.asking import Asking
 from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, CuratorJournal, JournalFile, Whose, survey
 from hermes_agent.learning.curator.history import QueryHistory, groups, remember, that_find, there
-from hermes_agent.learning.curator.plan import Move, Plan, Stood
+from hermes_agent.learning.curator.plan import Move, Plan
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
-from hermes_agent.learning.curator.restore import Restore
-from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
 from hermes_agent.learning.curator.staging import NAME, Staging, Trial
 from hermes_agent.learning.curator.tools import CuratorTools
 from hermes_agent.learning.jobs import Unfinished, used_by
@@ -99,7 +97,7 @@ class Curator:
     @property
     def reporting(self) -> Reporting:
         """Who says what came of passes."""
-        return Reporting(store=self.store, clock=self.clock, writer=self.writer, usage=self.usage, places=self.places)
+        return Reporting(store=self.store, clock=self.clock, writer=self.writer, places=self.places)
 
     async def _planned(self, claim: Claim) -> Plan:
         await self.reporting.left_over()
@@ -108,16 +106,10 @@ class Curator:
         remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
         candidates = await survey(self.writer, self.usage, journal_file, remembered.loaded)
         trial = Trial(self.writer.library, self.places.cache / f"{NAME}{job.id}")
-        newest = await self.store.versions.list(limit=1)
         plan = Plan(
             job=job.id,
             at=now,
             looks=What.LOOK in job.subjects,
-            since=newest[0].id if newest else 0,
-            stood={
-                candidate.name: Stood(place=candidate.place(self.writer.home), hash=candidate.hash)
-                for candidate in candidates
-            },
             moves=tuple(self._moves(candidates, journal_file, now)),
         )
         try:
@@ -218,10 +210,6 @@ class Curator:
 
     async def _done(self, claim: Claim, plan: Plan, folder: Path) -> Run:
         """The report of a pass that does what it planned."""
-        path = self.places.snapshot(folder)
-        if plan.steps and not await asyncio.to_thread(path.exists):
-            await asyncio.to_thread(take, self.writer.home, path)
-            await asyncio.to_thread(forget_all_but, self.places.snapshots, self.settings.keep)
         applying = Applying(
             store=self.store,
             writer=self.writer,
@@ -229,7 +217,6 @@ class Curator:
             proposing=self.proposing,
             claim=claim,
             plan=plan,
-            back=Restore(writer=self.writer, snapshot=Snapshot(path)),
             asks=self.asks,
         )
         await applying.all()

@@ -11,11 +11,12 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.files import write_private
 from hermes_agent.skills.depot import LARGEST_FILE, is_hidden
 from hermes_agent.skills.format import LONGEST_TEXT, BadSkill, read
 from hermes_agent.skills.hub.git import HubError, Repository, TreeEntry
 from hermes_agent.skills.skill import FILE, FOLDERS
+from hermes_agent.skills.state import whole
 
 MOST_FILES = 200
 LARGEST_SKILL = 16 << 20
@@ -76,7 +77,6 @@ def _collisions(names: Iterable[str]) -> list[str]:
 
 
 MOST_SKILLS = 5_000
-LARGEST = 1 << 25
 NAME_COUNTS = 4
 WORD = re.compile(r"[^\W_]+")
 
@@ -104,11 +104,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
 
 def kept(folder: Path, ref: str) -> Catalog | None:
     """The catalog that was kept beside a repository; None where there is none. Blocks."""
-    content = read_small(_file(folder, ref), LARGEST)
-    try:
-        return None if content is None else msgspec.json.decode(content, type=Catalog)
-    except msgspec.DecodeError:
-        return None
+    return whole(_file(folder, ref), Catalog)
 
 
 async def catalog_of(repository: Repository, ref: str, now: float, most: int = MOST_SKILLS) -> Catalog:

@@ -14,12 +14,10 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.locks import change_under
 from hermes_agent.skills.depot import HUB, Content, Files, Trust
 from hermes_agent.skills.hub.catalog import RUNS, Catalog, Offered, catalog_of, found, kept, select_files
 from hermes_agent.skills.hub.git import HubError, Repository, address_of
+from hermes_agent.skills.state import JsonFile
 
 NAME = re.compile(r"[\w.-]{1,64}(/[\w.-]{1,64})?", re.ASCII)
 
@@ -37,15 +35,11 @@ class Taps:
     """The taps of one home. Reading them blocks."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / HUB / "taps.json"
+        self._file = JsonFile(home / HUB / "taps.json", tuple[Tap, ...], ())
 
     def all(self) -> tuple[Tap, ...]:
         """In the order in which they were added. Raises `HomeError` for a file that is not ours."""
-        content = read_small(self._path)
-        try:
-            return () if content is None else msgspec.json.decode(content, type=tuple[Tap, ...])
-        except msgspec.DecodeError as error:
-            raise HomeError(f"{self._path} cannot be read ({error}): mend it, or move it out of the way.") from error
+        return self._file.get()
 
     def get(self, name: str) -> Tap:
         """The tap of that name. Raises `HubError` with those there are."""
@@ -69,12 +63,8 @@ class Taps:
         return tap
 
     async def _write(self, name: str, tap: Tap | None) -> None:
-        def work() -> None:
-            others = [each for each in self.all() if each.name != name]
-            content = msgspec.json.encode([*others, *([tap] if tap else [])])
-            write_private(self._path, msgspec.json.format(content))
-
-        await change_under(self._path.with_suffix(".lock"), work)
+        added = (tap,) if tap else ()
+        await self._file.change(lambda old: (*(each for each in old if each.name != name), *added))
 
 
 FRESH = 3600.0
