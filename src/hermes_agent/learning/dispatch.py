@@ -11,10 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from hermes_agent.agent.act import failure
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import BadArguments, HermesError, Protected, Refused, StoreError, ToolError, unexpected
-from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
+from hermes_agent.core.errors import Protected, Refused, ToolError
+from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import (
     Checked,
@@ -79,22 +78,8 @@ class Dispatch:
         """The tools that work in a review."""
         return tuple(sorted(LIBRARY & self.offered))
 
-    async def answer(self, call: ToolCall, words: str) -> Message:
-        """The result of a call, whose reply also held these words; a refusal and a failure are results too."""
-        # Boundary: one tool call.
-        try:
-            answer = await self._act(call, words)
-        except StoreError:
-            raise
-        except HermesError as error:
-            answer = failure(error)
-        except Exception as error:
-            log.exception("review %s: %s failed", self.claim.job.id, call.name)
-            answer = failure(unexpected(error))
-        result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
-        return Message(role=Role.TOOL, parts=(result,))
-
-    async def _act(self, call: ToolCall, words: str) -> Answer:
+    async def act(self, call: ToolCall, words: str) -> Answer:
+        """See `Act`."""
         if call.name not in self.allowed:
             self.tally.refused += 1
             log.warning("review %s: refused a call of %s", self.claim.job.id, call.name[:80])

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import field, replace
-from typing import Protocol
 
+from hermes_agent.agent.act import failure
 from hermes_agent.agent.ask import with_own_ids
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import EmptyReply
+from hermes_agent.core.errors import EmptyReply, HermesError, StoreError, unexpected
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, ToolCall
+from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
+from hermes_agent.core.tool import Answer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
+
+log = logging.getLogger(__name__)
 
 PURPOSE = "review"
 
 
-class Dispatching(Protocol):
-    """Does what a pass is for. `answer` gives the result of a call, whose reply also held these words; a refusal and a
-    failure are results too."""
-
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def claim(self) -> Claim: ...
-
-    async def answer(self, call: ToolCall, words: str) -> Message: ...
+Act = Callable[[ToolCall, str], Awaitable[Answer]]
+"""Does a call of a pass, whose reply also held these words. Raises `HermesError` for a refusal."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,13 +54,15 @@ class Pass:
     model: Model
     prefix: Prefix
     messages: Sequence[Message]
-    dispatch: Dispatching
-    spending: Spending
+    store: Store
+    claim: Claim
+    act: Act
     clock: Clock
     ids: Ids
     turns: int
     deadline: float
     effort: str
+    spending: Spending = field(default_factory=Spending)
     seen: set[str] = field(default_factory=set)
     said: list[str] = field(default_factory=list)
 
@@ -74,9 +71,9 @@ class Pass:
 
         Raises `ProviderError`, `LimitReached`, `LostLease`; what was written until then stays.
         """
-        messages, words, store = list(self.messages), "", self.dispatch.store
+        messages, words = list(self.messages), ""
         for turn in range(1, self.turns + 1):
-            await store.learning.check(self.dispatch.claim)
+            await self.store.learning.check(self.claim)
             reply = await self._ask(messages, turn)
             messages.append(reply.message)
             words = reply.message.text.strip() or words
@@ -84,11 +81,26 @@ class Pass:
             self.seen.update(call.id for call in reply.message.tool_calls)
             if not reply.message.tool_calls:
                 break
-            messages += [await self.dispatch.answer(call, reply.message.text) for call in reply.message.tool_calls]
+            messages += [await self._answer(call, reply.message.text) for call in reply.message.tool_calls]
         return words
 
+    async def _answer(self, call: ToolCall, words: str) -> Message:
+        """The result of a call; a refusal and a failure are results too."""
+        # Boundary: one tool call.
+        try:
+            answer = await self.act(call, words)
+        except StoreError:
+            raise
+        except HermesError as error:
+            answer = failure(error)
+        except Exception as error:
+            log.exception("job %s: %s failed", self.claim.job.id, call.name)
+            answer = failure(unexpected(error))
+        result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
+        return Message(role=Role.TOOL, parts=(result,))
+
     async def _ask(self, messages: list[Message], turn: int) -> Reply:
-        job = self.dispatch.claim.job
+        job = self.claim.job
         request = ModelRequest(
             call_id=self.ids.short(),
             session=job.session,

@@ -19,7 +19,6 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Applying
-from hermes_agent.learning.curator.asking import Asking
 from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, CuratorJournal, JournalFile, Whose, survey
 from hermes_agent.learning.curator.history import QueryHistory, groups, remember, that_find, there
 from hermes_agent.learning.curator.plan import Move, Plan
@@ -29,9 +28,9 @@ from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
 from hermes_agent.learning.curator.staging import NAME, Staging, Trial
-from hermes_agent.learning.curator.tools import CuratorTools
+from hermes_agent.learning.curator.tools import Asking, CuratorTools
 from hermes_agent.learning.jobs import Unfinished, used_by
-from hermes_agent.learning.passes import Pass, Spending
+from hermes_agent.learning.passes import Pass
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Gates, usual_gates
 from hermes_agent.learning.settings import CuratorSettings
@@ -166,30 +165,28 @@ class Curator:
             return plan
         found = await asyncio.to_thread(groups, texts, journal_file.apart)
         rated = {name for name, each in journal_file.ratings.items() if name in texts and each.hash == bench.hash(name)}
-        asking = Asking(
-            claim=claim,
-            store=self.store,
-            tools={each.schema.name: each for each in collect([CuratorTools(bench, self.clock)])[0]},
-        )
+        tools = collect([CuratorTools(bench, self.clock)])[0]
+        asking = Asking(job=claim.job.id, tools={each.schema.name: each for each in tools})
         plan = msgspec.structs.replace(plan, groups=tuple(map(tuple, found)))
         failed = said = name = ""
         try:
             model = await self.model(claim)
             name = model.name
-            said = await self._pass(model, asking, question(bench, candidates, found, rated, seen)).run()
+            said = await self._pass(claim, model, asking, question(bench, candidates, found, rated, seen)).run()
         except (ProviderError, LimitReached) as error:
             failed = str(error)
         denied = tuple(asking.denied)
         return msgspec.structs.replace(plan, model=name, failed=failed, said=said[:LONGEST_NOTE], denied=denied)
 
-    def _pass(self, model: Model, asking: Asking, asked: Message) -> Pass:
+    def _pass(self, claim: Claim, model: Model, asking: Asking, asked: Message) -> Pass:
         prefix = freeze((Section(name="curator", text=system()),), tuple(each.schema for each in asking.tools.values()))
         return Pass(
             model=model,
             prefix=prefix,
             messages=[asked],
-            dispatch=asking,
-            spending=Spending(),
+            store=self.store,
+            claim=claim,
+            act=asking.act,
             clock=self.clock,
             ids=self.ids,
             turns=self.settings.max_turns,

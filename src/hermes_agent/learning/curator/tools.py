@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.tool import tool
+from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreError, ToolError
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.tool import Answer, Tool, tool
 from hermes_agent.learning.curator.candidates import Rating, Whose, ordered
 from hermes_agent.learning.curator.history import LEAST, shared, words_of
+from hermes_agent.learning.curator.plan import Denied
 from hermes_agent.learning.curator.prompt import checked, grade
 from hermes_agent.learning.curator.staging import Staging
+from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.learning.sources import named_in
 from hermes_agent.skills.depot import Content, text_or_none
 from hermes_agent.skills.format import name_problems, read
 from hermes_agent.skills.skill import FILE
+
+log = logging.getLogger(__name__)
 
 MOST_JOINED = 8
 
@@ -149,3 +157,35 @@ class CuratorTools:
             if missing:
                 listed = ", ".join(f"{each.sort} `{each.text}`" for each in missing[:8])
                 raise Refused(f"Of `{name}` this would be lost: {listed}.", hint=f"Write it, or name `{name}` in keep.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """The calls of one pass; `denied` are those that were not done."""
+
+    job: str
+    tools: Mapping[str, Tool]
+    denied: list[Denied] = field(default_factory=list)
+
+    async def act(self, call: ToolCall, words: str) -> Answer:  # noqa: ARG002  what stands beside a call says nothing here
+        """See `Act`."""
+        try:
+            if call.name not in self.tools:
+                raise Refused(f"There is no tool `{call.name[:80]}` here.", hint=f"There are: {', '.join(self.tools)}.")
+            if call.broken:
+                raise BadArguments(f"The arguments are not a JSON object: {call.broken[:200]}")
+            self.tools[call.name].facts(call.arguments, "")
+            context = OtherWriters(key="", session="", workspace="", speaker="")
+            return await self.tools[call.name].run(call.arguments, context)
+        except HermesError as error:
+            if call.name != "skill_view" and not isinstance(error, StoreError):
+                self.denied.append(Denied(call=_call_report(call), reason=str(error)))
+                log.warning("curator %s: refused %s: %s", self.job, _call_report(call), error)
+            raise
+
+
+def _call_report(call: ToolCall) -> str:
+    """A call in a few words."""
+    named = call.arguments.get("into") or call.arguments.get("name") or ""
+    action = call.arguments.get("action", "")
+    return " ".join(filter(None, (call.name[:80], str(action)[:40], str(named)[:80])))
