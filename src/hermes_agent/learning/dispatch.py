@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import Protected, Refused, ToolError
+from hermes_agent.core.errors import BadArguments, Protected, Refused, ToolError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import (

@@ -104,8 +104,7 @@ class Kept:
     def ahead(self, days: float) -> None:
         """The curator lives so many days from now on."""
         self.here.runtime.learner.clock = Shifted(days)
-        self.here.runtime.learner.__dict__.pop("curating", None)
-        self.here.runtime.learner.__dict__.pop("jobs", None)
+        self.here.runtime.learner.__dict__.pop("parts", None)
 
     def tree(self) -> dict[str, bytes]:
         """Every file of a skill, by its path, with whether it may be run."""
