@@ -7,8 +7,8 @@ import pytest
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Role, ToolResult
-from hermes_agent.learning import dispatch, passes, reviewing  # noqa: F401 - what is tested here
-from hermes_agent.learning.prompt import OPENING, WITHHELD
+from hermes_agent.learning import dispatch, reviewing  # noqa: F401 - what is tested here
+from hermes_agent.learning.reviewing import OPENING, WITHHELD
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import ProposalState, Why

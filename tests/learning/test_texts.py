@@ -31,7 +31,7 @@ from hermes_agent.learning.drafts import (
     evidence_of,
 )
 from hermes_agent.learning.jobs import What
-from hermes_agent.learning.prompt import INTERRUPTED, LONGEST_INDEX, listed, overlaps_in, question
+from hermes_agent.learning.reviewing import INTERRUPTED, LONGEST_INDEX, listed, overlaps_in, question
 from hermes_agent.learning.sources import (
     Named,
     Piece,

@@ -195,6 +195,7 @@ class Triggers:
 
 
 NONE = Account()
+COUNTED = ("calls", "input", "cached", "output", "kept", "waiting", "refused")
 
 
 async def used_by(store: Store, session: str, job: str, account: Account = NONE) -> Account:
@@ -241,26 +242,16 @@ class Sum:
 
 def together(jobs: Iterable[Job]) -> Sum:
     """What these jobs used and brought."""
-    total = Sum()
-    for job in jobs:
-        if job.ended is None or job.state is JobState.DROPPED:
-            continue
-        account = job.account
-        total = Sum(
-            jobs=total.jobs + 1,
-            empty=total.empty + (account.kept + account.waiting == 0),
-            failed=total.failed + (job.state is JobState.FAILED),
-            calls=total.calls + account.calls,
-            input=total.input + account.input,
-            cached=total.cached + account.cached,
-            output=total.output + account.output,
-            cost=total.cost + (account.cost or 0.0),
-            unpriced=total.unpriced + (account.cost is None),
-            kept=total.kept + account.kept,
-            waiting=total.waiting + account.waiting,
-            refused=total.refused + account.refused,
-        )
-    return total
+    ended = [job for job in jobs if job.ended is not None and job.state is not JobState.DROPPED]
+    accounts = [job.account for job in ended]
+    return Sum(
+        jobs=len(ended),
+        empty=sum(each.kept + each.waiting == 0 for each in accounts),
+        failed=sum(job.state is JobState.FAILED for job in ended),
+        cost=sum((each.cost or 0.0 for each in accounts), 0.0),
+        unpriced=sum(each.cost is None for each in accounts),
+        **{name: sum(getattr(each, name) for each in accounts) for name in COUNTED},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -168,46 +169,33 @@ LEAST_WORDS = 4
 WORD = re.compile(r"\w{4,}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Releasing:
-    """Looks at what is in quarantine after each review."""
-
-    store: Store
-    clock: Clock
-    proposing: Proposing
-
-    async def after(self, record: Session, sources: Sources, *, live: bool) -> list[Version]:
-        """Note what this conversation bears out, and apply what that is enough for (where `live`)."""
-        await self.store.proposals.expire(self.clock.now())
-        released = []
-        for proposal in await self.store.proposals.waiting(Why.OUTSIDE):
-            if not await self._independent(proposal, record) or not bears_out(proposal, sources):
-                continue
-            await self._note(proposal, record)
-            supporters = await self.store.proposals.supporters(proposal.name)
-            if live and len(supporters) >= ENOUGH and (version := await self._release(proposal)):
-                released.append(version)
-        return released
-
-    async def _independent(self, proposal: Proposal, record: Session) -> bool:
-        """Whether a conversation is another one than that of the proposal, and no copy of it or of one that counted."""
-        counted = {proposal.session, *await self.store.proposals.supporters(proposal.name)} - {record.id}
-        if proposal.session == record.id or record.parent in counted:
-            return False
-        others = [await self.store.sessions.get(session) for session in counted]
-        family = {other.parent for other in others if other is not None and other.parent}
-        return record.id not in family and (not record.parent or record.parent not in family)
-
-    async def _note(self, proposal: Proposal, record: Session) -> None:
-        now = self.clock.now()
-        await self.store.write(lambda tx: self.store.proposals.support(tx, proposal.name, record.id, now))
-
-    async def _release(self, proposal: Proposal) -> Version | None:
+async def release(proposing: Proposing, record: Session, sources: Sources, *, live: bool) -> list[Version]:
+    """Note what of the quarantine this conversation bears out, and apply what that is enough for (where `live`)."""
+    store, now = proposing.store, proposing.clock.now()
+    await store.proposals.expire(now)
+    released = []
+    for proposal in await store.proposals.waiting(Why.OUTSIDE):
+        if not await _is_independent(store, proposal, record) or not bears_out(proposal, sources):
+            continue
+        await store.write(partial(store.proposals.support, item=proposal.name, session=record.id, at=now))
+        if not live or len(await store.proposals.supporters(proposal.name)) < ENOUGH:
+            continue
         try:
-            return await self.proposing.apply(proposal, ProposalState.RELEASED)
+            version = await proposing.apply(proposal, ProposalState.RELEASED)
+            released += [version] if version else []
         except HermesError as error:
             log.info("%s could not be released: %s", proposal.name, error)
-            return None
+    return released
+
+
+async def _is_independent(store: Store, proposal: Proposal, record: Session) -> bool:
+    """Whether a conversation is another one than that of the proposal, and no copy of it or of one that counted."""
+    counted = {proposal.session, *await store.proposals.supporters(proposal.name)} - {record.id}
+    if proposal.session == record.id or record.parent in counted:
+        return False
+    others = [await store.sessions.get(session) for session in counted]
+    family = {other.parent for other in others if other is not None and other.parent}
+    return record.id not in family and (not record.parent or record.parent not in family)
 
 
 def bears_out(proposal: Proposal, sources: Sources) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import PRIVATE_FOLDER
-from hermes_agent.skills.state import JsonFile
+from hermes_agent.skills.state import JsonFile, without
 
 HUB = ".hub"
 """The folder of what comes from elsewhere, in the home's skills."""
@@ -76,7 +76,7 @@ def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
     return lambda old: msgspec.structs.replace(
         old,
         skills={**old.skills, name: entry},
-        retired={key: value for key, value in old.retired.items() if key != name},
+        retired=without(old.retired, name),
     )
 
 
@@ -84,7 +84,7 @@ def retire(name: str) -> Callable[[Locked], Locked]:
     """The change that takes it out of use."""
     return lambda old: msgspec.structs.replace(
         old,
-        skills={key: value for key, value in old.skills.items() if key != name},
+        skills=without(old.skills, name),
         retired={**old.retired, name: old.skills[name]} if name in old.skills else old.retired,
     )
 

@@ -36,12 +36,8 @@ def base_of(state: State, name: str) -> tuple[str, str]:
 
 def based(name: str, layer: str, found: str) -> Callable[[State], State]:
     """The change that says what a copy was made from; with no hash, that it is none."""
-
-    def change(state: State) -> State:
-        others = {key: value for key, value in state.bases.items() if key != name}
-        return msgspec.structs.replace(state, bases={**others, name: f"{layer}:{found}"} if found else others)
-
-    return change
+    added = {name: f"{layer}:{found}"} if found else {}
+    return lambda state: msgspec.structs.replace(state, bases={**without(state.bases, name), **added})
 
 
 def removed_by_hand(name: str) -> Callable[[State], State]:
@@ -51,12 +47,22 @@ def removed_by_hand(name: str) -> Callable[[State], State]:
 
 def brought_back(name: str) -> Callable[[State], State]:
     """The change that brings it back."""
+    return lambda state: msgspec.structs.replace(state, removed=without(state.removed, name))
+
+
+def pinned(name: str, *, off: bool = False) -> Callable[[State], State]:
+    """The change that pins a skill, or frees it."""
 
     def change(state: State) -> State:
-        left = {key: value for key, value in state.removed.items() if key != name}
-        return msgspec.structs.replace(state, removed=left)
+        others = tuple(each for each in state.pinned if each != name)
+        return msgspec.structs.replace(state, pinned=others if off else (*others, name))
 
     return change
+
+
+def without(old: dict[str, T], name: str) -> dict[str, T]:
+    """The same without one name."""
+    return {key: value for key, value in old.items() if key != name}
 
 
 def whole(path: Path, kind: type[T]) -> T | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from hermes_agent.app.learning.curating import Curating
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.learning.curator.prompt import OPENING
+from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import Usage

@@ -14,7 +14,7 @@ from hermes_agent.learning.curator.applying import calls_of, together
 from hermes_agent.learning.curator.candidates import JournalFile, brought_back, kept_apart, paused
 from hermes_agent.learning.curator.history import QueryHistory, covered_by, groups, lost, queries_in, shared, that_find
 from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, keep, kept
-from hermes_agent.learning.curator.prompt import CRITERIA, checked, grade, missing_files, system
+from hermes_agent.learning.curator.tools import CRITERIA, checked, grade, missing_files, system
 
 # Notebook
 

@@ -15,9 +15,8 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.prompt import MOST_LISTED, question
 from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
-from hermes_agent.learning.curator.tools import Asking, CuratorTools
+from hermes_agent.learning.curator.tools import MOST_LISTED, Asking, CuratorTools, question
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import files_of_folder

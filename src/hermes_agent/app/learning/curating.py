@@ -26,17 +26,16 @@ from hermes_agent.learning.curator.candidates import (
 )
 from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.history import there
-from hermes_agent.learning.curator.prompt import grade
 from hermes_agent.learning.curator.report import Run, moment
-from hermes_agent.learning.curator.reporting import Places
-from hermes_agent.learning.curator.rollback import rollback
+from hermes_agent.learning.curator.reporting import Places, rollback
+from hermes_agent.learning.curator.tools import grade
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs, stretched
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.skills.changes import ARCHIVE, By
-from hermes_agent.skills.state import State
+from hermes_agent.skills.state import pinned
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -286,14 +285,8 @@ class Curating:
 
     async def pin(self, name: str, *, off: bool = False) -> None:
         """Leave a skill alone, or no longer. Raises `NoSkill`."""
-        library = self.writer.library
-        await library.find(name)
-
-        def change(state: State) -> State:
-            others = tuple(each for each in state.pinned if each != name)
-            return msgspec.structs.replace(state, pinned=others if off else (*others, name))
-
-        await library.state.change(change)
+        await self.writer.library.find(name)
+        await self.writer.library.state.change(pinned(name, off=off))
 
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""

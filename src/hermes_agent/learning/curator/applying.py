@@ -13,7 +13,7 @@ from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Changed, Plan, Step
-from hermes_agent.learning.curator.rollback import put_back
+from hermes_agent.learning.curator.reporting import put_back
 from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.skills.changes import By, Conflict

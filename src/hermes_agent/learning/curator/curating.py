@@ -24,13 +24,12 @@ from hermes_agent.learning.curator.history import QueryHistory, groups, remember
 from hermes_agent.learning.curator.plan import Move, Plan
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
-from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
 from hermes_agent.learning.curator.staging import NAME, Staging, Trial
-from hermes_agent.learning.curator.tools import Asking, CuratorTools
+from hermes_agent.learning.curator.tools import Asking, CuratorTools, question, system
+from hermes_agent.learning.dispatch import Pass
 from hermes_agent.learning.jobs import Unfinished, used_by
-from hermes_agent.learning.passes import Pass
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Gates, usual_gates
 from hermes_agent.learning.settings import CuratorSettings

@@ -33,12 +33,12 @@ NAME = "curator-"
 
 
 class Trial:
-    """What queries would find. `change` and `take` are kept until they are taken `back`."""
+    """What queries would find, with every change that was not taken `back`."""
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder
         self._index = SkillsIndex(folder / "skills.db")
-        self._rows: dict[str, Indexed] = {}
+        self._rows: dict[str, Indexed | None] = {}
         self._roots: tuple[Root, ...] = ()
         self._hidden: frozenset[str] = frozenset()
 
@@ -66,23 +66,19 @@ class Trial:
         disabled = self._library.disabled
         return [row.name for row in rows if row.folder not in self._hidden and row.name not in disabled][:shown]
 
-    async def change(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> None:
-        """SKILL.md of these folders is that, and these folders are not there."""
+    async def change(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> dict[str, Indexed | None]:
+        """SKILL.md of these folders is that, and these folders are not there; what was there before, for `back`."""
         home = str(self._library.places.home)
-        put = [self._row(folder, text, home) for folder, text in texts.items()]
-        await self._index.update(put, [str(folder) for folder in gone])
+        rows: dict[str, Indexed | None] = {str(folder): self._row(folder, text, home) for folder, text in texts.items()}
+        rows.update(dict.fromkeys(map(str, gone)))
+        before = {folder: self._rows.get(folder) for folder in rows}
+        await self.back(rows)
+        return before
 
-    async def back(self, folders: Sequence[Path]) -> None:
-        """These folders are as they are."""
-        names = [str(folder) for folder in folders]
-        await self._index.update([self._rows[name] for name in names if name in self._rows], names)
-
-    def keep(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> None:
-        """What was changed is what later changes begin with."""
-        home = str(self._library.places.home)
-        self._rows.update({str(folder): self._row(folder, text, home) for folder, text in texts.items()})
-        for folder in gone:
-            self._rows.pop(str(folder), None)
+    async def back(self, rows: Mapping[str, Indexed | None]) -> None:
+        """These folders are so (None: they are not there)."""
+        self._rows.update(rows)
+        await self._index.update([row for row in rows.values() if row is not None], list(rows))
 
     def _row(self, folder: Path, text: str, home: str) -> Indexed:
         skill = read(text, folder.name)
@@ -190,14 +186,13 @@ class Staging:
         folders = [self.folder(each) for each in absorbs]
         texts = {self.folder(name): ({**old, **changes}[FILE].content).decode()}
         covers = {**self.covers, **dict.fromkeys(absorbs, name)}
-        await self.trial.change(texts, folders)
+        before = await self.trial.change(texts, folders)
         missing = await lost(self.past, self.trial.finds, covers, self.gone)
         if missing:
-            await self.trial.back([self.folder(name), *folders])
+            await self.trial.back(before)
             raise Refused(
                 missing_report(missing, covers), hint="Its description has to say, in such words, when to use it."
             )
-        self.trial.keep(texts, folders)
         step = Step(
             number=len(self.steps) + 1,
             kind=kind,
@@ -217,7 +212,6 @@ class Staging:
     async def put_aside(self, candidates: Sequence[Candidate], why: Mapping[str, str]) -> None:
         """Plan to put aside what nobody uses."""
         await self.trial.change({}, [candidate.header.path for candidate in candidates])
-        self.trial.keep({}, [candidate.header.path for candidate in candidates])
         for candidate in candidates:
             number = len(self.steps) + 1
             self.steps.append(

@@ -180,17 +180,22 @@ class Repository:
 
     async def contents(self, oids: Sequence[str]) -> list[bytes]:
         """The content of each object, in that order. The caller has looked at their sizes."""
-        words = [*self.words(), "cat-file", "--batch"]
-        git = await open_piped(words, env=self.environment(), data="".join(f"{oid}\n" for oid in oids).encode())
+        return _batch(await self.feed(["cat-file", "--batch"], "".join(f"{oid}\n" for oid in oids).encode()), oids)
+
+    async def feed(self, words: Sequence[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
+        """What git says to some input. Raises `HubError`."""
+        git = await open_piped([*self.words(), *words], env={**self.environment(), **(more or {})}, data=data)
         try:
             async with asyncio.timeout(SECONDS):
-                out = await git.rest()
-                await git.code()
+                out, code = await git.rest(), await git.code()
+                said = (await git.errors()).decode("utf-8", "replace").strip()[-300:]
         except TimeoutError as error:
-            raise HubError(f"git cat-file took longer than {SECONDS:.0f} s.") from error
+            raise HubError(f"git {words[0]} took longer than {SECONDS:.0f} s.") from error
         finally:
             await git.close()
-        return list(_batch(out, oids))
+        if code != 0:
+            raise HubError(f"git {words[0]} failed: {said or code}")
+        return out
 
     async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
         """What git says, with `more` in its environment. Raises `HubError` with its words."""

@@ -23,7 +23,7 @@ from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.sources import Offer, Sources
 from hermes_agent.skills.invoke import commands_of
 from hermes_agent.skills.skill import FILE, Layer, Skill, SkillHeader
-from hermes_agent.skills.state import State, base_of
+from hermes_agent.skills.state import State, base_of, pinned, without
 from hermes_agent.skills.versions import Planned
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author
@@ -255,11 +255,4 @@ def installed(locked: Locked, name: str) -> Entry:
 
 
 def _forgotten(name: str) -> Callable[[State], State]:
-    def change(state: State) -> State:
-        return msgspec.structs.replace(
-            state,
-            pinned=tuple(each for each in state.pinned if each != name),
-            trusted={key: value for key, value in state.trusted.items() if key != name},
-        )
-
-    return change
+    return lambda state: msgspec.structs.replace(pinned(name, off=True)(state), trusted=without(state.trusted, name))
