@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.learning.home import LearningHome
 from hermes_agent.app.local_notes import local_owner
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model
@@ -31,6 +31,7 @@ from hermes_agent.learning.curator.reporting import Places, rollback
 from hermes_agent.learning.curator.tools import grade
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs, stretched
+from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
@@ -40,10 +41,6 @@ from hermes_agent.skills.writing import Writer
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
-
-if TYPE_CHECKING:
-    from hermes_agent.app.learning.learner import Learner
-    from hermes_agent.app.learning.parts import Parts
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +115,8 @@ def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSet
 HOUR = 3_600.0
 SOON = 60.0
 """Seconds after which it is looked again at the earliest."""
+Models = Callable[[Purpose, SessionRecord, CuratorSettings], Awaitable[Model]]
+"""Who is asked for a purpose, within the limits of these settings."""
 NEVER = 24 * HOUR
 """Seconds until it is looked again where nothing is due at all."""
 
@@ -125,10 +124,10 @@ NEVER = 24 * HOUR
 class Curating:
     """The upkeep of one home's skills."""
 
-    def __init__(self, learner: Learner, parts: Parts) -> None:
-        self._home, self._parts = learner, parts
-        root = learner.skills.home.parent
-        self.journal_file = JournalFile(learner.skills.home)
+    def __init__(self, home: LearningHome, proposing: Proposing, model: Models, ring: Callable[[], None]) -> None:
+        self._home, self._proposing, self._models, self._ring = home, proposing, model, ring
+        root = home.skills.home.parent
+        self.journal_file = JournalFile(home.skills.home)
         self.places = Places(logs=root / "logs" / "curator", cache=root / "cache")
 
     @cached_property
@@ -149,7 +148,7 @@ class Curating:
             usage=home.skills.usage,
             journal_file=self.journal_file,
             places=self.places,
-            proposing=self._parts.proposing,
+            proposing=self._proposing,
             model=self._model,
             why_not=self._why_not,
             asks=home.settings.learning.mode == "propose",
@@ -177,7 +176,7 @@ class Curating:
         open_ = [job for job in await home.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
         if not open_:
             await self._queue(await self._subjects())
-        self._parts.jobs.ring()
+        self._ring()
         return NEVER
 
     async def due(self) -> float | None:
@@ -238,7 +237,7 @@ class Curating:
         record = SessionRecord(
             id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
         )
-        return await self._parts.model(Purpose.CURATOR, record, self._home.settings.curator)
+        return await self._models(Purpose.CURATOR, record, self._home.settings.curator)
 
     # What a person asks
 

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
-from hermes_agent.app.settings import Settings
-from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock
+from hermes_agent.app.learning.home import LearningHome
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
-from hermes_agent.replay.ledger import Book
-from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.parts import Parts
-    from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
-    from hermes_agent.providers.broker import Ledger
     from hermes_agent.runs.front import Hermes
     from hermes_agent.store.learning.jobs import Job
 
@@ -45,22 +34,10 @@ PARTS = "hermes_agent.app.learning.parts:Parts"
 
 
 @dataclass(kw_only=True)
-class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
-    where it is `taped`, nothing is learned; `tools` names the tools that there are."""
+class Learner(LearningHome):
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next."""
 
-    store: Store
-    clock: Clock
-    ids: Ids
-    settings: Settings
-    skills: Skills
-    notes: Notes
-    standing: Callable[[str], Standing]
-    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
-    book: Book
-    tools: Callable[[], Collection[str]] = tuple
     works: bool = False
-    taped: bool = False
     hermes: Hermes | None = None
     _rung: bool = field(default=False)
     _resting: asyncio.TimerHandle | None = field(default=None)
@@ -140,7 +117,7 @@ class Learner:
     @cached_property
     def parts(self) -> Parts:
         """Who does the work."""
-        made: Parts = late(PARTS)(self)
+        made: Parts = late(PARTS)(self, self._report)
         return made
 
     @property
@@ -163,7 +140,7 @@ class Learner:
         """Who does the jobs, where anybody did one."""
         return self.parts.__dict__.get("jobs") if "parts" in self.__dict__ else None
 
-    async def report(self, job: Job) -> bool:
+    async def _report(self, job: Job) -> bool:
         """One line in the conversation, with its undo; False while it is busy elsewhere."""
         record = await self.store.sessions.get(job.session)
         if self.hermes is None or record is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.learning.home import LearningHome
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import Ids
@@ -21,7 +22,7 @@ from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
 from hermes_agent.host.late import late
 from hermes_agent.learning.drafts import Draft
-from hermes_agent.learning.jobs import Does, Jobs
+from hermes_agent.learning.jobs import Does, Jobs, Tells
 from hermes_agent.learning.learned import Learned
 from hermes_agent.learning.probing import Probing
 from hermes_agent.learning.proposing import Proposing
@@ -45,7 +46,6 @@ from hermes_agent.tools.schema import collect
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.learner import Learner
 
 CURATING = "hermes_agent.app.learning.curating:Curating"
 LARGEST = 1 << 22
@@ -54,13 +54,13 @@ LARGEST = 1 << 22
 class Parts:
     """The workers of one home's learning, each made when it is needed."""
 
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
+    def __init__(self, home: LearningHome, tells: Tells) -> None:
+        self._home, self._tells = home, tells
 
     @cached_property
     def jobs(self) -> Jobs:
         """Who does the work of this process."""
-        home, settings = self._learner, self._learner.settings
+        home, settings = self._home, self._home.settings
         reviewer = Reviewer(
             store=home.store,
             clock=home.clock,
@@ -86,18 +86,18 @@ class Parts:
                 proposing=self.proposing,
                 passes=Probes(place=home.skills.place, tools=home.tools, ids=home.ids),
             )
-        return Jobs(home.store, does, home.report)
+        return Jobs(home.store, does, self._tells)
 
     @cached_property
     def curating(self) -> Curating:
         """The upkeep of what was learned."""
-        made: Curating = late(CURATING)(self._learner, self)
+        made: Curating = late(CURATING)(self._home, self.proposing, self.model, lambda: self.jobs.ring())
         return made
 
     @cached_property
     def proposing(self) -> Proposing:
         """What waits."""
-        home = self._learner
+        home = self._home
         return Proposing(
             store=home.store, clock=home.clock, hands_of=self.writers, days=home.settings.learning.waits_days
         )
@@ -105,18 +105,18 @@ class Parts:
     @cached_property
     def undoing(self) -> Undoing:
         """One undo for everything."""
-        home = self._learner
+        home = self._home
         return Undoing(store=home.store, writer=lambda: home.skills.writer(home.store), notes=lambda: home.notes)
 
     @cached_property
     def learned(self) -> Learned:
         """What was learned, for the person."""
-        home = self._learner
+        home = self._home
         return Learned(store=home.store, clock=home.clock, undoing=self.undoing, proposing=self.proposing)
 
     def writers(self, record: Session) -> HomeWriters:
         """The tools of a review of this conversation."""
-        home = self._learner
+        home = self._home
         return HomeWriters(
             record=record,
             skills=home.skills,
@@ -126,7 +126,7 @@ class Parts:
 
     async def model(self, purpose: Purpose, record: Session, most: LearningSettings | CuratorSettings) -> Model:
         """Who is asked: the model of that purpose, else the one that answers, within the limits of one job."""
-        home = self._learner
+        home = self._home
         money = None if most.max_money is None else nanos(most.max_money)
         own = Limit(scope=Scope.RUN, money=money, tokens=most.max_tokens)
         book = replace(home.book, rules=within(home.book.rules, own))
