@@ -121,9 +121,13 @@ def render(home: Path, folder: Path, place: Path, files: Mapping[str, bytes | No
         put_aside(folder, home / ARCHIVE / folder.name)
         return
     for file in sorted(files, key=lambda each: each == FILE):  # What makes it a skill comes last.
-        content = files[file]
         path = inside(folder if there else place, file, anywhere=True)
-        swap(path, content, runs=content is not None and content.startswith(PROGRAMS))
+        swap(path, files[file], runs=file in programs_in(files))
+
+
+def programs_in(files: Mapping[str, bytes | None]) -> frozenset[str]:
+    """Those that say in their first bytes that they may be run: the ledger does not."""
+    return frozenset(file for file, content in files.items() if content and content.startswith(PROGRAMS))
 
 
 def swap(path: Path, content: bytes | None, *, runs: bool = False) -> None:

@@ -18,7 +18,7 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.changes import ARCHIVE, PROGRAMS, By, Conflict, Written, mend, put_aside, swap, swap_folder
+from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
 from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
@@ -80,9 +80,7 @@ class Writer:
             folder = await self._own(name, by, "")
             path = folder / FILE if file == FILE else inside(folder, file)
             found = await asyncio.to_thread(read_small, path, LARGEST)
-            if found is None:
-                raise ToolError(f"The skill `{name}` has no file `{file}`.")
-            done = replace(_text(found, file), old, new, everywhere=everywhere)
+            done = replace(_text(name, file, found), old, new, everywhere=everywhere)
             if file == FILE:
                 read(done.content, name)
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
@@ -133,10 +131,9 @@ class Writer:
         """Bring back what was put aside, to where it stood."""
         async with self._held():
             aside, removed = _aside(self.home, name), name in self.library.state.get().removed
-            place = await self.versions.place(name)
             if removed:
                 await self.library.state.change(brought_back(name))
-            if not aside.is_dir() or place.exists():
+            if not aside.is_dir() or (place := await self.versions.place(name)).exists():
                 if not removed:
                     raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
                 await self.library.forget()
@@ -154,16 +151,15 @@ class Writer:
         """Every file as it was after that version, to the byte; a skill that is gone comes back to where it stood."""
         async with self._held():
             header = await self.library.find(name) if await self.library.same_name(name) else None
-            own = header is not None and header.layer is Layer.USER
-            folder = header.path if header is not None and own else await self.versions.place(name)
+            own = header.path if header is not None and header.layer is Layer.USER else None
             await self.notice(name)
-            if header is not None and not own:
+            if header is not None and own is None:
                 await self._based_on(header)
             then = await self.versions.at(name, number)
             files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
-            # What may be run says so in its first bytes: the ledger does not.
-            runs = {file for file, each in files.items() if each and each.startswith(PROGRAMS)}
-            return await self._at_once(name, folder, files, by, f"revert to {number}", set() if own else runs)
+            runs = programs_in(files) if own is None else frozenset()
+            folder = own or await self.versions.place(name)
+            return await self._at_once(name, folder, files, by, f"revert to {number}", runs)
 
     @again
     async def update(
@@ -326,7 +322,9 @@ def _last(intended: Mapping[str, Standing]) -> int:
     return max((each.version for each in intended.values()), default=0)
 
 
-def _text(content: bytes, file: str) -> str:
+def _text(name: str, file: str, content: bytes | None) -> str:
+    if content is None:
+        raise ToolError(f"The skill `{name}` has no file `{file}`.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
