@@ -14,7 +14,7 @@ from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.bundles import Bundle, bundles_of
+from hermes_agent.skills.invoke import Bundle, bundles_of
 from hermes_agent.store.versions import Backing
 from tests.app.place import Place, place
 from tests.cli.shell import typed

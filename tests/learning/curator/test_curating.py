@@ -10,8 +10,8 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.invoke import Bundle, bundles_of
 from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Author, Kind

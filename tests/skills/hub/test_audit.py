@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes_agent.skills.depot import Locked, Trust, stored
-from hermes_agent.skills.hub.audit import Audited, audit
+from hermes_agent.skills.hub.installing import Audited, audit
 from tests.skills.hub.origin import AGENT, Place, hub_at
 from tests.skills.shelf import put
 

@@ -10,7 +10,7 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL, Names, with_skills
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
+from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, bundles_of
 from hermes_agent.skills.writing import Writer
 
 BUNDLE = Names("bundle", lambda home: bundles_of(home).names())

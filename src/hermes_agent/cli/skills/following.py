@@ -13,10 +13,9 @@ from hermes_agent.cli.skills.hub import FORCE
 from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, by_owner, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.hub.audit import Audited
-from hermes_agent.skills.hub.audit import audit as look_again
 from hermes_agent.skills.hub.git import HubError, address_of
-from hermes_agent.skills.hub.installing import Hub
+from hermes_agent.skills.hub.installing import Audited, Hub
+from hermes_agent.skills.hub.installing import audit as look_again
 from hermes_agent.skills.hub.publishing import Letter, Published
 from hermes_agent.skills.hub.publishing import publish as give
 from hermes_agent.skills.hub.sources import Sources, Tap

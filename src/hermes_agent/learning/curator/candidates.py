@@ -14,8 +14,8 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.bundles import bundles_of
 from hermes_agent.skills.depot import files_of_folder, hash_of_files
+from hermes_agent.skills.invoke import bundles_of
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import JsonFile, Usage, Used
 from hermes_agent.skills.versions import Owner
