@@ -76,7 +76,7 @@ async def test_who_learns_now_goes_on_with_what_was_left_in_line(tmp_path: Path)
         runtime.learner.ring()
         old = runtime.learner
         await renew(runtime, "agent:\n  max_turns: 3\n")
-        await eventually(lambda: "jobs" in vars(runtime.learner))
+        await eventually(lambda: "parts" in vars(runtime.learner))
 
         assert not old.works
         assert runtime.learner is not old

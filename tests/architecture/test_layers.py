@@ -43,7 +43,7 @@ PROGRAM = {
     "tools/files.py": "import hermes_agent.sandbox.place",
     "skills/library.py": "",
     "memory/notes.py": "",
-    "learning/triggers.py": "import hermes_agent.agent.loop",
+    "learning/jobs.py": "import hermes_agent.agent.loop",
     "providers/dialects/chat.py": "",
     "providers/dialects/messages.py": "",
     "work/cron/model.py": "",

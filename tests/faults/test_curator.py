@@ -12,7 +12,7 @@ from hermes_agent.host.files import read_small
 from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import PLAN, RUN
-from hermes_agent.learning.curator.prompt import OPENING
+from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import read

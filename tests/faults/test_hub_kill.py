@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
+from hermes_agent.skills.depot import files_of_folder, hash_of_files
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.versions import Kind, VersionState
 from tests.children import SOURCE

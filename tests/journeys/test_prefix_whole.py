@@ -22,7 +22,7 @@ from hermes_agent.core.events import Compacted, Entry, PrefixFrozen, ToolStarted
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
-from hermes_agent.learning.prompt import OPENING
+from hermes_agent.learning.reviewing import OPENING
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 
 DEEDS = (

@@ -13,9 +13,9 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.learning.writers import OtherWriters
+from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.bundles import Bundle, bundles_of
+from hermes_agent.skills.invoke import Bundle, bundles_of
 from hermes_agent.store.versions import Backing
 from tests.app.place import Place, place
 from tests.cli.shell import typed
@@ -156,7 +156,7 @@ async def test_a_session_that_this_process_has_not_met_is_where_it_was(tmp_path:
     home(tmp_path)
     async with place(tmp_path, [Say("Done.")]) as here:
         group = await here.runtime.hermes.open_session(GROUP, here.runtime.owner, workspace=str(tmp_path))
-        tools = here.runtime.learner.writers(group).tools(Backing())
+        tools = here.runtime.learner.parts.writers(group).tools(Backing())
         view = {"name": "brew-tea"}
         assert SECRET in (await tools["skill_view"].run(view, beside(group.id))).parts[0].text
         with pytest.raises(HermesError, match="this is the terminal"):

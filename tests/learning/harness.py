@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.messages import Role
-from hermes_agent.learning.prompt import OPENING, RAW
+from hermes_agent.learning.reviewing import OPENING, RAW
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.store.learning.jobs import Job
 from hermes_agent.testing.model_servers import Exchange

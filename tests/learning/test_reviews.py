@@ -1,15 +1,17 @@
 """Reviews of real conversations: what they may do, what they are shown, what becomes of what they write."""
 
 import json
+from datetime import date
 
 import pytest
 
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Role, ToolResult
-from hermes_agent.learning import account, dispatch, passes, reviewing, writers  # noqa: F401 - what is tested here
+from hermes_agent.learning import dispatch, reviewing  # noqa: F401 - what is tested here
+from hermes_agent.learning.jobs import What
 from hermes_agent.learning.learned import stats_lines
-from hermes_agent.learning.prompt import OPENING, WITHHELD
+from hermes_agent.learning.reviewing import OPENING, WITHHELD, overlaps_in, question
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import ProposalState, Why
@@ -250,7 +252,7 @@ async def test_in_propose_mode_everything_waits(tmp_path):
         await here.say("Look around")
         (job,) = await reviewed(here)
         (waits,) = await here.runtime.store.proposals.waiting()
-        version = await here.runtime.learner.proposing.apply(waits, ProposalState.APPROVED)
+        version = await here.runtime.learner.parts.proposing.apply(waits, ProposalState.APPROVED)
         card = await here.runtime.skills.library.find("tea")
 
     assert (job.account.kept, job.account.waiting, waits.why) == (0, 1, Why.ASKED)
@@ -304,3 +306,28 @@ async def test_an_interrupted_review_begins_anew_and_does_nothing_twice(tmp_path
     assert "Already written by it: add of MEMORY.md, create of tea/SKILL.md" in script.reviews[-1].messages[-5].text
     assert [(job.state, job.attempts) for job in jobs] == [(JobState.DONE, 2)]
     assert [version.change.item for version in versions] == ["MEMORY.md", "tea/SKILL.md"]
+
+
+@pytest.mark.parametrize("what", What)
+def test_a_review_looks_for_what_frustrated_the_person(what: What):
+    asked = question([what], ["memory"], [], until=date(2026, 1, 1)).text
+
+    assert "frustrated" in asked
+    assert ("overlap: NAME, NAME" in asked) is (what is What.SKILLS)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("overlap: a-b, c", [("a-b", "c")]),
+        ("Done.\n* **Overlap**: `c` and `a-b`", [("a-b", "c")]),
+        ("overlaps: a-b, c, d\noverlap: d, c", [("a-b", "c", "d"), ("c", "d")]),
+        ("overlap: a-b", []),
+        ("overlap: c, c", []),
+        ("There is no overlap: nothing", []),
+        ("overlap: none", []),
+        ("They overlap: a-b, c", []),
+    ],
+)
+def test_overlaps_are_lines_of_names_that_there_are(words: str, found: list[tuple[str, ...]]):
+    assert overlaps_in(words, {"a-b", "c", "d", "and"} - {"and"}) == found

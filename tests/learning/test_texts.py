@@ -18,13 +18,32 @@ from hermes_agent.core.messages import (
     said,
 )
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.learning.drafts import EvidenceGate, OriginGate, Passed, Returned, Waits, draft_of
-from hermes_agent.learning.evidence import Evidence, check, cited_in, evidence_of
-from hermes_agent.learning.naming import Named, commands_in, named_in, stretches
-from hermes_agent.learning.prompt import INTERRUPTED, LONGEST_INDEX, listed, overlaps_in, question
-from hermes_agent.learning.sources import Piece, Side, Sources, has_outside, pieces_of
+from hermes_agent.learning.drafts import (
+    Evidence,
+    EvidenceGate,
+    OriginGate,
+    Passed,
+    Returned,
+    Waits,
+    check,
+    cited_in,
+    draft_of,
+    evidence_of,
+)
+from hermes_agent.learning.jobs import What
+from hermes_agent.learning.reviewing import INTERRUPTED, LONGEST_INDEX, listed, question
+from hermes_agent.learning.sources import (
+    Named,
+    Piece,
+    Side,
+    Sources,
+    commands_in,
+    has_outside,
+    named_in,
+    pieces_of,
+    stretches,
+)
 from hermes_agent.learning.stubs import stub, stubbed
-from hermes_agent.learning.triggers import What
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
 
@@ -363,28 +382,3 @@ async def test_the_gates_return_hold_back_and_let_pass():
         waits = await origin.judge(draft(text), sources)
         assert isinstance(waits, Waits), text
         assert waits.why is Why.OUTSIDE
-
-
-@pytest.mark.parametrize("what", What)
-def test_a_review_looks_for_what_frustrated_the_person(what: What):
-    asked = question([what], ["memory"], [], until=date(2026, 1, 1)).text
-
-    assert "frustrated" in asked
-    assert ("overlap: NAME, NAME" in asked) is (what is What.SKILLS)
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("overlap: a-b, c", [("a-b", "c")]),
-        ("Done.\n* **Overlap**: `c` and `a-b`", [("a-b", "c")]),
-        ("overlaps: a-b, c, d\noverlap: d, c", [("a-b", "c", "d"), ("c", "d")]),
-        ("overlap: a-b", []),
-        ("overlap: c, c", []),
-        ("There is no overlap: nothing", []),
-        ("overlap: none", []),
-        ("They overlap: a-b, c", []),
-    ],
-)
-def test_overlaps_are_lines_of_names_that_there_are(words: str, found: list[tuple[str, ...]]):
-    assert overlaps_in(words, {"a-b", "c", "d", "and"} - {"and"}) == found

@@ -4,9 +4,8 @@ own."""
 import pytest
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.learning import proposing, releasing, retracting, undoing  # noqa: F401 - what is tested here
-from hermes_agent.learning.proposing import DAY, title_of, words_of
-from hermes_agent.learning.releasing import bears_out
+from hermes_agent.learning import proposing, retracting  # noqa: F401 - what is tested here
+from hermes_agent.learning.proposing import DAY, bears_out, title_of, words_of
 from hermes_agent.learning.sources import Piece, Side, Sources
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
@@ -27,7 +26,7 @@ async def waits(here: Place) -> list[Proposal]:
 
 
 async def yes(here: Place, proposal: Proposal, state: ProposalState = ProposalState.APPROVED):
-    return await here.runtime.learner.proposing.apply(proposal, state)
+    return await here.runtime.learner.parts.proposing.apply(proposal, state)
 
 
 def edited(name: str, body: str) -> Call:
@@ -229,7 +228,7 @@ async def test_an_undo_is_to_the_byte_for_skills_and_notes(tmp_path):
     script = Script(looks(3), clean=[skill("tea", "Boil it."), note("It rains."), Say("Kept.")])
     async with learning_place(tmp_path, script) as here:
         runtime = here.runtime
-        undo = runtime.learner.undoing
+        undo = runtime.learner.parts.undoing
         await here.say("Look around")
         await reviewed(here)
         file = tmp_path / "home/skills/tea/SKILL.md"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.skills.library import Library
-from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.places import Places
+from hermes_agent.skills.skill import Occasion
 from hermes_agent.skills.state import StateFile
 from hermes_agent.store.skills_index import SkillsIndex
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
-from hermes_agent.skills.invoke import Invoked, invoke, preloaded
+from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, Invoked, bundles_of, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
-from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.skill import Occasion
 from tests.skills.shelf import Shelf, put, shelf
 
 

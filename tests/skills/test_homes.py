@@ -73,7 +73,7 @@ async def test_a_skill_is_made_patched_and_put_aside_by_whichever_home(homes: di
     await c.archive("tea", AGENT)
     await catch_up(a, b)
     assert files(a) == files(b) == files(c) == {}
-    await b.restore("tea", AGENT, "kitchen")
+    await b.restore("tea", AGENT)
     await catch_up(a, c)
     assert files(a) == files(b) == files(c) != {}
     assert set(await authors(a)) == {"foreground"}

@@ -7,7 +7,7 @@ import pytest
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.invoke import commands_of, hash_of, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
-from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.skill import Occasion
 from hermes_agent.skills.state import State
 from tests.skills.shelf import Shelf, put, shelf
 

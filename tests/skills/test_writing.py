@@ -11,13 +11,11 @@ import pytest
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError, Protected, Refused, ToolError
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.changes import By, Conflict
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.library import NoSkill, NotHere
 from hermes_agent.skills.managing import SkillTools
-from hermes_agent.skills.state import State
-from hermes_agent.skills.undoing import Conflict
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.state import State, Usage
 from hermes_agent.skills.versions import Owner, Planned, SkillVersions, diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store
@@ -368,7 +366,7 @@ async def test_a_skill_with_the_name_of_a_command_is_told(tools: Bench):
 async def test_what_was_put_aside_comes_back_to_the_category_that_it_had(here: Shelf, writer: Writer):
     await writer.create("tea", skill_text("tea"), AGENT, "kitchen")
     await writer.archive("tea", AGENT)
-    await writer.restore("tea", AGENT, "kitchen")
+    await writer.restore("tea", AGENT)
 
     assert file(here, "kitchen/tea").read_text() == skill_text("tea")
 

@@ -16,13 +16,11 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.library import Library
-from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.offer import Candidates, index_text
+from hermes_agent.skills.library import Candidates, Library, index_text
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.state import StateFile
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.skill import Occasion
+from hermes_agent.skills.state import StateFile, Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
@@ -40,7 +38,7 @@ TOOLS = "hermes_agent.skills.managing:SkillTools"
 BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
 WRITER = "hermes_agent.skills.writing:Writer"
 VERSIONS = "hermes_agent.skills.versions:SkillVersions"
-IS_ASKED_FOR = "hermes_agent.learning.requested:is_asked_for"
+IS_ASKED_FOR = "hermes_agent.learning.typed:is_asked_for"
 INVOKE = "hermes_agent.skills.invoke:invoke"
 PRELOADED = "hermes_agent.skills.invoke:preloaded"
 LONGEST_OUTPUT = 16_000

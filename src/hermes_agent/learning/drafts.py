@@ -2,21 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+import msgspec
+
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
+from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
-from hermes_agent.learning.evidence import Checked, check, cited_in
-from hermes_agent.learning.sources import Sources, texts_of
+from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
 from hermes_agent.memory.whose import Target
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
-from hermes_agent.store.versions import Kind
+from hermes_agent.store.versions import Backing, Kind
+
+MOST_CITED = 40
+CITED = re.compile(r"#(\d{1,6})\b")
+# A skill's own files: named in it, and made by the same review.
+OWN = re.compile(r"^(?:\./)?(?:references|templates|scripts|assets)/|^(?:SKILL|MEMORY|USER)\.md$")
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept beside a version: the review and its pass, what it said that it teaches (`do`, `prefer`, `avoid`,
+    `fact`), and the numbers of the events of its conversation."""
+
+    review: str = ""
+    through: str = ""
+    sort: str = ""
+    messages: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As the ledger keeps it."""
+        return msgspec.json.encode(self).decode()
+
+
+def evidence_of(text: str | None) -> Evidence:
+    """The evidence that was kept so; an empty one where there is none."""
+    try:
+        return msgspec.json.decode(text or "{}", type=Evidence)
+    except msgspec.MsgspecError:
+        return Evidence()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What of a text was found in the conversation, by event, and what was `missing`."""
+
+    missing: tuple[Named, ...] = ()
+    found: Mapping[Named, tuple[int, ...]] = field(default_factory=dict)
+
+    def numbers(self, cited: Sequence[int]) -> tuple[int, ...]:
+        """The events to keep: those cited, and one of each thing that was named."""
+        first = [numbers[0] for numbers in self.found.values() if numbers]
+        return tuple(sorted({*cited, *first}))[:MOST_CITED]
+
+
+def cited_in(arguments: Mapping[str, object], words: str) -> tuple[int, ...]:
+    """The events that a call cites: its `because`, else the `#12` in the words beside it."""
+    given = arguments.get("because")
+    if isinstance(given, list | tuple):
+        numbers = [int(text) for each in given if (text := str(each).lstrip("#")).isdecimal()]
+    else:
+        numbers = []
+    return tuple(dict.fromkeys(numbers or [int(each) for each in CITED.findall(words)]))[:MOST_CITED]
+
+
+def check(text: str, known: str, cited: Sequence[int], sources: Sources, tools: Collection[str]) -> Checked:
+    """Look for everything that a text names, and that was not in it before, in the cited messages (none cited: in the
+    whole conversation)."""
+    there = {piece.number for piece in sources.pieces}
+    among = [number for number in cited if number in there]
+    missing, found = [], {}
+    for named in named_in(text, tools):
+        if (named.sort == "path" and OWN.search(named.text)) or named.text in known:
+            continue
+        numbers = _where(named, among, sources)
+        if numbers:
+            found[named] = tuple(numbers)
+        else:
+            missing.append(named)
+    return Checked(missing=tuple(missing), found=found)
+
+
+def _where(named: Named, among: Sequence[int], sources: Sources) -> list[int]:
+    if named.sort != "command":
+        return sources.numbers_of(named, among)
+    parts = [sources.numbers_of(Named("command", part), among) for part in stretches(named.text)]
+    return sorted({each for part in parts for each in part}) if parts and all(parts) else []
+
 
 BECAUSE = "because"
 SORT = "kind"
@@ -49,6 +130,59 @@ class Draft:
         if self.kind is Kind.SKILL:
             return Sort.DO
         return Sort.PREFER if self.item.endswith(Target.USER.file) else Sort.FACT
+
+
+class Writers(Protocol):
+    """For one conversation.
+
+    - `tools` gives the tools of skills and memory by name; what they write is the background's, with this backing;
+    - `content` is the file that a draft would change, None where there is none;
+    - `skill_names` are those of the home;
+    - `is_owner` says whether the conversation is the owner's.
+    """
+
+    @property
+    def is_owner(self) -> bool: ...
+
+    def tools(self, backing: Backing) -> Mapping[str, Tool]: ...
+
+    async def content(self, draft: Draft) -> bytes | None: ...
+
+    async def skill_names(self) -> Collection[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherWriters:
+    """The `CallContext` of a call that nobody watches: it asks nobody and calls nothing else. `speaker` is the one
+    person of the conversation, empty where others read along."""
+
+    key: str
+    session: str
+    workspace: str
+    speaker: str
+    turn: int = 0
+    attach: bool = False
+    begun_at: Location = NOWHERE
+
+    @property
+    def speakers(self) -> frozenset[str]:
+        """The one person, or nobody in particular."""
+        return frozenset(filter(None, (self.speaker,)))
+
+    def seconds_left(self) -> float | None:
+        """These tools take no time to speak of."""
+        return None
+
+    def progress(self, text: str) -> None:
+        """Nobody watches."""
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002  the Protocol's shape
+        """Raises `ToolError`."""
+        raise ToolError(f"A review calls no other tool (`{name}`).")
+
+    async def ask(self, question: Question) -> str:
+        """Raises `Refused`: nobody is asked beside a conversation."""
+        raise Refused(f"Nobody is there to answer: {question.text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from enum import StrEnum
 
+from hermes_agent.agent.mailbox import Change
+from hermes_agent.agent.session import Session
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.core.events import Outcome, RunEnded
+from hermes_agent.core.ids import Ids
 from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind, JobState
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.usage import UsageRow
 
 log = logging.getLogger(__name__)
 
@@ -103,3 +113,154 @@ class Jobs:
         for job in await self._store.learning.untold():
             if await self._tells(job):
                 await self._store.learning.mark_reported(job.id)
+
+
+PATIENCE = 1
+"""So many reviews in a row may keep nothing before the interval doubles with each further one."""
+MOST_DOUBLINGS = 6
+
+
+class What(StrEnum):
+    """What a review is about. `skills` is due by rounds of tools, `memory` by messages of people."""
+
+    SKILLS = "skills"
+    MEMORY = "memory"
+
+
+TOOL = {What.SKILLS: "skill_manage", What.MEMORY: "memory"}
+"""The tool without which an agent reviews nothing of that kind."""
+
+
+def stretched(interval: int, empty: int) -> int:
+    """The interval after so many reviews in a row that kept nothing."""
+    return interval << min(max(0, empty - PATIENCE), MOST_DOUBLINGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggers:
+    """A run's `Closing`: counts, and puts a review in line where one is due.
+
+    `intervals` has what this agent may review (empty: it counts nothing); `rung` is called when the end is committed
+    that leaves work to do.
+    """
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    principal: str
+    intervals: Mapping[What, int]
+    rung: Callable[[], None]
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
+        """The counting, and after a reply that was given whole the review that is due."""
+        if not self.intervals:
+            return ()
+        counted = {What.SKILLS: session.rounds, What.MEMORY: session.heard}
+        last, store = session.number + 1, self.store  # The end itself is the last event.
+        job = Job(
+            id=self.ids.short(),
+            kind=JobKind.REVIEW,
+            session=session.id,
+            principal=self.principal,
+            what="",
+            first=1,
+            last=last,
+            created=self.clock.now(),
+        )
+
+        async def change(tx: Transaction) -> None:
+            now = await store.pace.count(tx, session.id, counted[What.SKILLS], counted[What.MEMORY])
+            if ended.outcome is not Outcome.ANSWERED:
+                return
+            due = await self._due(tx, dict(zip(What, now, strict=True)))
+            for what in due:
+                await store.pace.reset(tx, session.id, what)
+            if due:
+                await store.learning.queue(tx, replace(job, what="+".join(due)))
+            if await store.lessons.any(tx, job.created):
+                # Before the review: what is in force bounds what it may add.
+                probe = replace(job, id=f"{job.id}p", kind=JobKind.PROBE, created=job.created - 0.001)
+                await store.learning.queue(tx, probe)
+            if due or await store.learning.ready(tx):
+                self.rung()
+
+        return (change,)
+
+    async def _due(self, tx: Transaction, counts: Mapping[What, int]) -> list[What]:
+        reached = [what for what, interval in self.intervals.items() if interval and counts[what] >= interval]
+        if not reached:
+            return []
+        empty = await self.store.pace.empty(tx, self.principal)
+        return [what for what in reached if counts[what] >= stretched(self.intervals[what], empty.get(what, 0))]
+
+
+NONE = Account()
+COUNTED = ("calls", "input", "cached", "output", "kept", "waiting", "refused")
+
+
+async def used_by(store: Store, session: str, job: str, account: Account = NONE) -> Account:
+    """The account with what the calls of a job used; `cost` None where a price is unknown."""
+    return with_usage(account, [row for row in await store.usage.rows(session) if row.run == job])
+
+
+def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
+    """The account with what these calls used."""
+    costs = [row.cost for row in rows]
+    return replace(
+        account,
+        calls=len(rows),
+        input=sum(row.usage.input for row in rows),
+        cached=sum(row.usage.cached for row in rows),
+        output=sum(row.usage.output for row in rows),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """Jobs of one kind together. `cost` counts known prices only; `unpriced` says how many jobs have an unknown one,
+    `empty` how many kept nothing."""
+
+    jobs: int = 0
+    empty: int = 0
+    failed: int = 0
+    calls: int = 0
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    kept: int = 0
+    waiting: int = 0
+    refused: int = 0
+
+    @property
+    def cached_share(self) -> float:
+        """How much of what was asked came from the provider's cache, 0 to 1."""
+        return self.cached / self.input if self.input else 0.0
+
+
+def together(jobs: Iterable[Job]) -> Sum:
+    """What these jobs used and brought."""
+    ended = [job for job in jobs if job.ended is not None and job.state is not JobState.DROPPED]
+    accounts = [job.account for job in ended]
+    return Sum(
+        jobs=len(ended),
+        empty=sum(each.kept + each.waiting == 0 for each in accounts),
+        failed=sum(job.state is JobState.FAILED for job in ended),
+        cost=sum((each.cost or 0.0 for each in accounts), 0.0),
+        unpriced=sum(each.cost is None for each in accounts),
+        **{name: sum(getattr(each, name) for each in accounts) for name in COUNTED},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What learning used and brought: jobs that ended by kind, the latest ones, lessons in force (those with an end,
+    and the rules of what not to do), and how many jobs are in line."""
+
+    kinds: dict[str, Sum]
+    latest: list[Job]
+    bounded: int
+    rules: int
+    in_line: int

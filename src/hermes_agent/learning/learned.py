@@ -10,10 +10,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.account import Brought, Sum, together
-from hermes_agent.learning.evidence import evidence_of
+from hermes_agent.learning.drafts import evidence_of
+from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
-from hermes_agent.learning.undoing import Undoing
+from hermes_agent.learning.retracting import Undoing
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind

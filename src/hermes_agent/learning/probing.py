@@ -13,11 +13,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.constraints import Constraint, added, cut_out, ends_at, guessed_check, sort_of
-from hermes_agent.learning.drafts import Draft, Waits, draft_of
-from hermes_agent.learning.evidence import Evidence
+from hermes_agent.learning.drafts import Draft, Evidence, OtherWriters, Waits, Writers, draft_of
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
-from hermes_agent.learning.writers import OtherWriters, Writers
 from hermes_agent.memory.entries import decoded, entries_of
 from hermes_agent.memory.whose import is_shared, target_of
 from hermes_agent.skills.skill import FILE

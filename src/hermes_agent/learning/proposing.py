@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,9 +14,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.drafts import Draft, Waits, draft_of
-from hermes_agent.learning.writers import OtherWriters, Writers
-from hermes_agent.skills.undoing import rebased
+from hermes_agent.learning.drafts import Draft, OtherWriters, Waits, Writers, draft_of
+from hermes_agent.learning.sources import Side, Sources, named_in
+from hermes_agent.skills.changes import rebased
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
@@ -154,3 +157,59 @@ def title_of(proposal: Proposal, others: str = "") -> str:
     why = f"{why}, together with {others}" if others else why
     state = why if proposal.ended is None else proposal.state.value
     return f"{proposal.name}  {proposal.kind.value} {proposal.item}: {proposal.action} ({state})"
+
+
+log = logging.getLogger(__name__)
+
+ENOUGH = 2
+"""So many conversations besides the one that it came from."""
+SHARE = 0.8
+"""Of the words of an item that names nothing, as many have to be a person's own."""
+LEAST_WORDS = 4
+WORD = re.compile(r"\w{4,}")
+
+
+async def release(proposing: Proposing, record: Session, sources: Sources, *, live: bool) -> list[Version]:
+    """Note what of the quarantine this conversation bears out, and apply what that is enough for (where `live`)."""
+    store, now = proposing.store, proposing.clock.now()
+    await store.proposals.expire(now)
+    released = []
+    for proposal in await store.proposals.waiting(Why.OUTSIDE):
+        if not await _is_independent(store, proposal, record) or not bears_out(proposal, sources):
+            continue
+        await store.write(partial(store.proposals.support, item=proposal.name, session=record.id, at=now))
+        if not live or len(await store.proposals.supporters(proposal.name)) < ENOUGH:
+            continue
+        try:
+            version = await proposing.apply(proposal, ProposalState.RELEASED)
+            released += [version] if version else []
+        except HermesError as error:
+            log.info("%s could not be released: %s", proposal.name, error)
+    return released
+
+
+async def _is_independent(store: Store, proposal: Proposal, record: Session) -> bool:
+    """Whether a conversation is another one than that of the proposal, and no copy of it or of one that counted."""
+    counted = {proposal.session, *await store.proposals.supporters(proposal.name)} - {record.id}
+    if proposal.session == record.id or record.parent in counted:
+        return False
+    others = [await store.sessions.get(session) for session in counted]
+    family = {other.parent for other in others if other is not None and other.parent}
+    return record.id not in family and (not record.parent or record.parent not in family)
+
+
+def bears_out(proposal: Proposal, sources: Sources) -> bool:
+    """Whether a conversation says the same by itself: everything that the item names was said or done in it by a person
+    or the agent, nothing of it stands in what came from outside there; an item that names nothing needs its words from
+    people."""
+    call = msgspec.json.decode(proposal.call, type=Call)
+    draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
+    if draft is None or not draft.new or sources.copied(draft.new) or sources.strange_hosts(draft.new):
+        return False
+    if named := named_in(draft.new):
+        return all(sources.backs(each) for each in named)
+    wanted = {word.casefold() for word in WORD.findall(draft.new)}
+    said = {
+        word.casefold() for piece in sources.pieces if piece.side is Side.CLEAN for word in WORD.findall(piece.text)
+    }
+    return len(wanted) >= LEAST_WORDS and len(wanted & said) >= SHARE * len(wanted)

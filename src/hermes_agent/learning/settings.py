@@ -50,7 +50,9 @@ class CuratorSettings:
     consolidate: bool = setting(
         True, "Whether a model grades and mends skills, and joins those that overlap; no: only age counts."
     )
-    keep: int = setting(5, "Snapshots of passes that are kept for `rollback`.", least=1, most=100)
+    keep: int = setting(
+        5, "Does nothing any more: `rollback` reads the ledger of versions, which keeps all of them.", least=1, most=100
+    )
     max_turns: int = setting(40, "Model calls of one pass.", least=1, most=200)
     max_tokens: int | None = setting(2_000_000, "Tokens of one pass, in and out; empty means no limit.", least=1000)
     max_money: float | None = setting(None, "US dollars of one pass; empty means no limit.", least=0)

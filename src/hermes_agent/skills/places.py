@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
-from hermes_agent.skills.depot import HUB, STORE
+from hermes_agent.skills.depot import HUB, STORE, used_folders
 from hermes_agent.skills.skill import FILE, FOLDERS, Layer
 
 BUNDLED = Path(__file__).parent / "builtin"
-USED_FOLDERS = "hermes_agent.skills.depot.lock:used_folders"
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills")
 # Never looked into: what holds no skills, or skills that are no longer in use.
 PASSED_OVER = frozenset({"node_modules", "venv", "__pycache__", "site-packages", *FOLDERS})
@@ -92,8 +90,7 @@ def found_in(root: Root) -> Iterator[Found]:
 
 def _installed(home: Path) -> Iterator[Found]:
     """What the lock names; other folders there are not in use."""
-    folders: list[Path] = late(USED_FOLDERS)(home)
-    for folder in folders:
+    for folder in used_folders(home):
         if stamp := _stamp(str(folder)):
             yield Found(folder=folder, category="", stamp=stamp)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.locks import change_under
+
+LARGEST = 1 << 26
+T = TypeVar("T")
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +36,8 @@ def base_of(state: State, name: str) -> tuple[str, str]:
 
 def based(name: str, layer: str, found: str) -> Callable[[State], State]:
     """The change that says what a copy was made from; with no hash, that it is none."""
-
-    def change(state: State) -> State:
-        others = {key: value for key, value in state.bases.items() if key != name}
-        return msgspec.structs.replace(state, bases={**others, name: f"{layer}:{found}"} if found else others)
-
-    return change
+    added = {name: f"{layer}:{found}"} if found else {}
+    return lambda state: msgspec.structs.replace(state, bases={**without(state.bases, name), **added})
 
 
 def removed_by_hand(name: str) -> Callable[[State], State]:
@@ -46,47 +47,109 @@ def removed_by_hand(name: str) -> Callable[[State], State]:
 
 def brought_back(name: str) -> Callable[[State], State]:
     """The change that brings it back."""
+    return lambda state: msgspec.structs.replace(state, removed=without(state.removed, name))
+
+
+def pinned(name: str, *, off: bool = False) -> Callable[[State], State]:
+    """The change that pins a skill, or frees it."""
 
     def change(state: State) -> State:
-        left = {key: value for key, value in state.removed.items() if key != name}
-        return msgspec.structs.replace(state, removed=left)
+        others = tuple(each for each in state.pinned if each != name)
+        return msgspec.structs.replace(state, pinned=others if off else (*others, name))
 
     return change
 
 
-class StateFile:
-    """The state of one home, `skills/.state.json`, read again when the file changed: to wake a thread would take
-    longer."""
+def without(old: dict[str, T], name: str) -> dict[str, T]:
+    """The same without one name."""
+    return {key: value for key, value in old.items() if key != name}
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / ".state.json"
-        self._stamp = 0
-        self._state = State()
 
-    def get(self) -> State:
-        """The state. Raises `HomeError` for a file that is not ours."""
+def whole(path: Path, kind: type[T]) -> T | None:
+    """What a JSON file holds; None where there is none, or not a whole one. Blocks."""
+    content = read_small(path, LARGEST)
+    try:
+        return None if content is None else msgspec.json.decode(content, type=kind)
+    except msgspec.DecodeError:
+        return None
+
+
+class JsonFile(Generic[T]):
+    """A value in a JSON file (`empty` where there is none), read again when the file changed: to wake a thread would
+    take longer."""
+
+    def __init__(self, path: Path, kind: type[T], empty: T) -> None:
+        self.path, self._kind, self._empty = path, kind, empty
+        self._seen: tuple[tuple[int, ...], T] = ((), empty)
+
+    def get(self) -> T:
+        """The value. Raises `HomeError` for a file that is not ours."""
         try:
-            found = self._path.stat()
+            found = self.path.stat()
         except OSError:
-            return State()
-        if found.st_mtime_ns != self._stamp:
-            self._state, self._stamp = self._read(), found.st_mtime_ns
-        return self._state
+            return self._empty
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if stamp != self._seen[0]:
+            self._seen = (stamp, self._read())
+        return self._seen[1]
 
-    async def change(self, change: Callable[[State], State]) -> State:
+    async def change(self, change: Callable[[T], T]) -> T:
         """Read, change, and write under a lock, so that processes do not undo each other."""
 
-        def work() -> State:
-            state = change(self._read())
-            write_private(self._path, msgspec.json.format(msgspec.json.encode(state)))
-            self._stamp = 0
-            return state
+        def work() -> T:
+            changed = change(self._read())
+            write_private(self.path, msgspec.json.format(msgspec.json.encode(changed)))
+            self._seen = ((), changed)
+            return changed
 
-        return await change_under(self._path.with_suffix(".lock"), work)
+        return await change_under(self.path.with_suffix(".lock"), work)
 
-    def _read(self) -> State:
-        content = read_small(self._path)
+    def _read(self) -> T:
+        content = read_small(self.path, LARGEST)
         try:
-            return State() if content is None else msgspec.json.decode(content, type=State)
+            return self._empty if content is None else msgspec.json.decode(content, type=self._kind)
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self._path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
+
+
+class StateFile(JsonFile[State]):
+    """The state of one home, `skills/.state.json`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / ".state.json", State, State())
+
+
+What = Literal["views", "uses", "patches"]
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one skill; `last` is the time of the last of them, in seconds since 1970."""
+
+    views: int = 0
+    uses: int = 0
+    patches: int = 0
+    last: float = 0.0
+
+
+class Usage:
+    """Counts by name, in `skills/.usage.json`."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._path = folder / ".usage.json"
+        self._clock = clock
+
+    async def count(self, name: str, what: What) -> None:
+        """One more."""
+
+        def work() -> None:
+            everything = self.all()
+            before = everything.get(name, Used())
+            counted = {what: getattr(before, what) + 1, "last": self._clock.now()}
+            everything[name] = msgspec.structs.replace(before, **counted)
+            write_private(self._path, msgspec.json.encode(everything), durable=False)
+
+        await change_under(self._path.with_suffix(".lock"), work)
+
+    def all(self) -> dict[str, Used]:
+        """Everything that was counted. Blocks; a damaged file counts as none."""
+        return whole(self._path, dict[str, Used]) or {}

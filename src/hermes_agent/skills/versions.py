@@ -15,12 +15,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
-from hermes_agent.skills.changes import By
-from hermes_agent.skills.format import name_problems
+from hermes_agent.skills.changes import By, merged, rebased, render
+from hermes_agent.skills.format import inside, name_problems
 from hermes_agent.skills.skill import FILE
-from hermes_agent.skills.swap import render
-from hermes_agent.skills.undoing import merged, rebased
-from hermes_agent.skills.view import inside
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version
@@ -128,12 +125,19 @@ class SkillVersions:
             (in_step if standing.content == content else behind)[item] = standing
         await self._files.show(in_step)
         if behind:
-            category = next(iter(behind.values())).folder
-            place = self.home / name if name_problems(category) else self.home / category / name
+            place = self._below(next(iter(behind.values())).folder, name)
             files = {item.removeprefix(f"{name}/"): each.content for item, each in behind.items()}
             await asyncio.to_thread(render, self.home, folder, place, files)
             await self._files.show(behind)
         return bool(behind)
+
+    async def place(self, name: str) -> Path:
+        """The folder in which a skill stood last, by the ledger."""
+        newest = await self.store.versions.latest(Kind.SKILL, f"{name}/{FILE}")
+        return self._below(newest.change.folder if newest else "", name)
+
+    def _below(self, category: str, name: str) -> Path:
+        return self.home / name if name_problems(category) else self.home / category / name
 
     def _category(self, folder: Path) -> str:
         """The category that a skill's folder stands in; empty for none."""
@@ -159,13 +163,7 @@ class SkillVersions:
         history = await self.history(name)
         if number not in {version.id for version in history}:
             raise HermesError(f"`{name}` has no version {number}: `hermes skills history {name}` lists them.")
-        files: dict[str, bytes | None] = {}
-        for version in reversed(history):
-            if version.id <= number:
-                files[version.change.item] = version.change.after
-            else:
-                files.setdefault(version.change.item, version.change.before)
-        return files
+        return files_at(history, number)
 
     async def without(self, version: Version, folder: Path) -> Mapping[str, bytes | None]:
         """Each file that the act of this version changed, as it is without that act. Raises `Conflict`."""
@@ -223,6 +221,18 @@ def _is_birth(change: Change, older: Change) -> bool:
     """Whether a skill was made by this change; who writes its old text by hand puts it back."""
     is_new = change.action == BY_HAND and change.before is None and change.after != older.before
     return (change.action, change.author) in BIRTHS or is_new
+
+
+def files_at(history: Sequence[Version], number: int) -> dict[str, bytes | None]:
+    """Each file of a history, which begins with the newest, as it stood after that version; None where there was
+    none."""
+    files: dict[str, bytes | None] = {}
+    for version in reversed(history):
+        if version.id <= number:
+            files[version.change.item] = version.change.after
+        else:
+            files.setdefault(version.change.item, version.change.before)
+    return files
 
 
 def plan(name: str, folder: Path, changes: Mapping[str, bytes | None]) -> list[Planned]:

@@ -18,17 +18,13 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.changes import By, Written
-from hermes_agent.skills.depot.depot import Depot
-from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
-from hermes_agent.skills.format import BadSkill, name_problems, read
+from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
+from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
+from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
-from hermes_agent.skills.swap import ARCHIVE, mend, put_aside, swap, swap_folder
-from hermes_agent.skills.undoing import Conflict
 from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
-from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
 from hermes_agent.store.working_copy import Standing, again
 
@@ -84,9 +80,7 @@ class Writer:
             folder = await self._own(name, by, "")
             path = folder / FILE if file == FILE else inside(folder, file)
             found = await asyncio.to_thread(read_small, path, LARGEST)
-            if found is None:
-                raise ToolError(f"The skill `{name}` has no file `{file}`.")
-            done = replace(_text(found, file), old, new, everywhere=everywhere)
+            done = replace(_text(name, file, found), old, new, everywhere=everywhere)
             if file == FILE:
                 read(done.content, name)
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
@@ -133,14 +127,13 @@ class Writer:
             return await self._move(name, header.path, self.home / ARCHIVE / name, by, "archive")
 
     @again
-    async def restore(self, name: str, by: By, category: str = "") -> Written:
-        """Bring back what was put aside, into the folder of that category."""
+    async def restore(self, name: str, by: By) -> Written:
+        """Bring back what was put aside, to where it stood."""
         async with self._held():
-            place = self.home / category / name
             aside, removed = _aside(self.home, name), name in self.library.state.get().removed
             if removed:
                 await self.library.state.change(brought_back(name))
-            if not aside.is_dir() or place.exists():
+            if not aside.is_dir() or (place := await self.versions.place(name)).exists():
                 if not removed:
                     raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
                 await self.library.forget()
@@ -155,16 +148,18 @@ class Writer:
 
     @again
     async def revert(self, name: str, number: int, by: By) -> Written:
-        """Every file as it was after that version, to the byte."""
+        """Every file as it was after that version, to the byte; a skill that is gone comes back to where it stood."""
         async with self._held():
             header = await self.library.find(name) if await self.library.same_name(name) else None
-            folder = header.path if header is not None and header.layer is Layer.USER else self.home / name
+            own = header.path if header is not None and header.layer is Layer.USER else None
             await self.notice(name)
-            if header is not None and folder != header.path:
+            if header is not None and own is None:
                 await self._based_on(header)
             then = await self.versions.at(name, number)
             files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
-            return await self._at_once(name, folder, files, by, f"revert to {number}")
+            runs = programs_in(files) if own is None else frozenset()
+            folder = own or await self.versions.place(name)
+            return await self._at_once(name, folder, files, by, f"revert to {number}", runs)
 
     @again
     async def update(
@@ -260,9 +255,9 @@ class Writer:
         """Files in one step: all of them or none, whatever happens."""
         act, plans = self.ids.short(), await asyncio.to_thread(plan, name, folder, changes)
         intended = await self.versions.intend(plans, by, action, act, folder)
-        if len(changes) == 1 and not runs:
+        if len(changes) == 1:
             for each in plans:
-                await in_thread(partial(swap, folder / each.file, each.after))
+                await in_thread(partial(swap, folder / each.file, each.after, runs=each.file in runs))
         elif plans:
             await in_thread(partial(swap_folder, self.home, folder, changes, act, runs))
         await self.versions.complete(intended)
@@ -327,7 +322,9 @@ def _last(intended: Mapping[str, Standing]) -> int:
     return max((each.version for each in intended.values()), default=0)
 
 
-def _text(content: bytes, file: str) -> str:
+def _text(name: str, file: str, content: bytes | None) -> str:
+    if content is None:
+        raise ToolError(f"The skill `{name}` has no file `{file}`.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -1,7 +1,6 @@
 """Learning in a whole system: counted, reviewed beside the conversation, told in one line."""
 
-from hermes_agent.app.learning.home_writers import HomeWriters
-from hermes_agent.app.learning.learner import within
+from hermes_agent.app.learning.parts import HomeWriters, within
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.spending import Limit, Rules, Scope
@@ -44,7 +43,7 @@ async def test_hands_find_the_file_that_a_draft_would_change(tmp_path):
     (folder / "references").mkdir()
     (folder / "references/a.md").write_text("more")
     async with learning_place(tmp_path, Script([Say("Hi.")])) as here:
-        hands = here.runtime.learner.writers(here.record)
+        hands = here.runtime.learner.parts.writers(here.record)
         assert isinstance(hands, HomeWriters)
         assert hands.is_owner
 

@@ -10,7 +10,7 @@ from hermes_agent.cli.group import hermes
 from hermes_agent.cli.skills import following, hub, shelf, tap
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError
-from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.git import HubError
 from tests.cli.shell import Said, typed
 from tests.skills.hub.origin import VARIABLES, Origin, origin
 from tests.skills.shelf import put

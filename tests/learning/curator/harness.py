@@ -10,10 +10,10 @@ from pathlib import Path
 from hermes_agent.app.learning.curating import Curating
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.learning.curator.prompt import OPENING
+from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.state import Usage
 from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author
@@ -104,8 +104,7 @@ class Kept:
     def ahead(self, days: float) -> None:
         """The curator lives so many days from now on."""
         self.here.runtime.learner.clock = Shifted(days)
-        self.here.runtime.learner.__dict__.pop("curating", None)
-        self.here.runtime.learner.__dict__.pop("jobs", None)
+        self.here.runtime.learner.__dict__.pop("parts", None)
 
     def tree(self) -> dict[str, bytes]:
         """Every file of a skill, by its path, with whether it may be run."""

@@ -6,9 +6,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.plan import Plan, Step, Stood
-from hermes_agent.learning.curator.restore import Restore
-from hermes_agent.learning.curator.snapshot import Snapshot, take
+from hermes_agent.learning.curator.plan import Plan, Step
 from hermes_agent.skills.changes import By
 from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.versions import Author
@@ -29,25 +27,14 @@ async def claimed(kept: Kept) -> Claim:
 async def applying(kept: Kept, steps: list[Step], past: tuple[QueryHistory, ...] = ()) -> Applying:
     """A plan for the home as it stands."""
     claim, writer = await claimed(kept), kept.curating.writer
-    home = writer.home
-    stood = {
-        card.name: Stood(place=card.path.relative_to(home).as_posix(), hash=hash_of(card.path))
-        for card in await writer.library.all()
-        if card.layer == "user"
-    }
-    path = kept.root / "backups/test.tar.gz"
-    take(home, path)
-    plan = Plan(
-        job=claim.job.id, at=SystemClock().now(), looks=False, since=0, stood=stood, steps=tuple(steps), past=past
-    )
+    plan = Plan(job=claim.job.id, at=SystemClock().now(), looks=False, steps=tuple(steps), past=past)
     return Applying(
         store=kept.here.runtime.store,
         writer=writer,
         usage=kept.here.runtime.skills.usage,
-        proposing=kept.here.runtime.learner.proposing,
+        proposing=kept.here.runtime.learner.parts.proposing,
         claim=claim,
         plan=plan,
-        back=Restore(writer=writer, snapshot=Snapshot(path)),
         asks=False,
     )
 
@@ -143,23 +130,3 @@ async def test_what_nobody_can_answer_is_told(tmp_path: Path):
         work = await applying(kept, [], (QueryHistory(query="never said words", skill="make-tea", shown=5),))
         await work.all()
         assert len(await work.check()) == 1
-
-
-async def test_a_skill_comes_back_from_the_snapshot_where_the_archive_has_another(tmp_path: Path):
-    async with kept_home(tmp_path) as kept:
-        await kept.make("a-skill", category="office")
-        await kept.writer().write_file("a-skill", "scripts/run.sh", b"#!/bin/sh\n", BY)
-        (kept.here.runtime.skills.home / "office/a-skill/scripts/run.sh").chmod(0o700)
-        before = kept.tree()
-        work = await applying(kept, [])
-        stood = work.plan.stood["a-skill"]
-        assert not await work.back.skill("a-skill", stood, BY)
-        await kept.writer().write_file("a-skill", "references/new.md", b"new", BY)
-        assert await work.back.skill("a-skill", stood, BY)
-        assert kept.tree() == before
-        await kept.writer().archive("a-skill", BY)
-        (kept.here.runtime.skills.home / ".archive/a-skill/SKILL.md").write_text("other")
-        assert await work.back.skill("a-skill", stood, BY)
-        assert kept.tree() == before
-        assert await work.back.skill("a-skill", None, BY)
-        assert not await work.back.skill("a-skill", None, BY)

@@ -13,8 +13,8 @@ from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.learning.learned import stats_lines
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.invoke import Bundle, bundles_of
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
@@ -63,7 +63,7 @@ async def test_a_model_that_deletes_rewrites_what_is_a_persons_and_boasts_is_ref
 
         assert kept.tree() == before
         assert (await kept.here.runtime.store.versions.list(limit=1))[0].id == newest
-        assert (run.changes, len(run.refused), run.skills) == ((), len(evil), {})
+        assert (run.changes, len(run.refused), run.touched) == ((), len(evil), [])
         text = markdown(run)
         assert "rewrote" not in text
         assert "nothing to change; 10 calls refused" in text
@@ -112,7 +112,7 @@ async def test_overlaps_are_joined_with_all_they_know_and_taken_back_they_stay_a
         assert (run.groups, [each.state for each in run.changes]) == ((("brew-tea", "make-tea"),), ["done"])
         assert set(kept.tree()) == {"make-tea/SKILL.md", "make-tea/scripts/brew.sh"}
         assert "+description: Makes tea. Use it to make or brew tea." in markdown(run)
-        assert run.skills["brew-tea"].after == ""
+        assert run.touched == ["brew-tea", "make-tea"]
 
         assert await kept.curating.rollback() == ["`brew-tea` is as it was.", "`make-tea` is as it was."]
         assert kept.tree() == before
@@ -337,4 +337,3 @@ async def test_the_report_is_a_file_beside_its_figures(tmp_path: Path):
         folder = kept.root / "logs/curator" / run.id
         assert json.loads((folder / "run.json").read_text())["changes"][0]["name"] == "make-tea"
         assert (folder / "REPORT.md").read_text() == markdown(run)
-        assert run.snapshot == str(kept.root / f"backups/curator/{run.id}.tar.gz")

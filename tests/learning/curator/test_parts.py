@@ -1,8 +1,8 @@
-"""The small parts of a pass: notebook, snapshot, plan, past queries, overlaps, rubric, report."""
+"""The small parts of a pass: journal, plan, past queries, overlaps, rubric, report."""
 
-import tarfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes_agent.core.errors import BadArguments, HermesError, HomeError
@@ -10,16 +10,11 @@ from hermes_agent.core.events import Entry, MessageTaken, Replied
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.applying import Came, calls_of, together
-from hermes_agent.learning.curator.history import QueryHistory, covered_by, lost, queries_in, that_find
-from hermes_agent.learning.curator.journal import JournalFile, brought_back, kept_apart, paused
-from hermes_agent.learning.curator.overlaps import groups, shared
-from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, Stood, keep, kept
-from hermes_agent.learning.curator.prompt import system
-from hermes_agent.learning.curator.rubric import CRITERIA, checked, grade, missing_files
-from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
-from hermes_agent.store.learning.jobs import Account
-from tests.skills.shelf import put
+from hermes_agent.learning.curator.applying import calls_of, together
+from hermes_agent.learning.curator.candidates import JournalFile, brought_back, kept_apart, paused
+from hermes_agent.learning.curator.history import QueryHistory, covered_by, groups, lost, queries_in, shared, that_find
+from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, keep, kept
+from hermes_agent.learning.curator.tools import CRITERIA, checked, grade, missing_files, system
 
 # Notebook
 
@@ -37,47 +32,9 @@ async def test_a_notebook_keeps_what_was_said_and_a_broken_one_is_told(tmp_path:
         file.get()
 
 
-# Snapshot
-
-
-def test_a_snapshot_holds_every_file_of_a_skill_with_its_right_to_run(tmp_path: Path):
-    folder = put(tmp_path / "skills", "make-tea")
-    (folder / "scripts").mkdir()
-    (folder / "scripts/a.sh").write_text("echo")
-    (folder / "scripts/a.sh").chmod(0o700)
-    (folder / ".hidden").write_text("x")
-    (tmp_path / "skills/.hub/store/x").mkdir(parents=True)
-    (tmp_path / "skills/.hub/store/x/big").write_text("x")
-    path = tmp_path / "backups/1.tar.gz"
-    assert take(tmp_path / "skills", path) == 3
-    found = Snapshot(path).files("make-tea")
-    assert {name: each.runs for name, each in found.items()} == {"SKILL.md": False, "scripts/a.sh": True}
-    assert Snapshot(path).files("make") == {}
-
-
-def test_a_damaged_snapshot_is_told_and_the_oldest_go(tmp_path: Path):
-    for number in range(4):
-        (tmp_path / f"{number}.tar.gz").write_bytes(b"no archive")
-    with pytest.raises(HomeError, match="cannot be read"):
-        Snapshot(tmp_path / "3.tar.gz").files("a")
-    with pytest.raises(HomeError, match="cannot be read"):
-        Snapshot(tmp_path / "3.tar.gz").names()
-    forget_all_but(tmp_path, 2)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["2.tar.gz", "3.tar.gz"]
-    forget_all_but(tmp_path / "none", 2)
-
-
-def test_what_is_no_file_in_a_snapshot_is_no_file_of_a_skill(tmp_path: Path):
-    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-        link = tarfile.TarInfo("make-tea/link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    assert Snapshot(tmp_path / "a.tar.gz").files("make-tea") == {}
-
-
 # Plan
 
-PLAN = Plan(job="j", at=1.0, looks=False, since=3, stood={"a": Stood(place="x/a", hash="h")})
+PLAN = Plan(job="j", at=1.0, looks=False)
 
 
 def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path):
@@ -186,22 +143,21 @@ STEP = Step(number=1, kind="patch", name="a", changes={"SKILL.md": b"new\n"}, wh
 
 
 def test_what_left_no_version_was_not_done_whatever_was_planned():
-    assert report.changed(STEP, Came(number=1, state="done"), []).state == "skipped"
+    assert report.changed(STEP.came("done"), []).state == "skipped"
 
 
 def test_a_report_names_everything_that_there_is_to_name(tmp_path: Path):
     plan = Plan(
-        **{
-            **{name: getattr(PLAN, name) for name in ("job", "at", "since", "stood")},
-            "looks": True,
-            "moves": (Move(name="a", was="active", now="stale", days=31),),
-            "groups": (("a", "b"),),
-            "denied": (Denied(call="skill_manage delete a", reason="No."),),
-            "failed": "The model is gone.",
-        }
+        job="j",
+        at=1.0,
+        looks=True,
+        moves=(Move(name="a", was="active", now="stale", days=31),),
+        groups=(("a", "b"),),
+        denied=(Denied(call="skill_manage delete a", reason="No."),),
+        failed="The model is gone.",
     )
     changes = [report.would(STEP, {"a/SKILL.md": b"old\n" * 300})]
-    run = report.run_of("1", plan, changes, Account(calls=1, cost=None), 2.0)
+    run = msgspec.structs.replace(report.run_of("1", plan, changes, 2.0), calls=1, cost=None)
     text = report.markdown(run)
     for words in ("only looked", "active -> stale", "a, b", "skill_manage delete a: No.", "gone", "-old", "lines more"):
         assert words in text

@@ -9,21 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.agent.act import failure
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.asking import Asking
-from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import CuratorJournal
-from hermes_agent.learning.curator.prompt import MOST_LISTED, question
-from hermes_agent.learning.curator.staging import Staging, missing_report
-from hermes_agent.learning.curator.tools import CuratorTools
-from hermes_agent.learning.curator.trial import Trial
+from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
+from hermes_agent.learning.curator.tools import MOST_LISTED, Asking, CuratorTools, question
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.files import files_of_folder
-from hermes_agent.store.claims import Lease
-from hermes_agent.store.learning.jobs import Claim, Job, JobKind
+from hermes_agent.skills.depot import files_of_folder
 from hermes_agent.store.versions import Author
 from hermes_agent.tools.schema import collect
 from tests.learning.curator.harness import Kept, kept_home
@@ -40,8 +36,13 @@ class Desk:
     asking: Asking
 
     async def say(self, tool: str, /, **arguments: object) -> str:
-        answer = await self.asking.answer(ToolCall(id="c", name=tool, arguments=arguments), "")
-        (part,) = answer.parts
+        return await self.call(ToolCall(id="c", name=tool, arguments=arguments))
+
+    async def call(self, call: ToolCall) -> str:
+        try:
+            (part,) = (await self.asking.act(call, "")).parts
+        except HermesError as error:
+            (part,) = failure(error).parts
         return part.text  # type: ignore[union-attr]  # a result is text here
 
     async def join(self, into: str, *absorbs: str, **more: object) -> str:
@@ -74,10 +75,8 @@ async def desk(
             gates=usual_gates(frozenset()),
             **more,
         )
-        job = Job(id="j", kind=JobKind.CURATOR, session="", principal="p", what="", first=0, last=0, created=0.0)
-        claim = Claim(job=job, lease=Lease(id=job.id, worker="w", epoch=1))
         tools = {tool.schema.name: tool for tool in collect([CuratorTools(bench, SystemClock())])[0]}
-        yield Desk(kept=kept, bench=bench, asking=Asking(claim=claim, store=kept.here.runtime.store, tools=tools))
+        yield Desk(kept=kept, bench=bench, asking=Asking(job="j", tools=tools))
         await trial.close()
         assert list((kept.root / "cache").glob("curator-*")) == []
 
@@ -179,7 +178,7 @@ async def test_what_may_not_be_joined_is_not(tmp_path: Path):
 async def test_a_call_that_is_none_is_refused_and_told(tmp_path: Path):
     async with desk(tmp_path, {"make-tea": TEA}) as here:
         broken = ToolCall(id="c", name="skill_grade", arguments={}, broken="{")
-        assert "not a JSON object" in (await here.asking.answer(broken, "")).parts[0].text  # type: ignore[union-attr]  # a result is text
+        assert "not a JSON object" in await here.call(broken)
         assert "There is no tool `skill_manage`" in await here.say("skill_manage", action="delete", name="make-tea")
         assert [each.call for each in here.asking.denied] == ["skill_grade", "skill_manage delete make-tea"]
 

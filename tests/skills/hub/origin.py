@@ -12,10 +12,9 @@ from pathlib import Path
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.lock import Entry, Trust
+from hermes_agent.skills.depot import Entry, Trust
 from hermes_agent.skills.hub.installing import Held, Hub
-from hermes_agent.skills.hub.sources import Sources
-from hermes_agent.skills.hub.taps import Tap, Taps
+from hermes_agent.skills.hub.sources import Sources, Tap, Taps
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.state import StateFile

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes_agent.skills.depot.lock import Locked, Trust, stored
-from hermes_agent.skills.hub.audit import Audited, audit
+from hermes_agent.skills.depot import Locked, Trust, stored
+from hermes_agent.skills.hub.installing import Audited, audit
 from tests.skills.hub.origin import AGENT, Place, hub_at
 from tests.skills.shelf import put
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.host.tasks import in_own_thread, spawn
-from hermes_agent.skills.hub.address import Address, address_of
-from hermes_agent.skills.hub.errors import HubError, Unreachable
-from hermes_agent.skills.hub.git import Limits, Repository
+from hermes_agent.skills.hub.git import Address, HubError, Limits, Repository, Unreachable, address_of
 from tests.skills.hub.origin import VARIABLES, Origin, origin
 
 
@@ -173,3 +171,52 @@ async def test_more_files_than_are_read_is_told(here: Repository):
     at = await here.fetch()
     with pytest.raises(HubError, match="more files than are read"):
         await replace(here, limits=Limits(listed=10)).tree(at.commit)
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "protocol", "name"),
+    [
+        ("anthropics/skills", "https://github.com/anthropics/skills", "https", "anthropics/skills"),
+        ("owner/repo.git", "https://github.com/owner/repo", "https", "owner/repo"),
+        ("https://git.example/a/b/c.git", "https://git.example/a/b/c.git", "https", "b/c"),
+        ("ssh://git@host.example:22/a/b", "ssh://git@host.example:22/a/b", "ssh", "a/b"),
+        ("git@host.example:a/b.git", "git@host.example:a/b.git", "ssh", "a/b"),
+        ("http://127.0.0.1:8080/a", "http://127.0.0.1:8080/a", "http", "a"),
+    ],
+)
+def test_the_forms_that_there_are(text: str, url: str, protocol: str, name: str):
+    found = address_of(text)
+    assert (found.url, found.protocol, found.name) == (url, protocol, name)
+
+
+def test_a_folder_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "skills.git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for text in (str(tmp_path / "skills.git"), "./skills.git", f"file://{tmp_path}/skills.git"):
+        found = address_of(text)
+        assert (found.url, found.protocol, found.name) == (str(tmp_path / "skills.git"), "file", "skills")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no repository"),
+        ("--upload-pack=touch /tmp/x", "is no repository"),
+        ("ext::sh -c touch% /tmp/x", "is no repository"),
+        ("word", "is no repository"),
+        ("a\nb/c", "is no repository"),
+        ("x" * 600, "is no repository"),
+        ("http://example.org/a/b", "`http` is not spoken"),
+        ("ftp://example.org/a", "`ftp` is not spoken"),
+        ("https://", "names no repository"),
+        ("https://host", "names no repository"),
+        ("https://[::1", "is no address"),
+        ("https://user:secret@host/a/b", "which would be written down"),
+        ("https://token@host/a/b", "which would be written down"),
+        ("/nonexistent/folder", "There is no folder"),
+        ("~nobody-of-this-name/x", "no such home"),
+    ],
+)
+def test_what_is_none_gets_a_sentence(text: str, said: str):
+    with pytest.raises(HubError, match=said):
+        address_of(text)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.publishing import Letter, Published, fed, publish
+from hermes_agent.skills.hub.git import HubError
+from hermes_agent.skills.hub.publishing import Letter, Published, publish
 from tests.skills.hub.origin import AGENT, Place, hub_at, origin
 from tests.skills.shelf import put, skill_text
 
@@ -107,4 +107,4 @@ async def test_what_git_says_is_told(here: Place):
     await here.hub.sources.catalog(here.hub.sources.taps.get("them"))
     repository = here.hub.sources.repository(str(here.there.root))
     with pytest.raises(HubError, match="git mktree failed"):
-        await fed(repository, ["mktree"], b"nonsense\n")
+        await repository.feed(["mktree"], b"nonsense\n")

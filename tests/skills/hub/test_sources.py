@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.skills.depot.lock import Trust
+from hermes_agent.skills.depot import Trust
 from hermes_agent.skills.hub.catalog import Offered, catalog_of, found, kept
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.sources import FRESH
-from hermes_agent.skills.hub.taps import Tap
+from hermes_agent.skills.hub.git import HubError
+from hermes_agent.skills.hub.sources import FRESH, Tap
 from hermes_agent.testing.clock import FakeClock
 from tests.skills.hub.origin import Place, hub_at, origin
 from tests.skills.shelf import skill_text

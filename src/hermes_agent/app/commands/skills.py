@@ -8,8 +8,8 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.skills.bundles import BadBundle, Bundles, bundles_of
-from hermes_agent.skills.offer import shown
+from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
+from hermes_agent.skills.library import shown
 
 LINES = 40
 

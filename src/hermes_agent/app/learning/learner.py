@@ -3,82 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
-from hermes_agent.app.settings import Settings
-from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock
+from hermes_agent.app.learning.home import LearningHome
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Standing
-from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
-from hermes_agent.replay.ledger import Book
-from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.home_writers import HomeWriters
-    from hermes_agent.core.model import Model
+    from hermes_agent.app.learning.parts import Parts
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
-    from hermes_agent.learning.probing import Probing
-    from hermes_agent.learning.proposing import Proposing
-    from hermes_agent.learning.undoing import Undoing
-    from hermes_agent.providers.broker import Ledger
     from hermes_agent.runs.front import Hermes
-    from hermes_agent.sandbox.place import Place
-    from hermes_agent.store.learning.jobs import Account, Claim, Job
+    from hermes_agent.store.learning.jobs import Job
 
 # Nothing of this is needed before a run has ended.
-TRIGGERS = "hermes_agent.learning.triggers:Triggers"
-KINDS = "hermes_agent.store.learning.jobs:JobKind"
-JOBS = "hermes_agent.learning.jobs:Jobs"
-REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
-RETRACTING = "hermes_agent.learning.retracting:Retracting"
-PROPOSING = "hermes_agent.learning.proposing:Proposing"
-LEARNED = "hermes_agent.learning.learned:Learned"
-PROBING = "hermes_agent.learning.probing:Probing"
-PROBES = "hermes_agent.app.learning.probes:Probes"
-UNDOING = "hermes_agent.learning.undoing:Undoing"
-CURATING = "hermes_agent.app.learning.curating:Curating"
-MEANS = "hermes_agent.app.learning.curating:Means"
-HANDS = "hermes_agent.app.learning.home_writers:HomeWriters"
-LEDGER = "hermes_agent.replay.ledger:StoredLedger"
-PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
+TRIGGERS = "hermes_agent.learning.jobs:Triggers"
+PARTS = "hermes_agent.app.learning.parts:Parts"
 
 
 @dataclass(kw_only=True)
-class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
-    where it is `taped`, nothing is learned; `tools` names the tools that there are."""
+class Learner(LearningHome):
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next."""
 
-    store: Store
-    clock: Clock
-    ids: Ids
-    settings: Settings
-    skills: Skills
-    notes: Notes
-    standing: Callable[[str], Standing]
-    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
-    book: Book
-    tools: Callable[[], Collection[str]] = tuple
     works: bool = False
-    taped: bool = False
     hermes: Hermes | None = None
     _rung: bool = field(default=False)
     _resting: asyncio.TimerHandle | None = field(default=None)
@@ -140,9 +99,9 @@ class Learner:
         """Return when nothing is under way, after `leave`; whether somebody else is to look for work now."""
         if self._looking is not None and not self._looking.done():
             await asyncio.wait((self._looking,))
-        if "jobs" not in self.__dict__:
+        if self._working is None:
             return self._rung
-        await self.jobs.finish()
+        await self._working.finish()
         return True
 
     async def close(self) -> None:
@@ -152,111 +111,34 @@ class Learner:
         if self._looking is not None and not self._looking.done():
             self._looking.cancel()
             await asyncio.wait((self._looking,))
-        if "jobs" in self.__dict__:
-            await self.jobs.close()
+        if self._working is not None:
+            await self._working.close()
 
     @cached_property
+    def parts(self) -> Parts:
+        """Who does the work."""
+        made: Parts = late(PARTS)(self, self._report)
+        return made
+
+    @property
     def jobs(self) -> Jobs:
-        """Who does the work of this process."""
-        reviewer = late(REVIEWER)(
-            store=self.store,
-            clock=self.clock,
-            ids=self.ids,
-            settings=self.settings.learning,
-            model_for=self._model,
-            hands_of=self.writers,
-            proposing=self.proposing,
-            effort=self.settings.model.reasoning_effort,
-        )
-        retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
-        kinds = late(KINDS)
-        does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting, kinds.CURATOR: self._curate}
-        if self.skills.place is not None:
-            does[kinds.PROBE] = self._probing(self.skills.place)
-        made: Jobs = late(JOBS)(self.store, does, self._report)
-        return made
+        """Who does the jobs of this process."""
+        return self.parts.jobs
 
-    def _probing(self, place: Place) -> Probing:
-        made: Probing = late(PROBING)(
-            store=self.store,
-            clock=self.clock,
-            settings=self.settings.learning,
-            hands_of=self.writers,
-            proposing=self.proposing,
-            passes=late(PROBES)(place=place, tools=self.tools, ids=self.ids),
-        )
-        return made
-
-    @cached_property
+    @property
     def curating(self) -> Curating:
         """The upkeep of what was learned."""
-        means = late(MEANS)(
-            store=self.store,
-            clock=self.clock,
-            ids=self.ids,
-            settings=self.settings,
-            skills=self.skills,
-            book=self.book,
-            auxiliary=self.auxiliary,
-            proposing=self.proposing,
-            within=within,
-            ring=self._ring_jobs,
-            taped=self.taped,
-        )
-        made: Curating = late(CURATING)(means)
-        return made
+        return self.parts.curating
 
-    def _ring_jobs(self) -> None:
-        self.jobs.ring()
-
-    async def _curate(self, claim: Claim) -> Account:
-        return await self.curating.curator(claim)
-
-    @cached_property
-    def proposing(self) -> Proposing:
-        """What waits."""
-        made: Proposing = late(PROPOSING)(
-            store=self.store, clock=self.clock, hands_of=self.writers, days=self.settings.learning.waits_days
-        )
-        return made
-
-    @cached_property
-    def undoing(self) -> Undoing:
-        """One undo for everything."""
-        made: Undoing = late(UNDOING)(
-            store=self.store, writer=lambda: self.skills.writer(self.store), notes=lambda: self.notes
-        )
-        return made
-
-    @cached_property
+    @property
     def learned(self) -> Learned:
         """What was learned, for the person."""
-        made: Learned = late(LEARNED)(
-            store=self.store, clock=self.clock, undoing=self.undoing, proposing=self.proposing
-        )
-        return made
+        return self.parts.learned
 
-    def _is_owner(self, principal: str) -> bool:
-        return self.standing(principal) is Standing.OWNER
-
-    def writers(self, record: SessionRecord) -> HomeWriters:
-        """The tools of a review of this conversation."""
-        made: HomeWriters = late(HANDS)(
-            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner
-        )
-        return made
-
-    async def _model(self, record: SessionRecord) -> Model:
-        """Who reviews: `auxiliary.review`, else the conversation's own model, within the limits of one review."""
-        learning = self.settings.learning
-        own = Limit(
-            scope=Scope.RUN,
-            money=None if learning.max_money is None else nanos(learning.max_money),
-            tokens=learning.max_tokens,
-        )
-        book = replace(self.book, rules=within(self.book.rules, own))
-        ledger = late(LEDGER)(book, record.principal)
-        return await self.auxiliary(late(PURPOSE).REVIEW, record, ledger)
+    @property
+    def _working(self) -> Jobs | None:
+        """Who does the jobs, where anybody did one."""
+        return self.parts.__dict__.get("jobs") if "parts" in self.__dict__ else None
 
     async def _report(self, job: Job) -> bool:
         """One line in the conversation, with its undo; False while it is busy elsewhere."""
@@ -289,16 +171,3 @@ class Counting:
         )
         found: Sequence[Change] = triggers.changes(session, ended)
         return found
-
-
-def within(rules: Rules, own: Limit) -> Rules:
-    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
-    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
-    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
-    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
-    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    known = [each for each in (one, other) if each is not None]
-    return min(known) if known else None

@@ -17,15 +17,13 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.invoke import commands_of, hash_of
-from hermes_agent.skills.occasion import Occasion
-from hermes_agent.skills.skill import Skill
+from hermes_agent.skills.skill import Occasion, Skill
 from hermes_agent.skills.skill import SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs, own_files
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem, System
-    from hermes_agent.skills.state import State
-    from hermes_agent.skills.usage import Used
+    from hermes_agent.skills.state import State, Used
     from hermes_agent.skills.writing import Writer
     from hermes_agent.store.versions import Version
 

@@ -17,7 +17,7 @@ from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.bundles import bundles_of
+from hermes_agent.skills.invoke import bundles_of
 
 MOST_SKILLS = 1_000
 

@@ -13,7 +13,7 @@ from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL, Names
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
+from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, bundles_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

@@ -18,9 +18,8 @@ from hermes_agent.cli.skills.tap import tap
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.verbs import group_of
 from hermes_agent.core.clock import moment
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.hub.installing import Hub
-from hermes_agent.skills.swap import ARCHIVE
 
 NAME = click.argument("name", type=SKILL)
 

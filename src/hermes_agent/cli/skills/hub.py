@@ -11,8 +11,8 @@ from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.lock import Entry
-from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.depot import Entry
+from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.installing import Held, Hub
 from hermes_agent.skills.hub.sources import Offer
 

@@ -11,11 +11,11 @@ from hermes_agent.cli.skills.shelf import JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.plural import plural
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.lock import Trust
-from hermes_agent.skills.hub.address import address_of
+from hermes_agent.skills.depot import Trust
 from hermes_agent.skills.hub.catalog import Catalog
+from hermes_agent.skills.hub.git import address_of
 from hermes_agent.skills.hub.installing import Hub
-from hermes_agent.skills.hub.taps import Tap, Taps
+from hermes_agent.skills.hub.sources import Tap, Taps
 
 TRUSTED = click.option("--trust", "trusted", is_flag=True, help="Believe it: what the scanner only warns of is taken.")
 

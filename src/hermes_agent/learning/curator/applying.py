@@ -6,24 +6,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import field
-from typing import Literal
-
-import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory, lost
-from hermes_agent.learning.curator.plan import Plan, Step
-from hermes_agent.learning.curator.restore import Restore, own
-from hermes_agent.learning.drafts import Waits, draft_of
-from hermes_agent.learning.evidence import Evidence
+from hermes_agent.learning.curator.plan import Changed, Plan, Step
+from hermes_agent.learning.curator.reporting import put_back
+from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.proposing import Proposing
-from hermes_agent.skills.changes import By
-from hermes_agent.skills.skill import FILE
-from hermes_agent.skills.undoing import Conflict
-from hermes_agent.skills.usage import Usage, Used
+from hermes_agent.skills.changes import By, Conflict
+from hermes_agent.skills.skill import FILE, Layer, SkillHeader
+from hermes_agent.skills.state import Usage, Used
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
@@ -31,16 +26,6 @@ from hermes_agent.store.learning.proposals import PART, Why
 from hermes_agent.store.versions import Author, Backing
 
 PUT_BACK = "Past queries did not find what they had found: put back."
-State = Literal["done", "skipped", "waits", "back", "would"]
-
-
-class Came(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a step, and of which proposals it waits as."""
-
-    number: int
-    state: State
-    reason: str = ""
-    waits: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,9 +39,8 @@ class Applying:
     proposing: Proposing
     claim: Claim
     plan: Plan
-    back: Restore
     asks: bool
-    came: list[Came] = field(default_factory=list)
+    came: list[Changed] = field(default_factory=list)
 
     async def all(self) -> None:
         """Every step, in order."""
@@ -65,18 +49,18 @@ class Applying:
         for step in self.plan.steps:
             await self.store.learning.check(self.claim)
             try:
-                came = await self._before(step) or await self._one(step)
+                came = await self._put_back(step) or await self._one(step)
             except StoreError:
                 raise
             except HermesError as error:
-                came = Came(number=step.number, state="skipped", reason=str(error))
+                came = step.came("skipped", str(error))
             self.came.append(came)
 
     async def check(self) -> list[QueryHistory]:
         """Look for what past queries do not find any more, and put back what it is due to; what is lost even then."""
         missing = await self._lost()
         while missing:
-            standing = [step for step in self.plan.steps if self._state(step) == "done"]
+            standing = self._standing()
             if not standing:
                 return missing
             wanted = {past.skill for past in missing}
@@ -85,25 +69,25 @@ class Applying:
             missing = await self._lost()
         return missing
 
-    async def _before(self, step: Step) -> Came | None:
+    async def _put_back(self, step: Step) -> Changed | None:
         """What came of a step that an earlier attempt put back."""
         for name in step.touched:
             if await self.writer.versions.done_by(self._by(step, f"back.{name}").key):
-                return Came(number=step.number, state="back", reason=PUT_BACK)
+                return step.came("back", PUT_BACK)
         return None
 
-    async def _one(self, step: Step) -> Came:
+    async def _one(self, step: Step) -> Changed:
         if self.asks or step.protected:
-            return Came(number=step.number, state="waits", waits=await self._proposed(step))
+            return step.came("waits", waits=[f"p{number}" for number in await self._proposed(step)])
         if step.kind == "unused":
             used = (await asyncio.to_thread(self.usage.all)).get(step.name, Used())
             if used.last > self.plan.at:
                 raise Conflict(f"`{step.name}` was used meanwhile.")
             await self._aside(step, step.name, step.base)
-            return Came(number=step.number, state="done")
+            return step.came("done")
         await self._written(step)
         left = [await self._aside_or_why(step, name, found) for name, found in step.absorbs.items()]
-        return Came(number=step.number, state="done", reason=" ".join(filter(None, left)))
+        return step.came("done", " ".join(filter(None, left)))
 
     async def _written(self, step: Step) -> None:
         """The files of the skill that is changed or made."""
@@ -132,12 +116,12 @@ class Applying:
         by = self._by(step, f"aside.{name}")
         if await self.writer.versions.done_by(by.key):
             return
-        header = await own(self.writer, name)
+        header = await self._own(name)
         if header is None or await asyncio.to_thread(hash_of, header.path) != found:
             raise Conflict(f"`{name}` was changed meanwhile.")
         await self.writer.archive(name, by)
 
-    async def _proposed(self, step: Step) -> tuple[int, ...]:
+    async def _proposed(self, step: Step) -> list[int]:
         """Put a step aside, as the calls that it comes to."""
         job, numbers = self.claim.job, []
         waits = Waits(why=Why.PROTECTED if step.protected else Why.ASKED, taint="")
@@ -145,19 +129,18 @@ class Applying:
             key = f"{job.id}.{step.number}{PART}{place}"
             draft = draft_of(ToolCall(id="", name="skill_manage", arguments=arguments), "", key)
             assert draft is not None
-            header = await own(self.writer, step.name)
+            header = await self._own(step.name)
             base = await asyncio.to_thread((header.path / FILE).read_bytes) if header else None
             numbers.append(await self.proposing.put(draft, waits, job, self._evidence(), base))
-        return tuple(numbers)
+        return numbers
 
     async def _take_back(self, step: Step, standing: Sequence[Step]) -> None:
         """Put back what a step touched, and with it the steps that touched the same."""
         for each in together(step, standing):
-            for name in each.touched:
-                by = self._by(each, f"back.{name}")
-                await self.back.skill(name, self.plan.stood.get(name), by)
-            place = next(at for at, came in enumerate(self.came) if came.number == each.number)
-            self.came[place] = Came(number=each.number, state="back", reason=PUT_BACK)
+            by = {name: self._by(each, f"back.{name}") for name in each.touched}
+            lines = [await put_back(self.writer, self.plan.job, name, one) for name, one in by.items()]
+            stays = [line for line in lines if "it stays" in line]
+            self.came[self.plan.steps.index(each)] = each.came("back", " ".join([PUT_BACK, *stays]))
 
     async def _lost(self) -> list[QueryHistory]:
         library = self.writer.library
@@ -166,14 +149,19 @@ class Applying:
             return [header.name for header in await library.candidates(query, limit=shown)]
 
         await library.forget()
-        standing = [step for step in self.plan.steps if self._state(step) == "done"]
+        standing = self._standing()
         there = {header.name for header in await library.all(limit=100_000)}
         covers = {name: step.name for step in standing for name in step.absorbs if name not in there}
         gone = {step.name for step in standing if step.kind == "unused"}
         return await lost(self.plan.past, finds, covers, gone)
 
-    def _state(self, step: Step) -> State:
-        return next((came.state for came in self.came if came.number == step.number), "skipped")
+    def _standing(self) -> list[Step]:
+        return [step for step, came in zip(self.plan.steps, self.came, strict=True) if came.state == "done"]
+
+    async def _own(self, name: str) -> SkillHeader | None:
+        """The home's own skill of that name."""
+        headers = await self.writer.library.same_name(name)
+        return next((header for header in headers if header.layer is Layer.USER), None)
 
     def _by(self, step: Step, what: str) -> By:
         backing = Backing(evidence=self._evidence(), note=step.why or None)

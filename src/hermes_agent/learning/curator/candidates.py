@@ -4,22 +4,83 @@ them."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
+import msgspec
+
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.learning.curator.journal import CuratorJournal
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.bundles import bundles_of
-from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
+from hermes_agent.skills.depot import files_of_folder, hash_of_files
+from hermes_agent.skills.invoke import bundles_of
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
-from hermes_agent.skills.usage import Usage, Used
+from hermes_agent.skills.state import JsonFile, Usage, Used
 from hermes_agent.skills.versions import Owner
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author, Kind, Version, VersionState
+
+
+class Rating(msgspec.Struct, frozen=True, kw_only=True):
+    """What a skill of that hash was found to be worth: points by criterion, at a time in seconds since 1970."""
+
+    hash: str
+    points: dict[str, int]
+    at: float
+
+
+class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
+    """`passed` is when the last pass ended, `looked` when the first did, which only looks, `asked` when a model was
+    asked last (0: never); `mended` is the library as it left it. `ages` are those of the names that are not active, as
+    last told; `since` says from when on a skill's age counts, where a person brought it back; `apart` are skills that a
+    person took apart again."""
+
+    paused: bool = False
+    looked: float = 0.0
+    passed: float = 0.0
+    asked: float = 0.0
+    mended: str = ""
+    ages: dict[str, str] = {}
+    since: dict[str, float] = {}
+    ratings: dict[str, Rating] = {}
+    apart: tuple[tuple[str, str], ...] = ()
+
+
+class JournalFile(JsonFile[CuratorJournal]):
+    """The notebook of one home."""
+
+    def __init__(self, skills: Path) -> None:
+        super().__init__(skills / ".curator.json", CuratorJournal, CuratorJournal())
+
+
+def paused(said: bool) -> Callable[[CuratorJournal], CuratorJournal]:
+    """The change that stops passes, or lets them go on."""
+    return lambda old: msgspec.structs.replace(old, paused=said)
+
+
+def brought_back(names: Iterable[str], at: float) -> Callable[[CuratorJournal], CuratorJournal]:
+    """The change that counts the age of these anew: a person wants them."""
+    wanted = dict.fromkeys(names, at)
+
+    def change(old: CuratorJournal) -> CuratorJournal:
+        ages = {name: age for name, age in old.ages.items() if name not in wanted}
+        return msgspec.structs.replace(old, since={**old.since, **wanted}, ages=ages)
+
+    return change
+
+
+def kept_apart(pairs: Iterable[tuple[str, str]]) -> Callable[[CuratorJournal], CuratorJournal]:
+    """The change that keeps these apart from now on."""
+    return lambda old: msgspec.structs.replace(old, apart=tuple(dict.fromkeys((*old.apart, *map(ordered, pairs)))))
+
+
+def ordered(pair: tuple[str, str]) -> tuple[str, str]:
+    """Two names as a pair, whichever comes first."""
+    one, other = sorted(pair)
+    return one, other
+
 
 DAY = 86_400.0
 ALL = 100_000
@@ -91,10 +152,6 @@ class Candidate:
         if self.unused(now) >= settings.archive_after_days:
             return Age.ARCHIVED
         return Age.STALE if self.unused(now) >= settings.stale_after_days else Age.ACTIVE
-
-    def place(self, home: Path) -> str:
-        """Its folder below that of all skills, with `/`."""
-        return self.header.path.relative_to(home).as_posix()
 
 
 async def survey(

@@ -1,4 +1,4 @@
-"""A pass of the curator: look, plan, keep the plan, snapshot, do, check, report."""
+"""A pass of the curator: look, plan, keep the plan, do, check, report."""
 
 from __future__ import annotations
 
@@ -17,32 +17,24 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
-from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import Applying
-from hermes_agent.learning.curator.asking import Asking
-from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, Whose, survey
-from hermes_agent.learning.curator.history import QueryHistory, remember, that_find
-from hermes_agent.learning.curator.journal import CuratorJournal, JournalFile
-from hermes_agent.learning.curator.overlaps import groups, there
-from hermes_agent.learning.curator.plan import Move, Plan, Stood
+from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, CuratorJournal, JournalFile, Whose, survey
+from hermes_agent.learning.curator.history import QueryHistory, groups, remember, that_find, there
+from hermes_agent.learning.curator.plan import Move, Plan
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
-from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places, Reporting
-from hermes_agent.learning.curator.restore import Restore
-from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
-from hermes_agent.learning.curator.staging import Staging
-from hermes_agent.learning.curator.tools import CuratorTools
-from hermes_agent.learning.curator.trial import NAME, Trial
-from hermes_agent.learning.jobs import Unfinished
-from hermes_agent.learning.passes import Pass, Spending
+from hermes_agent.learning.curator.staging import NAME, Staging, Trial
+from hermes_agent.learning.curator.tools import Asking, CuratorTools, question, system
+from hermes_agent.learning.dispatch import Pass
+from hermes_agent.learning.jobs import Unfinished, used_by
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Gates, usual_gates
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.depot.files import files_of_folder
-from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.depot import files_of_folder
+from hermes_agent.skills.state import Usage
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Upkept
@@ -103,7 +95,7 @@ class Curator:
     @property
     def reporting(self) -> Reporting:
         """Who says what came of passes."""
-        return Reporting(store=self.store, clock=self.clock, writer=self.writer, usage=self.usage, places=self.places)
+        return Reporting(store=self.store, clock=self.clock, writer=self.writer, places=self.places)
 
     async def _planned(self, claim: Claim) -> Plan:
         await self.reporting.left_over()
@@ -112,16 +104,10 @@ class Curator:
         remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
         candidates = await survey(self.writer, self.usage, journal_file, remembered.loaded)
         trial = Trial(self.writer.library, self.places.cache / f"{NAME}{job.id}")
-        newest = await self.store.versions.list(limit=1)
         plan = Plan(
             job=job.id,
             at=now,
             looks=What.LOOK in job.subjects,
-            since=newest[0].id if newest else 0,
-            stood={
-                candidate.name: Stood(place=candidate.place(self.writer.home), hash=candidate.hash)
-                for candidate in candidates
-            },
             moves=tuple(self._moves(candidates, journal_file, now)),
         )
         try:
@@ -178,30 +164,28 @@ class Curator:
             return plan
         found = await asyncio.to_thread(groups, texts, journal_file.apart)
         rated = {name for name, each in journal_file.ratings.items() if name in texts and each.hash == bench.hash(name)}
-        asking = Asking(
-            claim=claim,
-            store=self.store,
-            tools={each.schema.name: each for each in collect([CuratorTools(bench, self.clock)])[0]},
-        )
+        tools = collect([CuratorTools(bench, self.clock)])[0]
+        asking = Asking(job=claim.job.id, tools={each.schema.name: each for each in tools})
         plan = msgspec.structs.replace(plan, groups=tuple(map(tuple, found)))
         failed = said = name = ""
         try:
             model = await self.model(claim)
             name = model.name
-            said = await self._pass(model, asking, question(bench, candidates, found, rated, seen)).run()
+            said = await self._pass(claim, model, asking, question(bench, candidates, found, rated, seen)).run()
         except (ProviderError, LimitReached) as error:
             failed = str(error)
         denied = tuple(asking.denied)
         return msgspec.structs.replace(plan, model=name, failed=failed, said=said[:LONGEST_NOTE], denied=denied)
 
-    def _pass(self, model: Model, asking: Asking, asked: Message) -> Pass:
+    def _pass(self, claim: Claim, model: Model, asking: Asking, asked: Message) -> Pass:
         prefix = freeze((Section(name="curator", text=system()),), tuple(each.schema for each in asking.tools.values()))
         return Pass(
             model=model,
             prefix=prefix,
             messages=[asked],
-            dispatch=asking,
-            spending=Spending(),
+            store=self.store,
+            claim=claim,
+            act=asking.act,
             clock=self.clock,
             ids=self.ids,
             turns=self.settings.max_turns,
@@ -222,10 +206,6 @@ class Curator:
 
     async def _done(self, claim: Claim, plan: Plan, folder: Path) -> Run:
         """The report of a pass that does what it planned."""
-        path = self.places.snapshot(folder)
-        if plan.steps and not await asyncio.to_thread(path.exists):
-            await asyncio.to_thread(take, self.writer.home, path)
-            await asyncio.to_thread(forget_all_but, self.places.snapshots, self.settings.keep)
         applying = Applying(
             store=self.store,
             writer=self.writer,
@@ -233,7 +213,6 @@ class Curator:
             proposing=self.proposing,
             claim=claim,
             plan=plan,
-            back=Restore(writer=self.writer, snapshot=Snapshot(path)),
             asks=self.asks,
         )
         await applying.all()

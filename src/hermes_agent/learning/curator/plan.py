@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.host.files import PRIVATE_FOLDER, write_private
+from hermes_agent.learning.curator.candidates import Rating
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import Rating
+from hermes_agent.skills.state import whole
 
-LARGEST = 1 << 27
 PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
-
-
-class Stood(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill before the pass: its folder below that of all skills, and the hash of its files."""
-
-    place: str
-    hash: str
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +50,38 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         """Every skill that it changes."""
         return (self.name,) if self.kind == "unused" else (self.name, *self.absorbs)
 
+    def came(self, state: State, reason: str = "", waits: Iterable[str] = (), diff: str = "") -> Changed:
+        """What came of it."""
+        absorbs = tuple(self.absorbs)
+        return Changed(
+            kind=self.kind,
+            name=self.name,
+            absorbs=absorbs,
+            state=state,
+            reason=reason,
+            why=self.why,
+            waits=tuple(waits),
+            diff=diff,
+        )
+
+
+State = Literal["done", "skipped", "waits", "back", "would"]
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """One step and what really came of it; `why` are the model's words for the person. `versions` are those of the
+    ledger, `diff` the difference that they make."""
+
+    kind: str
+    name: str
+    absorbs: tuple[str, ...] = ()
+    state: State = "skipped"
+    reason: str = ""
+    why: str = ""
+    waits: tuple[str, ...] = ()
+    versions: tuple[int, ...] = ()
+    diff: str = ""
+
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
     """A call of the model that was refused, and why."""
@@ -65,16 +91,13 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` is the newest version of the ledger before the pass, `stood` the home's skills, `past` the queries that
-    found their skill then; `looks` passes change nothing. `considered` is what reviews said of overlaps, `seen` what of
-    that is so. `failed` says why the model's part ended early; `said` are
+    """`past` are the queries that found their skill when it was made; `looks` passes change nothing. `considered` is
+    what reviews said of overlaps, `seen` what of that is so. `failed` says why the model's part ended early; `said` are
     its last words, which nothing is believed of."""
 
     job: str
     at: float
     looks: bool
-    since: int
-    stood: dict[str, Stood]
     moves: tuple[Move, ...] = ()
     past: tuple[QueryHistory, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -96,8 +119,4 @@ def keep(plan: Plan, folder: Path) -> None:
 
 def kept(folder: Path) -> Plan | None:
     """The plan that was written there; None where there is none, or not a whole one. Blocks."""
-    content = read_small(folder / PLAN, LARGEST)
-    try:
-        return None if content is None else msgspec.json.decode(content, type=Plan)
-    except msgspec.DecodeError:
-        return None
+    return whole(folder / PLAN, Plan)

@@ -10,32 +10,15 @@ import msgspec
 
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
-from hermes_agent.learning.curator.applying import Came, State
-from hermes_agent.learning.curator.plan import REPORT, RUN, Denied, Move, Plan, Step, Stood
-from hermes_agent.learning.curator.rubric import grade
+from hermes_agent.host.files import PRIVATE_FOLDER, write_private
+from hermes_agent.learning.curator.plan import REPORT, RUN, Changed, Denied, Move, Plan, State, Step
+from hermes_agent.learning.curator.tools import grade
+from hermes_agent.skills.state import whole
 from hermes_agent.skills.versions import diff_of
-from hermes_agent.store.learning.jobs import Account
 from hermes_agent.store.versions import Version
 
-LARGEST = 1 << 27
 LONGEST_DIFF = 200
 """Lines of one change that REPORT.md shows."""
-
-
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One step and what really came of it; `why` are the model's words for the person. `versions` are those of the
-    ledger, `diff` the difference that they make."""
-
-    kind: str
-    name: str
-    absorbs: tuple[str, ...] = ()
-    state: State = "skipped"
-    reason: str = ""
-    why: str = ""
-    waits: tuple[str, ...] = ()
-    versions: tuple[int, ...] = ()
-    diff: str = ""
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +26,6 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
     grade: str
     points: dict[str, int]
-
-
-class Touched(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill that was changed: where it stood, its hash before and after (empty: it was, or is, not there)."""
-
-    place: str
-    before: str
-    after: str
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +50,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Denied, ...] = ()
     checked: int = 0
     lost: tuple[str, ...] = ()
-    skills: dict[str, Touched] = {}
-    snapshot: str = ""
     failed: str = ""
     said: str = ""
     rolled_back: float = 0.0
+
+    @property
+    def touched(self) -> list[str]:
+        """The skills that it changed, by name."""
+        return sorted({name for each in self.changes if each.versions for name in (each.name, *each.absorbs)})
 
     @property
     def text(self) -> str:
@@ -95,7 +73,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
-def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, ended: float) -> Run:
+def run_of(name: str, plan: Plan, changes: Iterable[Changed], ended: float) -> Run:
     """The report of a pass, as far as it follows from the plan."""
     return Run(
         id=name,
@@ -104,10 +82,6 @@ def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, 
         began=plan.at,
         ended=ended,
         model=plan.model,
-        calls=account.calls,
-        input=account.input,
-        output=account.output,
-        cost=account.cost,
         moves=plan.moves,
         changes=tuple(changes),
         grades={name: Graded(grade=grade(each.points), points=each.points) for name, each in plan.ratings.items()},
@@ -120,43 +94,18 @@ def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, 
     )
 
 
-def changed(step: Step, came: Came, versions: Sequence[Version]) -> Changed:
-    """A step as the ledger has it. Without a version nothing was done, whatever was planned."""
+def changed(came: Changed, versions: Iterable[Version]) -> Changed:
+    """What came of a step as the ledger has it. Without a version nothing was done, whatever was planned."""
     made = sorted(versions, key=lambda version: version.id)
-    state: State = came.state
-    if state == "done" and not made:
-        state = "skipped"
+    state: State = "skipped" if came.state == "done" and not made else came.state
     diff = "".join(diff_of(each.change.item, each.change.before, each.change.after) for each in made)
-    return Changed(
-        kind=step.kind,
-        name=step.name,
-        absorbs=tuple(step.absorbs),
-        state=state,
-        reason=came.reason,
-        why=step.why,
-        waits=tuple(f"p{number}" for number in came.waits),
-        versions=tuple(each.id for each in made),
-        diff=diff,
-    )
+    return msgspec.structs.replace(came, state=state, versions=tuple(each.id for each in made), diff=diff)
 
 
 def would(step: Step, before: Mapping[str, bytes | None]) -> Changed:
     """A step that only was looked at; `before` are the files as they are, by `name/file`."""
-    diff = "".join(
-        diff_of(f"{step.name}/{file}", before.get(f"{step.name}/{file}"), content)
-        for file, content in step.changes.items()
-    )
-    return Changed(kind=step.kind, name=step.name, absorbs=tuple(step.absorbs), state="would", why=step.why, diff=diff)
-
-
-def touched(names: Iterable[str], stood: Mapping[str, Stood], now: Mapping[str, Stood]) -> dict[str, Touched]:
-    """What became of skills."""
-    found = {}
-    for name in names:
-        old, new = stood.get(name), now.get(name)
-        place = (old or new or Stood(place=name, hash="")).place
-        found[name] = Touched(place=place, before=old.hash if old else "", after=new.hash if new else "")
-    return found
+    files = [(f"{step.name}/{file}", content) for file, content in step.changes.items()]
+    return step.came("would", diff="".join(diff_of(file, before.get(file), content) for file, content in files))
 
 
 def keep(run: Run, folder: Path) -> None:
@@ -168,11 +117,7 @@ def keep(run: Run, folder: Path) -> None:
 
 def kept(folder: Path) -> Run | None:
     """The report of one pass; None where it was not finished. Blocks."""
-    content = read_small(folder / RUN, LARGEST)
-    try:
-        return None if content is None else msgspec.json.decode(content, type=Run)
-    except msgspec.DecodeError:
-        return None
+    return whole(folder / RUN, Run)
 
 
 def all_kept(folder: Path) -> list[Run]:
@@ -218,7 +163,7 @@ def markdown(run: Run) -> str:
     parts += _section("Overlapping, as reviews saw", [f"- {', '.join(group)}" for group in run.seen])
     parts += _section("Refused", [f"- {each.call}: {each.reason}" for each in run.refused])
     parts += _section("Lost", [f"- a past query no longer finds `{name}`" for name in run.lost])
-    if run.skills and not run.rolled_back:
+    if run.touched and not run.rolled_back:
         parts.append(f"Take it back: `hermes curator rollback {run.id}` (or one change: `hermes learn undo VERSION`).")
     return "\n\n".join(filter(None, parts)) + "\n"
 

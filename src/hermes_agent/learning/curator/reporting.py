@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.learning.account import used_by
+from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.applying import Came
-from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.candidates import JournalFile, brought_back, kept_apart
 from hermes_agent.learning.curator.history import QueryHistory
-from hermes_agent.learning.curator.journal import CuratorJournal
-from hermes_agent.learning.curator.plan import RUN, Plan, Stood
+from hermes_agent.learning.curator.plan import RUN, Changed, Plan, Step
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
-from hermes_agent.learning.curator.snapshot import ENDING
-from hermes_agent.skills.depot.files import files_of_folder
-from hermes_agent.skills.usage import Usage
+from hermes_agent.learning.jobs import used_by
+from hermes_agent.skills.changes import ARCHIVE, By
+from hermes_agent.skills.depot import files_of_folder
+from hermes_agent.skills.versions import files_at
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Job
@@ -36,10 +35,9 @@ GIVEN_UP = "The pass was given up half-way."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the curator keeps what: reports by pass, snapshots by pass, what is thrown away."""
+    """Where the curator keeps what: reports by pass, what is thrown away."""
 
     logs: Path
-    snapshots: Path
     cache: Path
 
     def folder(self, job: Job) -> Path:
@@ -52,10 +50,6 @@ class Places:
                 return folder
         raise AssertionError
 
-    def snapshot(self, folder: Path) -> Path:
-        """The snapshot of a pass."""
-        return self.snapshots / f"{folder.name}{ENDING}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
@@ -64,79 +58,45 @@ class Reporting:
     store: Store
     clock: Clock
     writer: Writer
-    usage: Usage
     places: Places
 
     async def looked(self, plan: Plan, folder: Path) -> Run:
         """The report of a pass that changes nothing."""
         files: dict[str, bytes | None] = {}
-        for name, stood in plan.stood.items():
-            found = await asyncio.to_thread(files_of_folder, self.writer.home / stood.place)
-            files.update({f"{name}/{file}": each.content for file, each in found.items()})
+        for item in {f"{step.name}/{file}" for step in plan.steps for file in step.changes}:
+            newest = await self.store.versions.latest(Kind.SKILL, item)
+            files[item] = newest.change.after if newest else None
         changes = []
         for step in plan.steps:
             changes.append(report.would(step, files))
             files.update({f"{step.name}/{file}": content for file, content in step.changes.items()})
-        return report.run_of(folder.name, plan, changes, Account(), self.clock.now())
+        return report.run_of(folder.name, plan, changes, self.clock.now())
 
-    async def did(self, plan: Plan, folder: Path, came: Sequence[Came], lost: Sequence[QueryHistory] = ()) -> Run:
+    async def did(self, plan: Plan, folder: Path, came: Sequence[Changed], lost: Sequence[QueryHistory] = ()) -> Run:
         """The report of a pass that did what it planned, as far as that went."""
-        changes = await self._changes(plan, came)
-        names = {name for step, each in zip(plan.steps, changes, strict=True) if each.versions for name in step.touched}
-        now = await self._stand(names)
-        run = report.run_of(folder.name, plan, changes, Account(), self.clock.now())
-        return msgspec.structs.replace(
-            run,
-            lost=tuple(dict.fromkeys(past.skill for past in lost)),
-            skills=report.touched(sorted(names), plan.stood, now),
-            snapshot=str(self.places.snapshot(folder)) if names else "",
-        )
-
-    async def _changes(self, plan: Plan, came: Sequence[Came]) -> list[report.Changed]:
-        """What the ledger has of each step."""
-        made = await self._made(plan)
-        by_number = {each.number: each for each in came}
-        return [
-            report.changed(step, by_number[step.number], made.get(f"{plan.job}.{step.number}", []))
-            for step in plan.steps
+        changes = [
+            report.changed(each, await self._made(plan, step)) for step, each in zip(plan.steps, came, strict=True)
         ]
+        run = report.run_of(folder.name, plan, changes, self.clock.now())
+        return msgspec.structs.replace(run, lost=tuple(dict.fromkeys(past.skill for past in lost)))
 
-    async def _made(self, plan: Plan) -> dict[str, list[Version]]:
-        """The versions of this pass by step."""
-        found: dict[str, list[Version]] = {}
-        before = 1 << 62
-        while page := await self.store.versions.list(Kind.SKILL, limit=PAGE, before=before):
-            for version in page:
-                job, _, rest = version.change.key.partition(".")
-                if version.id > plan.since and job == plan.job:
-                    found.setdefault(f"{job}.{rest.partition('.')[0]}", []).append(version)
-            before = page[-1].id
-            if before <= plan.since:
-                break
-        return found
-
-    async def _stand(self, names: set[str]) -> Mapping[str, Stood]:
-        candidates = await survey(self.writer, self.usage, CuratorJournal()) if names else []
-        home = self.writer.home
-        return {
-            candidate.name: Stood(place=candidate.place(home), hash=candidate.hash)
-            for candidate in candidates
-            if candidate.name in names
-        }
+    async def _made(self, plan: Plan, step: Step) -> list[Version]:
+        """The versions that a step left."""
+        found = [each for name in step.touched for each in await self.writer.versions.history(name)]
+        return [each for each in found if each.change.key.startswith(f"{plan.job}.{step.number}.")]
 
     async def left_over(self) -> None:
-        """Make the reports of passes that were given up half-way: what they did can be taken back too, where nobody
-        came after them."""
+        """Make the reports of passes that were given up half-way: what they did can be taken back too."""
         for folder in await asyncio.to_thread(_unreported, self.places.logs):
             plan = await asyncio.to_thread(kept_plan, folder)
             job = await self.store.learning.get(plan.job) if plan else None
             if plan is None or (job is not None and job.ended is None):
                 continue
-            run = await self.did(plan, folder, [Came(number=step.number, state="done") for step in plan.steps])
-            latest = {name: await self._is_latest(plan, name) for name in run.skills}
-            skills = {name: each for name, each in run.skills.items() if latest[name]}
-            changes = [each if each.versions else _not_done(each) for each in run.changes]
-            run = msgspec.structs.replace(run, skills=skills, changes=tuple(changes), failed=GIVEN_UP)
+            run = await self.did(plan, folder, [step.came("done") for step in plan.steps])
+            changes = [
+                each if each.versions else msgspec.structs.replace(each, reason=GIVEN_UP) for each in run.changes
+            ]
+            run = msgspec.structs.replace(run, changes=tuple(changes), failed=GIVEN_UP)
             await self.keep(run, folder, await used_by(self.store, "", plan.job))
             await self.forget(plan, folder)
 
@@ -152,16 +112,64 @@ class Reporting:
         """What people said stands in their conversations alone from now on, so that it goes with them."""
         await asyncio.to_thread(keep_plan, msgspec.structs.replace(plan, past=()), folder)
 
-    async def _is_latest(self, plan: Plan, name: str) -> bool:
-        """Whether nobody changed a skill after this pass."""
-        history = await self.writer.versions.history(name)
-        return bool(history) and history[0].change.key.startswith(f"{plan.job}.")
-
-
-def _not_done(change: report.Changed) -> report.Changed:
-    return msgspec.structs.replace(change, reason=GIVEN_UP)
-
 
 def _unreported(logs: Path) -> list[Path]:
     folders = (each for each in logs.iterdir() if each.is_dir()) if logs.is_dir() else ()
     return sorted(each for each in folders if not (each / RUN).exists())
+
+
+async def put_back(writer: Writer, job: str, name: str, by: By) -> str:
+    """Make a skill what it was before a pass first changed it, by the ledger, where nobody changed it since; what came
+    of it. Raises `HermesError`."""
+    await writer.mend([name])
+    history, done = await writer.versions.history(name), f"`{name}` is as it was."
+    others = [each.id for each in history if not each.change.key.startswith(f"{job}.")]
+    first = min({each.id for each in history} - {*others}, default=0)
+    number = max((each for each in others if each < first), default=0)
+    was, now = (_there(files_at(history, each)) for each in (number, 1 << 62))
+    if not first or was == now:
+        return done
+    if max(others, default=0) > first:
+        return f"`{name}` was changed since: it stays (`hermes skills history {name}`)."
+    if not was:
+        await writer.archive(name, by)
+        return f"`{name}`, which the pass made, is put aside."
+    aside = await asyncio.to_thread(files_of_folder, writer.home / ARCHIVE / name)
+    if not now and {f"{name}/{file}": each.content for file, each in aside.items()} == was:
+        await writer.restore(name, by)
+    else:
+        await writer.revert(name, number, by)
+    return done
+
+
+def _there(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    return {item: content for item, content in files.items() if content is not None}
+
+
+async def rollback(
+    reporting: Reporting, journal_file: JournalFile, by: Callable[[str], By], name: str = ""
+) -> list[str]:
+    """Take back the pass of that name (none: the newest that changed something), in the name of `by`, which is given
+    the key of each change; a sentence for each skill. What was joined stays apart, and its age counts anew. Raises
+    `HermesError`."""
+    run = await asyncio.to_thread(_chosen, reporting.places.logs, name)
+    lines = [await put_back(reporting.writer, run.job, each, by(f"{run.job}.{each}.rolled")) for each in run.touched]
+    joined = [each for each in run.changes if each.kind == "join" and each.state == "done"]
+    pairs = [pair for each in joined for pair in combinations((each.name, *each.absorbs), 2)]
+    now = reporting.clock.now()
+    await journal_file.change(brought_back(run.touched, now))
+    await journal_file.change(kept_apart(pairs))
+    done = msgspec.structs.replace(run, rolled_back=now)
+    await asyncio.to_thread(report.keep, done, reporting.places.logs / run.id)
+    return lines
+
+
+def _chosen(logs: Path, name: str) -> Run:
+    """The pass to take back. Blocks. Raises `HermesError`."""
+    runs = [report.one_kept(logs, name)] if name else report.all_kept(logs)
+    run = next((each for each in runs if name or (each.touched and not each.rolled_back)), None)
+    if run is None:
+        raise HermesError("No pass changed anything that was not taken back already.")
+    if run.rolled_back or not run.touched:
+        raise HermesError(f"The pass {run.id} {'was taken back already' if run.touched else 'changed nothing'}.")
+    return run

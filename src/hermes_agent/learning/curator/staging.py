@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -10,16 +12,99 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.candidates import Candidate
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.learning.curator.candidates import Candidate, Rating
 from hermes_agent.learning.curator.history import QueryHistory, lost
-from hermes_agent.learning.curator.journal import Rating
 from hermes_agent.learning.curator.plan import Step
-from hermes_agent.learning.curator.trial import Trial
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned
 from hermes_agent.learning.sources import Sources
-from hermes_agent.skills.depot.files import Content, Files, hash_of_files, text_or_none
+from hermes_agent.skills.depot import Content, Files, hash_of_files, text_or_none
+from hermes_agent.skills.format import read
+from hermes_agent.skills.library import Library, indexed
+from hermes_agent.skills.places import Root, found_in
 from hermes_agent.skills.skill import FILE
+from hermes_agent.store.skills_index import Indexed, SkillsIndex
 from hermes_agent.store.versions import Kind
+
+BATCH = 200
+DAY = 86_400.0
+NAME = "curator-"
+"""What the folders of trials begin with."""
+
+
+class Trial:
+    """What queries would find, with every change that was not taken `back`."""
+
+    def __init__(self, library: Library, folder: Path) -> None:
+        self._library, self._folder = library, folder
+        self._index = SkillsIndex(folder / "skills.db")
+        self._rows: dict[str, Indexed | None] = {}
+        self._roots: tuple[Root, ...] = ()
+        self._hidden: frozenset[str] = frozenset()
+
+    async def open(self) -> None:
+        """Read all skills of the home, and those that come with it."""
+        await asyncio.to_thread(_made_anew, self._folder)
+        places = self._library.places
+        self._roots = await asyncio.to_thread(places.roots)
+        removed = (await asyncio.to_thread(self._library.state.get)).removed
+        self._hidden = frozenset(str(places.bundled / name) for name in removed)
+        for root in self._roots:
+            rows = await asyncio.to_thread(_all_in, root)
+            self._rows.update({row.folder: row for row in rows})
+            for first in range(0, len(rows), BATCH):
+                await self._index.update(rows[first : first + BATCH])
+
+    async def close(self) -> None:
+        """Throw it away."""
+        await self._index.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def finds(self, query: str, shown: int) -> Sequence[str]:
+        """See `Finds`."""
+        rows = await self._index.search(query, [root.key for root in self._roots], shown * 2)
+        disabled = self._library.disabled
+        return [row.name for row in rows if row.folder not in self._hidden and row.name not in disabled][:shown]
+
+    async def change(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> dict[str, Indexed | None]:
+        """SKILL.md of these folders is that, and these folders are not there; what was there before, for `back`."""
+        home = str(self._library.places.home)
+        rows: dict[str, Indexed | None] = {str(folder): self._row(folder, text, home) for folder, text in texts.items()}
+        rows.update(dict.fromkeys(map(str, gone)))
+        before = {folder: self._rows.get(folder) for folder in rows}
+        await self.back(rows)
+        return before
+
+    async def back(self, rows: Mapping[str, Indexed | None]) -> None:
+        """These folders are so (None: they are not there)."""
+        self._rows.update(rows)
+        await self._index.update([row for row in rows.values() if row is not None], list(rows))
+
+    def _row(self, folder: Path, text: str, home: str) -> Indexed:
+        skill = read(text, folder.name)
+        category = folder.parent.name if str(folder.parent) != home else ""
+        return Indexed(
+            folder=str(folder),
+            root=home,
+            name=skill.name,
+            stamp="",
+            family=skill.ours.category or category,
+            about=" ".join((skill.description, *skill.ours.tags)),
+            body=skill.body,
+        )
+
+
+def _made_anew(folder: Path) -> None:
+    """An empty folder; those that killed passes left beside it go after a day."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(PRIVATE_FOLDER, parents=True)
+    for other in folder.parent.glob(f"{NAME}*"):
+        if other.stat().st_mtime + DAY < folder.stat().st_mtime:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _all_in(root: Root) -> list[Indexed]:
+    return [indexed(root, each) for each in found_in(root)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,14 +186,13 @@ class Staging:
         folders = [self.folder(each) for each in absorbs]
         texts = {self.folder(name): ({**old, **changes}[FILE].content).decode()}
         covers = {**self.covers, **dict.fromkeys(absorbs, name)}
-        await self.trial.change(texts, folders)
+        before = await self.trial.change(texts, folders)
         missing = await lost(self.past, self.trial.finds, covers, self.gone)
         if missing:
-            await self.trial.back([self.folder(name), *folders])
+            await self.trial.back(before)
             raise Refused(
                 missing_report(missing, covers), hint="Its description has to say, in such words, when to use it."
             )
-        self.trial.keep(texts, folders)
         step = Step(
             number=len(self.steps) + 1,
             kind=kind,
@@ -128,7 +212,6 @@ class Staging:
     async def put_aside(self, candidates: Sequence[Candidate], why: Mapping[str, str]) -> None:
         """Plan to put aside what nobody uses."""
         await self.trial.change({}, [candidate.header.path for candidate in candidates])
-        self.trial.keep({}, [candidate.header.path for candidate in candidates])
         for candidate in candidates:
             number = len(self.steps) + 1
             self.steps.append(

@@ -8,13 +8,90 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import Finished, open_piped, run
 from hermes_agent.host.tasks import spawn
-from hermes_agent.skills.hub.address import Address
-from hermes_agent.skills.hub.errors import HubError, Unreachable
+
+
+class HubError(HermesError):
+    """A tap, a repository or a skill in it that cannot be used; nothing was changed."""
+
+
+class Unreachable(HubError):
+    """A repository that did not answer, or is gone."""
+
+
+GITHUB = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+SCP = re.compile(r"([\w.-]+@)?([\w][\w.-]*):(?!/)([\w./~-]+)", re.ASCII)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+LONGEST = 500
+FORMS = "`owner/repository` on GitHub, an https:// or ssh address, or the path of a folder that begins with / ~ or ."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """`url` as git gets it; `protocol` is the only one that git may use for it, so that nothing that the other side
+    says leads to the files of this machine."""
+
+    url: str
+    protocol: str
+    name: str
+
+
+def address_of(text: str) -> Address:
+    """The repository that a text names. Raises `HubError` with the forms that there are."""
+    text = text.strip()
+    if not text or len(text) > LONGEST or text.startswith("-") or any(not each.isprintable() for each in text):
+        raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+    if text.startswith(("/", "./", "../", "~", "file:")) or text in (".", ".."):
+        return _local(text)
+    if "://" in text:
+        return _by_url(text)
+    if GITHUB.fullmatch(text):
+        return Address(url=f"https://github.com/{text.removesuffix('.git')}", protocol="https", name=_name(text))
+    if found := SCP.fullmatch(text):
+        return Address(url=text, protocol="ssh", name=_name(found[3]))
+    raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+
+
+def _by_url(text: str) -> Address:
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise HubError(f"`{text[:80]}` is no address ({error}).") from error
+    if parts.password or (parts.username and parts.scheme != "ssh"):
+        raise HubError("The address holds a name or a key, which would be written down: use ssh, or ~/.netrc.")
+    plain = parts.scheme == "http" and host in LOOPBACK
+    if parts.scheme not in ("https", "ssh") and not plain:
+        raise HubError(f"`{parts.scheme}` is not spoken to repositories: give {FORMS}.")
+    if not host or host.startswith("-") or not parts.path.strip("/") or " " in text:
+        raise HubError(f"`{text[:80]}` names no repository: give {FORMS}.")
+    return Address(url=text, protocol=parts.scheme, name=_name(parts.path))
+
+
+def _local(text: str) -> Address:
+    try:
+        path = Path(text.removeprefix("file://")).expanduser().absolute()
+    except RuntimeError as error:
+        raise HubError(f"`{text}`: no such home folder.") from error
+    if not path.is_dir():
+        raise HubError(f"There is no folder {path}.")
+    return Address(url=str(path), protocol="file", name=_plain(path.name.removesuffix(".git")) or "local")
+
+
+def _name(path: str) -> str:
+    """The last two words of a path."""
+    return "/".join(filter(None, map(_plain, path.removesuffix("/").removesuffix(".git").split("/")[-2:]))) or "tap"
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^\w.-]", "", word, flags=re.ASCII).strip(".-")
+
 
 SECONDS = 30.0
 MOST_SAID = 32 << 20
@@ -103,17 +180,22 @@ class Repository:
 
     async def contents(self, oids: Sequence[str]) -> list[bytes]:
         """The content of each object, in that order. The caller has looked at their sizes."""
-        words = [*self.words(), "cat-file", "--batch"]
-        git = await open_piped(words, env=self.environment(), data="".join(f"{oid}\n" for oid in oids).encode())
+        return _batch(await self.feed(["cat-file", "--batch"], "".join(f"{oid}\n" for oid in oids).encode()), oids)
+
+    async def feed(self, words: Sequence[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
+        """What git says to some input. Raises `HubError`."""
+        git = await open_piped([*self.words(), *words], env={**self.environment(), **(more or {})}, data=data)
         try:
             async with asyncio.timeout(SECONDS):
-                out = await git.rest()
-                await git.code()
+                out, code = await git.rest(), await git.code()
+                said = (await git.errors()).decode("utf-8", "replace").strip()[-300:]
         except TimeoutError as error:
-            raise HubError(f"git cat-file took longer than {SECONDS:.0f} s.") from error
+            raise HubError(f"git {words[0]} took longer than {SECONDS:.0f} s.") from error
         finally:
             await git.close()
-        return list(_batch(out, oids))
+        if code != 0:
+            raise HubError(f"git {words[0]} failed: {said or code}")
+        return out
 
     async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
         """What git says, with `more` in its environment. Raises `HubError` with its words."""

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import field
 from pathlib import Path
 
 import msgspec
@@ -13,18 +14,96 @@ import msgspec
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.locks import held
+from hermes_agent.scanner.finding import Severity
+from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.depot import Depot
-from hermes_agent.skills.depot.files import Files, hash_of_files
-from hermes_agent.skills.depot.lock import Entry, Lock, Locked, put, retire
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.report import Report, report
+from hermes_agent.skills.depot import (
+    Depot,
+    Entry,
+    Files,
+    Lock,
+    Locked,
+    Trust,
+    files_of_folder,
+    hash_of_files,
+    put,
+    retire,
+    text_or_none,
+)
+from hermes_agent.skills.format import BadSkill, read
+from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.sources import Offer, Sources
-from hermes_agent.skills.skill import Layer, SkillHeader
-from hermes_agent.skills.state import State, base_of
-from hermes_agent.skills.versions import Planned
+from hermes_agent.skills.invoke import commands_of
+from hermes_agent.skills.skill import FILE, Layer, Skill, SkillHeader
+from hermes_agent.skills.state import State, base_of, pinned, without
+from hermes_agent.skills.versions import Owner, Planned
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author
+
+PROGRAMS = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
+MOST_PER_FILE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Something in a file that a person should know of; `line` is 0 for the file as a whole."""
+
+    file: str
+    line: int
+    severity: Severity
+    what: str
+
+    @property
+    def words(self) -> str:
+        """It in one line."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.severity.name.lower()}: {where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A skill, its files in bytes, what was seen in them, the commands in its text and the files that may be run."""
+
+    skill: Skill
+    sizes: dict[str, int]
+    seen: tuple[Seen, ...] = ()
+    commands: tuple[str, ...] = ()
+    programs: tuple[str, ...] = field(default=())
+
+    def against(self, trust: Trust) -> tuple[str, ...]:
+        """Why a skill from a source of that trust is not taken unless a person insists."""
+        least = Severity.BLOCK if trust is Trust.TRUSTED else Severity.WARN
+        return tuple(each.words for each in self.seen if each.severity >= least)
+
+
+def report(name: str, files: Files) -> Report:
+    """Read and scan. Raises `BadSkill` for a text that is no skill."""
+    skill = read((text_or_none(files[FILE].content) or ""), name)
+    seen = [each for file, content in sorted(files.items()) for each in _seen(file, content.content)]
+    return Report(
+        skill=skill,
+        sizes={file: len(each.content) for file, each in sorted(files.items())},
+        seen=tuple(sorted(seen, key=lambda each: -each.severity)),
+        commands=tuple(commands_of(skill)),
+        programs=tuple(file for file, each in sorted(files.items()) if each.runs),
+    )
+
+
+def _seen(file: str, content: bytes) -> list[Seen]:
+    if content.startswith(PROGRAMS):
+        return [Seen(file=file, line=0, severity=Severity.WARN, what="a program that cannot be read")]
+    text = text_or_none(content)
+    if text is None:
+        return [Seen(file=file, line=0, severity=Severity.NOTE, what=f"no text, {len(content):,} bytes")]
+    return [
+        Seen(
+            file=file,
+            line=text.count("\n", 0, each.start) + 1,
+            severity=each.severity,
+            what=f"{each.category.value}: {each.what}",
+        )
+        for each in scan(text)[:MOST_PER_FILE]
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +267,71 @@ def installed(locked: Locked, name: str) -> Entry:
 
 
 def _forgotten(name: str) -> Callable[[State], State]:
-    def change(state: State) -> State:
-        return msgspec.structs.replace(
-            state,
-            pinned=tuple(each for each in state.pinned if each != name),
-            trusted={key: value for key, value in state.trusted.items() if key != name},
-        )
+    return lambda state: msgspec.structs.replace(pinned(name, off=True)(state), trusted=without(state.trusted, name))
 
-    return change
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """One skill: where from, whether its files are those that were installed, and what is to be known of it. `grave`
+    are things that somebody should do something about."""
+
+    name: str
+    owner: str
+    source: str
+    commit: str
+    intact: bool
+    grave: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+async def audit(hub: Hub, workspace: str = "", *, everything: bool = False) -> list[Audited]:
+    """All installed skills; with `everything` also those of the person, the project and external folders."""
+    locked = await asyncio.to_thread(hub.lock.get)
+    urls = {tap.url for tap in await asyncio.to_thread(hub.sources.taps.all)}
+    found = [await _installed(hub, name, entry, urls) for name, entry in sorted(locked.skills.items())]
+    if everything:
+        headers = await hub.writer.library.all(workspace, limit=100_000)
+        found += [await _own(hub, header) for header in headers if header.layer not in (Layer.HUB, Layer.BUNDLED)]
+    return found
+
+
+async def _installed(hub: Hub, name: str, entry: Entry, urls: set[str]) -> Audited:
+    files = await asyncio.to_thread(hub.depot.files, entry.hash, name)
+    intact = hash_of_files(files) == entry.hash
+    grave: list[str] = []
+    notes: list[str] = []
+    if not intact:
+        grave.append(f"its files are not those that were installed: `hermes skills install {name}` puts them back")
+    seen = await asyncio.to_thread(report, name, files) if intact else None
+    for words in seen.against(entry.trust) if seen else ():
+        (notes if words in entry.accepted else grave).append(words)
+    notes += [f"you accepted: {words}" for words in entry.accepted]
+    if entry.url not in urls:
+        notes.append("its source is none of the taps")
+    if seen and seen.commands:
+        notes.append(f"holds {len(seen.commands)} commands, run only where it is trusted")
+    if seen and seen.programs:
+        notes.append(f"may be run: {', '.join(seen.programs)}")
+    if await hub.copy(name) is not None:
+        notes.append("you have changes of it")
+    return Audited(
+        name=name,
+        owner=Owner.HUB.value,
+        source=entry.url,
+        commit=entry.commit,
+        intact=intact,
+        grave=tuple(grave),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+async def _own(hub: Hub, header: SkillHeader) -> Audited:
+    owner = (await hub.writer.owner(header)).value
+    try:
+        seen = await asyncio.to_thread(lambda: report(header.name, files_of_folder(header.path)))
+        grave = [each.words for each in seen.seen if each.severity >= Severity.WARN]
+    except BadSkill as error:  # It was changed since it was listed.
+        grave = [str(error)]
+    return Audited(
+        name=header.name, owner=owner, source=header.folder, commit="", intact=True, grave=tuple(grave), notes=()
+    )

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.process import open_piped
 from hermes_agent.scanner.finding import Category, Severity
-from hermes_agent.skills.depot.files import Files, files_of_folder, text_or_none
+from hermes_agent.skills.depot import Files, files_of_folder, text_or_none
 from hermes_agent.skills.format import read
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import SECONDS, Repository
-from hermes_agent.skills.hub.report import report
-from hermes_agent.skills.hub.sources import Sources
-from hermes_agent.skills.hub.taps import Tap
+from hermes_agent.skills.hub.git import HubError, Repository
+from hermes_agent.skills.hub.installing import report
+from hermes_agent.skills.hub.sources import Sources, Tap
 from hermes_agent.skills.skill import FILE
 
 PREFIX = "hermes"
@@ -105,9 +101,9 @@ async def _committed(repository: Repository, base: str, path: str, files: Files,
         old = await repository.tree(base, path) if path else []
         lines = [f"0 {'0' * 40}\t{entry.path}\n" for entry in old]
         for file, each in sorted(files.items()):
-            oid = (await fed(repository, ["hash-object", "-w", "--stdin"], each.content)).decode().strip()
+            oid = (await repository.feed(["hash-object", "-w", "--stdin"], each.content)).decode().strip()
             lines.append(f"{'100755' if each.runs else '100644'} {oid}\t{f'{path}/{file}' if path else file}\n")
-        await fed(repository, ["update-index", "--index-info"], "".join(lines).encode(), more)
+        await repository.feed(["update-index", "--index-info"], "".join(lines).encode(), more)
         tree = (await repository.run("write-tree", more=more)).decode().strip()
         if tree == (await repository.run("rev-parse", f"{base}^{{tree}}")).decode().strip():
             raise HubError(f"{repository.address.url} has `{name}` already as it is.")
@@ -115,22 +111,6 @@ async def _committed(repository: Repository, base: str, path: str, files: Files,
         return (await repository.run("commit-tree", tree, "-p", base, "-m", message, more=more)).decode().strip()
     finally:
         index.unlink(missing_ok=True)
-
-
-async def fed(repository: Repository, words: list[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
-    """What git says to some input. Raises `HubError`."""
-    git = await open_piped([*repository.words(), *words], env={**repository.environment(), **(more or {})}, data=data)
-    try:
-        async with asyncio.timeout(SECONDS):
-            out, code = await git.rest(), await git.code()
-            said = (await git.errors()).decode("utf-8", "replace").strip()[-300:]
-    except TimeoutError as error:
-        raise HubError(f"git {words[0]} took too long.") from error
-    finally:
-        await git.close()
-    if code != 0:
-        raise HubError(f"git {words[0]} failed: {said or code}")
-    return out
 
 
 def _who(author: tuple[str, str]) -> dict[str, str]:

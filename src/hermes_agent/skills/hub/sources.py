@@ -4,20 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 
+import msgspec
+
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.skills.depot.files import Content, Files
-from hermes_agent.skills.hub.address import address_of
-from hermes_agent.skills.hub.catalog import Catalog, Offered, catalog_of, found, kept
-from hermes_agent.skills.hub.content import RUNS, select_files
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import Repository
-from hermes_agent.skills.hub.taps import Tap, Taps
+from hermes_agent.skills.depot import HUB, Content, Files, Trust
+from hermes_agent.skills.hub.catalog import RUNS, Catalog, Offered, catalog_of, found, kept, select_files
+from hermes_agent.skills.hub.git import HubError, Repository, address_of
+from hermes_agent.skills.state import JsonFile
+
+NAME = re.compile(r"[\w.-]{1,64}(/[\w.-]{1,64})?", re.ASCII)
+
+
+class Tap(msgspec.Struct, frozen=True, kw_only=True):
+    """A repository under a name of the person's; `ref` is a branch or tag, empty for its main branch."""
+
+    name: str
+    url: str
+    trust: Trust = Trust.COMMUNITY
+    ref: str = ""
+
+
+class Taps:
+    """The taps of one home. Reading them blocks."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = JsonFile(home / HUB / "taps.json", tuple[Tap, ...], ())
+
+    def all(self) -> tuple[Tap, ...]:
+        """In the order in which they were added. Raises `HomeError` for a file that is not ours."""
+        return self._file.get()
+
+    def get(self, name: str) -> Tap:
+        """The tap of that name. Raises `HubError` with those there are."""
+        taps = self.all()
+        for tap in taps:
+            if tap.name == name:
+                return tap
+        there = ", ".join(f"`{tap.name}`" for tap in taps) or "none yet; `hermes skills tap add owner/repository`"
+        raise HubError(f"There is no tap `{name[:80]}`. Taps: {there}.")
+
+    async def add(self, tap: Tap) -> None:
+        """Add a tap, or replace the one of its name. Raises `HubError` for a name that is none."""
+        if not NAME.fullmatch(tap.name):
+            raise HubError(f"`{tap.name[:80]}` is no name of a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
+        await self._write(tap.name, tap)
+
+    async def remove(self, name: str) -> Tap:
+        """Forget a tap; what was installed from it stays."""
+        tap = self.get(name)
+        await self._write(name, None)
+        return tap
+
+    async def _write(self, name: str, tap: Tap | None) -> None:
+        added = (tap,) if tap else ()
+        await self._file.change(lambda old: (*(each for each in old if each.name != name), *added))
+
 
 FRESH = 3600.0
 """Seconds for which a catalog is not asked for again by whoever only looks."""

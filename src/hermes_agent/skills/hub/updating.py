@@ -3,22 +3,106 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.process import run
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot.files import Files, files_of_folder, hash_of_files
-from hermes_agent.skills.depot.lock import Entry
-from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.depot import Entry, Files, files_of_folder, hash_of_files, text_or_none
+from hermes_agent.skills.format import BadSkill, read
+from hermes_agent.skills.hub.git import HubError, found_git
 from hermes_agent.skills.hub.installing import Held, Hub, installed
-from hermes_agent.skills.hub.merge import Conflict, Merged, merge
-from hermes_agent.skills.hub.sources import Offer
-from hermes_agent.skills.hub.taps import Tap
-from hermes_agent.skills.skill import Layer, SkillHeader
+from hermes_agent.skills.hub.sources import Offer, Tap
+from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based
 from hermes_agent.store.versions import Author
+
+SECONDS = 20.0
+FAILED = 128  # from here on an exit code of merge-file is no number of conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A file that both sides changed in one place; `text` shows both, or says what happened."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What changes about the person's copy (None: the file goes), and where a person has to choose."""
+
+    changes: dict[str, bytes | None]
+    conflicts: tuple[Conflict, ...]
+
+
+async def merge(name: str, base: Files, ours: Files, theirs: Files, variables: Mapping[str, str]) -> Merged:
+    """Merge the changes from `base` to `theirs` into `ours`. Raises `HubError` where git cannot be run."""
+    changes: dict[str, bytes | None] = {}
+    conflicts = []
+    for file in sorted({*base, *ours, *theirs}):
+        was, mine, new = (files[file].content if file in files else None for files in (base, ours, theirs))
+        if new in (was, mine):
+            continue
+        if mine == was:
+            changes[file] = new
+            continue
+        text, clean = await _merged_file(was, mine, new, variables)
+        if clean:
+            changes[file] = text.encode()
+        else:
+            conflicts.append(Conflict(file=file, text=text))
+    if FILE in changes and not conflicts:
+        conflicts = _still_a_skill(name, changes[FILE])
+    return Merged(changes=changes, conflicts=tuple(conflicts))
+
+
+async def _merged_file(
+    was: bytes | None, mine: bytes | None, new: bytes | None, variables: Mapping[str, str]
+) -> tuple[str, bool]:
+    """One file that both sides changed: the merged text, or the conflict."""
+    if mine is None:
+        return "You removed it, and it was changed at its source.\n", False
+    if new is None:
+        return "You changed it, and it was removed at its source.\n", False
+    texts = [text_or_none(each) for each in (mine, was or b"", new)]
+    if any(text is None for text in texts):
+        return "Both sides changed it, and it is no text.\n", False
+    return await _lines([mine, was or b"", new], variables)
+
+
+async def _lines(versions: list[bytes], variables: Mapping[str, str]) -> tuple[str, bool]:
+    with tempfile.TemporaryDirectory(prefix="hermes-merge-") as folder:
+        paths = [Path(folder, name) for name in ("yours", "base", "new")]
+        for path, content in zip(paths, versions, strict=True):
+            await asyncio.to_thread(path.write_bytes, content)
+        labels = [part for path in paths for part in ("-L", path.name)]
+        words = [found_git(variables), "merge-file", "-p", "--diff3", *labels, *map(str, paths)]
+        try:
+            ended = await run(words, env={"LC_ALL": "C.UTF-8"}, cwd=folder, seconds=SECONDS)
+        except (OSError, TimeoutError) as error:
+            raise HubError(f"git merge-file failed: {str(error) or 'it took too long'}.") from error
+    if ended.code >= FAILED:
+        raise HubError(f"git merge-file failed: {ended.err.decode('utf-8', 'replace').strip()[:300]}")
+    return ended.out.decode("utf-8", "replace"), ended.code == 0
+
+
+def _still_a_skill(name: str, content: bytes | None) -> list[Conflict]:
+    if content is None:
+        return [Conflict(file=FILE, text="It was removed at its source.\n")]
+    try:
+        read(content.decode(), name)
+    except BadSkill as error:
+        return [Conflict(file=FILE, text=f"What the merge gives is no skill: {error}\n")]
+    return []
+
 
 TAG = "refs/tags/"
 
@@ -217,3 +301,71 @@ async def _apply(hub: Hub, copy: SkillHeader, merged: Merged, layer: Layer, foun
 
 async def _hash(header: SkillHeader) -> str:
     return hash_of_files(await asyncio.to_thread(files_of_folder, header.path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How to update: who wins where both sides changed something, whether a tag that was moved is followed, whether the
+    last update is undone instead, whether what the scanner found is taken."""
+
+    keep: Keep = Keep.NEITHER
+    moved: bool = False
+    back: bool = False
+    insist: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one skill, in words; `ok` is off where a person has to look."""
+
+    name: str
+    ok: bool
+    did: str
+    conflicts: tuple[Conflict, ...] = ()
+
+
+async def update_all(hub: Hub, names: tuple[str, ...], by: By, wish: Wish) -> list[Outcome]:
+    """Update these skills, or (none named) every installed one and every changed copy whose original moved on."""
+    known = (await asyncio.to_thread(hub.lock.get)).skills
+    copies = {copy.name: (copy, original) for copy, original in await behind(hub)}
+    return [
+        await _one(hub, name, copies.get(name) if name not in known else None, by, wish)
+        for name in names or (*sorted(known), *sorted(set(copies) - set(known)))
+    ]
+
+
+async def _one(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None, by: By, wish: Wish) -> Outcome:
+    try:
+        if name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned:
+            return Outcome(name=name, ok=True, did=f"pinned, left as it is; `hermes skills pin {name} --off` frees it")
+        if copy is not None:
+            changed = await follow(hub, *copy, by, wish.keep)
+            return Outcome(name=name, ok=True, did=f"your copy follows its original, {changed} files changed")
+        return await _back(hub, name, by) if wish.back else await _installed(hub, name, by, wish)
+    except Conflicted as error:
+        return Outcome(name=name, ok=False, did=str(error), conflicts=error.conflicts)
+    except HermesError as error:
+        return Outcome(name=name, ok=False, did=str(error))
+
+
+async def _back(hub: Hub, name: str, by: By) -> Outcome:
+    done = await put_back(hub, name, by)
+    return Outcome(name=name, ok=True, did=f"back at {done.new[:12]}, instead of {done.old[:12]}")
+
+
+async def _installed(hub: Hub, name: str, by: By, wish: Wish) -> Outcome:
+    found = await standing(hub, name)
+    match found.status:
+        case Status.CURRENT | Status.FIXED:
+            return Outcome(name=name, ok=True, did=found.status.value)
+        case Status.GONE | Status.SILENT:
+            return Outcome(name=name, ok=False, did=found.words)
+        case Status.MOVED if not wish.moved:
+            said = f"its tag pointed at {found.commit[:12]} and points at {found.there[:12]} now; `--moved` follows it"
+            return Outcome(name=name, ok=False, did=said)
+        case Status.MOVED | Status.NEWER:
+            entry = installed(await asyncio.to_thread(hub.lock.get), name)
+            held = await hub.hold(await offered(hub, name, entry))
+            done = await updated(hub, held, by, insist=wish.insist, keep=wish.keep)
+            merged = f", merged into your copy ({done.merged} files changed)" if found.changed else ""
+            return Outcome(name=name, ok=True, did=f"{done.old[:12]} -> {done.new[:12]}{merged}")

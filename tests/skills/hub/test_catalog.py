@@ -2,9 +2,8 @@
 
 import pytest
 
-from hermes_agent.skills.hub.content import LINK, MODULE, select_files
-from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import TreeEntry
+from hermes_agent.skills.hub.catalog import LINK, MODULE, select_files
+from hermes_agent.skills.hub.git import HubError, TreeEntry
 
 
 def entry(path: str, kind: str = "100644", size: int = 1) -> TreeEntry:

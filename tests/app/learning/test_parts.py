@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.app.learning.probes import Probes
+from hermes_agent.app.learning.parts import Probes
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of

@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.tool import Question
-from hermes_agent.learning.writers import OtherWriters
+from hermes_agent.learning.drafts import OtherWriters
 
 
 async def test_a_call_of_a_review_asks_nobody_and_calls_nothing_else():

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from hermes_agent.skills.depot.depot import HOUR, NEW, Depot
-from hermes_agent.skills.depot.files import Content, hash_of_files
-from hermes_agent.skills.depot.lock import stored
+from hermes_agent.skills.depot import HOUR, NEW, Content, Depot, hash_of_files, stored
 
 FILES = {"SKILL.md": Content(content=b"x"), "scripts/run": Content(content=b"y", runs=True)}
 FOUND = hash_of_files(FILES)

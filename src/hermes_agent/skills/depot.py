@@ -1,0 +1,206 @@
+"""The unchanged files of skills from elsewhere, and of originals that were copied: one folder for each hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.skills.state import JsonFile, without
+
+HUB = ".hub"
+"""The folder of what comes from elsewhere, in the home's skills."""
+STORE = "store"
+SHORT = 16
+
+
+class Trust(StrEnum):
+    """How far a source is believed. `trusted`: what the scanner warns of is shown and taken. `community`: it is refused
+    unless a person insists. What the scanner is alarmed by, a person has to insist on for both."""
+
+    TRUSTED = "trusted"
+    COMMUNITY = "community"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One skill. `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in
+    seconds since 1970, `accepted` what a person insisted on; `before` is the commit and hash before the last update."""
+
+    url: str
+    commit: str
+    hash: str
+    path: str
+    ref: str = ""
+    tap: str = ""
+    trust: Trust = Trust.COMMUNITY
+    at: float = 0.0
+    accepted: tuple[str, ...] = ()
+    before: tuple[str, str] | None = None
+
+
+class Locked(msgspec.Struct, frozen=True, kw_only=True):
+    """`skills` are in use; `retired` were uninstalled, and can be brought back."""
+
+    version: int = 1
+    skills: dict[str, Entry] = {}
+    retired: dict[str, Entry] = {}
+
+
+class Lock(JsonFile[Locked]):
+    """The lock of one home; a change of it is the moment in which an installation happens."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / HUB
+        super().__init__(self.folder / "lock.json", Locked, Locked())
+
+
+def stored(home: Path, found: str, name: str) -> Path:
+    """Where the files of that hash stand; a folder of it is whole or not there."""
+    return home / HUB / STORE / found.removeprefix("sha256:")[:SHORT] / name
+
+
+def used_folders(home: Path) -> list[Path]:
+    """The folders of the skills that are in use; one that is gone is among them too."""
+    return [stored(home, entry.hash, name) for name, entry in Lock(home).get().skills.items()]
+
+
+def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
+    """The change that takes a skill into use."""
+    return lambda old: msgspec.structs.replace(
+        old,
+        skills={**old.skills, name: entry},
+        retired=without(old.retired, name),
+    )
+
+
+def retire(name: str) -> Callable[[Locked], Locked]:
+    """The change that takes it out of use."""
+    return lambda old: msgspec.structs.replace(
+        old,
+        skills=without(old.skills, name),
+        retired={**old.retired, name: old.skills[name]} if name in old.skills else old.retired,
+    )
+
+
+LARGEST_FILE = 1 << 20
+"""Bytes of a file that is taken from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A file as it is kept: its bytes, and whether it may be run."""
+
+    content: bytes
+    runs: bool = False
+
+
+Files = Mapping[str, Content]
+"""By path inside the skill, with `/`."""
+
+
+def hash_of_files(files: Files) -> str:
+    """The hash of all names, contents and rights to run; of nothing else."""
+    lines = sorted(
+        f"{path}\0{'x' if each.runs else '-'}\0{hashlib.sha256(each.content).hexdigest()}\n"
+        for path, each in files.items()
+    )
+    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+
+
+def files_of_folder(folder: Path) -> dict[str, Content]:
+    """The files that stand in a skill's folder, hidden ones, links and larger ones left out. Blocks."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if is_hidden(name) or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_FILE * 4:
+            continue
+        found[name] = Content(content=path.read_bytes(), runs=os.access(path, os.X_OK))
+    return found
+
+
+def write_files(folder: Path, files: Files) -> None:
+    """Write a skill into a folder that nobody looks into yet, down to the disk. Blocks."""
+    for name, each in files.items():
+        path = folder / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700 if each.runs else 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(each.content)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def text_or_none(content: bytes) -> str | None:
+    """The content as text, where it is one."""
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a path inside a skill is nobody's content: `.git`, `.DS_Store`."""
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+QUARANTINE = "quarantine"
+NEW = ".new-"
+HOUR = 3600.0
+
+
+class Depot:
+    """The folder `.hub/store` of one home. A folder in it is written elsewhere and moved in as a whole. Blocks."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.quarantine = home / HUB / QUARANTINE
+
+    def hold(self, name: str, files: Files) -> Path:
+        """Put files where a person can look at them and nothing uses them; the folder."""
+        self.quarantine.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        folder = self.quarantine / os.urandom(6).hex() / name
+        write_files(folder, files)
+        return folder
+
+    def take(self, held: Path, found: str) -> Path:
+        """Move what was held to its place; where it is already, it is thrown away."""
+        place = stored(self._home, found, held.name)
+        place.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        if hash_of_files(files_of_folder(place)) != found:
+            shutil.rmtree(place.parent, ignore_errors=True)
+            held.parent.rename(place.parent)
+        self.drop(held)
+        return place
+
+    def keep(self, name: str, files: Files, found: str) -> None:
+        """Keep files under their hash, beside whoever installs something."""
+        folder = self._home / HUB / STORE / f"{NEW}{os.urandom(6).hex()}" / name
+        folder.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        write_files(folder, files)
+        self.take(folder, found)
+
+    def files(self, found: str, name: str) -> dict[str, Content]:
+        """The files of that hash; empty where they are not here."""
+        return files_of_folder(stored(self._home, found, name))
+
+    def drop(self, held: Path) -> None:
+        """Throw away what was held."""
+        shutil.rmtree(held.parent, ignore_errors=True)
+
+    def sweep(self, used: Collection[tuple[str, str]], now: float) -> None:
+        """Remove what a killed program left, and what no (hash, name) of these needs. What somebody else may be about
+        to keep is left alone for an hour."""
+        shutil.rmtree(self.quarantine, ignore_errors=True)
+        kept = {stored(self._home, found, name).parent.name for found, name in used}
+        store = self._home / HUB / STORE
+        for folder in store.iterdir() if store.is_dir() else ():
+            fresh = folder.name.startswith(NEW) and folder.stat().st_mtime + HOUR > now
+            if folder.name not in kept and not fresh:
+                shutil.rmtree(folder, ignore_errors=True)
