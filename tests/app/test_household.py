@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.household import id_of, open_store_of
-from hermes_agent.app.options import Options
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.options import Invocation

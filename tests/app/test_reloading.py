@@ -12,7 +12,7 @@ import pytest
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.reloading import Reloading, leaves, report
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.settings_snapshots import SettingsSnapshot
+from hermes_agent.app.snapshot import SettingsSnapshot
 from hermes_agent.app.toolkit import Toolkit
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
@@ -358,7 +358,7 @@ async def test_tools_that_are_taken_away_in_a_conversation_are_not_there_for_wha
         await said(here, 1)
 
         assert await here.ask("Again") == "Tried."
-        assert "todo" not in here.gateway.runtime.snapshots.now.toolkit.toolsets("fake")
+        assert "todo" not in here.gateway.runtime.snapshots.now.toolkit.built_in.toolsets("fake")
         assert "There is no tool" in str(here.model.asked[-1].messages[-1])
 
 

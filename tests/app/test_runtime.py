@@ -16,7 +16,7 @@ async def test_a_tool_that_a_dialect_cannot_take_is_named_with_the_reason(tmp_pa
     options = Options(model="demo/scripted", extra_tools=(whole, broken))
     async with open_runtime(Home(root=tmp_path, base=tmp_path), options) as runtime:
         (aside,) = runtime.not_offered()
-        with_none = replace(runtime, model="nobody/knows").not_offered()
+        with_none = runtime.not_offered("nobody/knows")
 
     assert (aside.name, "instead of an object" in aside.reason) == ("broken", True)
     assert with_none == ()

@@ -131,6 +131,9 @@ class NoPlace:
     async def start(self, exec_id, command):
         raise CannotJail("Commands cannot be jailed here (`terminal.jail`).")
 
+    async def close(self):
+        pass
+
 
 @pytest.mark.usefixtures("jailed")
 async def test_a_trusted_skill_s_command_runs_in_the_place_and_not_too_long(tmp_path):

@@ -68,8 +68,7 @@ async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home
     keys = "anna: {secret: A}, gast: {secret: G, standing: guest}, boss: {secret: B, standing: owner}"
     home = settle_home(tmp_path, "http://127.0.0.1:9", f"api: {{keys: {{{keys}}}}}\n")
     async with open_runtime(home, Options(queue=SERVED, own_only=False)) as runtime:  # As `hermes worker` does.
-        standing = runtime.snapshots.now.builder.standing
-        found = {name: standing(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
+        found = {name: runtime.standings.of(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
 
         assert found == {
             "owner": Standing.OWNER,
@@ -78,4 +77,4 @@ async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home
             "gast": Standing.GUEST,
             "nobody": Standing.GUEST,
         }
-        assert standing("webhook:owner") is Standing.GUEST
+        assert runtime.standings.of("webhook:owner") is Standing.GUEST

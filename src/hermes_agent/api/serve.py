@@ -13,7 +13,7 @@ from hermes_agent.api.server import Listening, api_server, webhook_server
 from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.api_settings import API_KEY, SERVED
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
-from hermes_agent.app.options import Tape
+from hermes_agent.app.process import Tape
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings

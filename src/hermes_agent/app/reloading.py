@@ -126,14 +126,14 @@ class Reloading:
         old, new = self._plain, leaves(loaded.plain)
         names = [f"{name} (.env)" for name in self._runtime.secrets.differs(secrets)]
         keys = changes(old, new)
-        if (keys or names) and not self._runtime.taped:
+        if (keys or names) and not self._runtime.has_cassette:
             await self._runtime.snapshots.renew(loaded, secrets)
         if keys or names or self._failed:
             self._failed = await self._followed(loaded.value)
         self._plain, self._has_file = new, bool(size_of(self._home.config_file))
         self.later = [key for key in changes(self._begun, new) if self._waits(key)]
         if keys or names:
-            at_once = [] if self._runtime.taped else names
+            at_once = [] if self._runtime.has_cassette else names
             at_once = [*(key for key in keys if not self._waits(key)), *at_once]
             log.info("%s", report(at_once, [key for key in keys if self._waits(key)]))
         notice = " ".join(self._failed) or self._modelless()
@@ -157,7 +157,7 @@ class Reloading:
         """Whether a setting holds after a restart alone; in a process that is recorded, or replayed, whatever its runs
         are made of."""
         section = key.partition(".")[0]
-        return section == STORE or (self._runtime.taped and section != "gateway")
+        return section == STORE or (self._runtime.has_cassette and section != "gateway")
 
     def _modelless(self) -> str:
         """Why no run can begin; empty where one can."""

@@ -19,17 +19,17 @@ from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
-from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
+    CheckpointSettings,
     CodeSettings,
+    GuardrailSettings,
     SecretUse,
     TerminalSettings,
     ToolOutputSettings,
+    WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
-from hermes_agent.tools.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.memory_provider import MemoryProvider
 from hermes_agent.app.models.routes import refused_by
 from hermes_agent.app.places import try_place
-from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.models.auxiliary import single
 from hermes_agent.cli.routes import key_name, route_to
@@ -29,10 +29,12 @@ from hermes_agent.core.plural import plural
 from hermes_agent.host.config import MEND
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.whose import Person
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.store.database import Store
 from hermes_agent.store.health import examine
 
 OLDEST_PYTHON = (3, 11)
@@ -157,7 +159,7 @@ def auxiliary(surface: Surface) -> list[Check]:
 def tools(surface: Surface) -> list[Check]:
     """Can the model be given every tool, and what else can it not do?"""
     try:
-        kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, ())
+        kit = Toolkit(needs_without_store(surface.home, surface.loaded.value))
         route = route_to(surface)
     except NoModel:
         return []  # that there is none is told where it is asked
@@ -219,15 +221,8 @@ async def memory(surface: Surface) -> list[Check]:
     http = Http()
     try:
         async with lookup_session(surface) as store, asyncio.timeout(ANSWER_SECONDS):
-            outside = MemoryProvider(
-                home=surface.home,
-                settings=settings,
-                http=http,
-                secret=surface.secrets.get,
-                clock=SystemClock(),
-                is_owner=lambda _: True,
-                store=store,
-            )
+            values = {Http: http, Secrets: surface.secrets, Store: store}
+            outside = MemoryProvider(needs_without_store(surface.home, surface.loaded.value, values))
             found = await outside.backend(Person(key="", owner=True)).health()
     except (HermesError, TimeoutError) as error:
         said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"

@@ -116,7 +116,7 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
-    if not (runtime.taped or invocation.resume or invocation.go_on):
+    if not (runtime.has_cassette or invocation.resume or invocation.go_on):
         runtime.route()  # Without a model no session is begun.
     given = await _given(runtime, invocation)
     record = await session_for(runtime, invocation, conversation)

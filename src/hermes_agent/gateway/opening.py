@@ -9,7 +9,7 @@ from functools import partial
 from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.chats.platforms import Platform, own_platform
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
-from hermes_agent.app.options import Tape
+from hermes_agent.app.process import Tape
 from hermes_agent.app.restart_notice import report_back
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime

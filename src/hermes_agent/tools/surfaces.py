@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from hermes_agent.core.dataclass import dataclass
@@ -49,16 +49,6 @@ class SurfaceTools:
     disabled: tuple[str, ...] = setting((), "Toolsets that are off.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What somebody has somewhere: `surface` is the one whose rules hold, `toolsets` are in the order in which prompts
-    name their tools, `capabilities` what calls may need at most."""
-
-    surface: str
-    toolsets: tuple[str, ...]
-    capabilities: frozenset[Capability]
-
-
 def standing_here(principal: str) -> Standing:
     """Without an access list: whoever speaks on this machine owns it, everybody else is a guest."""
     return Standing.OWNER if principal.startswith(LOCAL) else Standing.GUEST
@@ -69,17 +59,16 @@ def rules_of(surface: str, standing: Standing) -> str:
     return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
 
 
-def allowance(
-    surface: str, standing: Standing, known: Sequence[str], settings: Mapping[str, SurfaceTools]
-) -> Allowance:
-    """What a principal of that standing has on a surface, of the `known` toolsets. Raises `ConfigError` where the
-    settings name one that does not exist."""
+def capabilities_of(
+    surface: str, standing: Standing, known: Collection[str], settings: Mapping[str, SurfaceTools]
+) -> frozenset[Capability]:
+    """What calls of somebody of that standing may need at most on a surface, which has the `known` toolsets. Raises
+    `ConfigError` where the settings name one that does not exist."""
     ruling = rules_of(surface, standing)
-    toolsets = toolsets_of(ruling, known, settings)
-    return Allowance(surface=ruling, toolsets=toolsets, capabilities=granted_to(ruling, toolsets))
+    return granted_to(ruling, toolsets_of(ruling, known, settings))
 
 
-def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:
+def toolsets_of(surface: str, known: Collection[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:
     """The toolsets of a surface, in the order of `known`. Raises `ConfigError` for one that does not exist."""
     chosen = settings.get(surface, SurfaceTools())
     for name in (*chosen.enabled, *chosen.disabled):
@@ -88,7 +77,7 @@ def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, Surfa
     return tuple(name for name in known if name not in off)
 
 
-def check_toolset(name: str, known: Sequence[str]) -> None:
+def check_toolset(name: str, known: Collection[str]) -> None:
     """Raises `ConfigError`, with the nearest name, for a toolset that does not exist."""
     if name not in known:
         near = nearest_key(name, known)

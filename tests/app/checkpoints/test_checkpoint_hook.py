@@ -14,9 +14,8 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakePlace
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.settings import CheckpointSettings, TerminalSettings
 from hermes_agent.tools.shell.tools import ShellTools
 from tests.app.place import place
 from tests.tools.bench import Context

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.intake.session_files import without_files
-from hermes_agent.app.options import Options
+from hermes_agent.app.process import Options
 from hermes_agent.app.session_access import SessionAccess
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.tool import tool

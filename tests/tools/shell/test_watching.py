@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import BadArguments
-from hermes_agent.tools.shell.watching import Lookout, check_patterns
+from hermes_agent.tools.shell.tools import Lookout, check_patterns
 from tests.tools.test_output import Output
 
 

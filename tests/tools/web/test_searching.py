@@ -3,8 +3,8 @@
 import pytest
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.searching import choose
-from hermes_agent.tools.web.settings import SearchSettings
 
 
 def keys(*names: str):

@@ -18,8 +18,10 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.messages import Role, said
 from hermes_agent.core.model import Model
+from hermes_agent.host.late import Needs
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
-from hermes_agent.replay.seam import RunSeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -61,22 +63,14 @@ class Beginning:
 class Titles:
     """Gives titles to sessions that have none. Its failures stand in the log and the ledger, never in a conversation.
 
-    `model` and `own` give what writes titles and what is a session's own; `redact` takes secrets out of what is shown
-    and out of titles.
+    `model` gives what writes them. Secrets are taken out of what it is shown, and out of titles.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        model: Callable[[Purpose, SessionRecord], Awaitable[Model]],
-        own: Callable[[str, str], RunSeam],
-        redact: Callable[[str], str],
-    ) -> None:
-        self._store = store
+    def __init__(self, needs: Needs, model: Callable[[Purpose, SessionRecord], Awaitable[Model]]) -> None:
+        self._store = needs.get(Store)
         self._model = model
-        self._own = own
-        self._redact = redact
+        self._own = needs.get(Seam).own
+        self._redact = needs.get(Secrets).redact
         self._tried: Counter[str] = Counter()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._closed = False

@@ -9,13 +9,16 @@ from dataclasses import field
 from pathlib import Path
 
 from hermes_agent.agent.hooks import Proposed
+from hermes_agent.app.checkpoints.rolling import checkpoints_of
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import Answer
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 log = logging.getLogger(__name__)
 PATIENCE = 2.0  # seconds
@@ -86,6 +89,7 @@ class CheckpointHook:
             waiting.cancel()
 
 
-def checkpoint_hook(folder: Path, settings: CheckpointSettings, clock: Clock) -> CheckpointHook:
-    """The hook of one run; checkpoints are kept in `folder`."""
-    return CheckpointHook(checkpoints=Checkpoints(folder, settings, clock), person=Path(os.path.realpath(Path.home())))
+def checkpoint_hook(needs: Needs) -> CheckpointHook:
+    """The hook of one run."""
+    checkpoints = checkpoints_of(needs.get(Home), needs.get(CheckpointSettings), needs.get(Clock))
+    return CheckpointHook(checkpoints=checkpoints, person=Path(os.path.realpath(Path.home())))

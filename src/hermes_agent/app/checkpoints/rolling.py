@@ -9,7 +9,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, Restored
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 FOLDER = "checkpoints"
 

@@ -27,7 +27,7 @@ async def memory(desk: Desk, rest: str) -> Done:
     principal = desk.inbound.principal
     if is_shared(desk.record.conversation):
         raise HermesError("Others read along here: ask for your notes where only you and I are.")
-    person = Person(key=principal.key, owner=desk.runtime.snapshots.now.toolkit.is_owner(principal.key))
+    person = Person(key=principal.key, owner=desk.runtime.standings.is_owner(principal.key))
     word, _, more = rest.partition(" ")
     match word:
         case "":

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.learning.status import Status, row
 from hermes_agent.app.local_notes import local_owner
-from hermes_agent.core.dataclass import dataclass
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
+from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.candidates import survey
 from hermes_agent.learning.curator.curating import Curator, What
@@ -28,27 +33,19 @@ from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rollback import Rollback
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs
+from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
-from hermes_agent.replay.ledger import StoredLedger
+from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
 from hermes_agent.skills.swap import ARCHIVE
 from hermes_agent.skills.writing import Writer
+from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
-
-if TYPE_CHECKING:
-    from hermes_agent.app.settings import Settings
-    from hermes_agent.app.skills import Skills
-    from hermes_agent.core.clock import Clock
-    from hermes_agent.core.ids import Ids
-    from hermes_agent.learning.proposing import Proposing
-    from hermes_agent.providers.broker import Ledger
-    from hermes_agent.replay.ledger import Book
-    from hermes_agent.store.database import Store
 
 HOUR = 3_600.0
 SOON = 60.0
@@ -57,31 +54,16 @@ NEVER = 24 * HOUR
 """Seconds until it is looked again where nothing is due at all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
-    """What the curator has of its process. `within` gives the rules with a limit of a pass's own, `ring` says that
-    there is work; where it is `taped`, nothing begins by itself."""
-
-    store: Store
-    clock: Clock
-    ids: Ids
-    settings: Settings
-    skills: Skills
-    book: Book
-    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
-    proposing: Proposing
-    within: Callable[[Rules, Limit], Rules]
-    ring: Callable[[], None]
-    taped: bool = False
-
-
 class Curating:
-    """The upkeep of one home's skills."""
+    """The upkeep of one home's skills. `auxiliary` gives models, `ring` says that there is work."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        root = means.skills.home.parent
-        self.journal_file = JournalFile(means.skills.home)
+    def __init__(self, needs: Needs, auxiliary: Auxiliary, proposing: Proposing, ring: Callable[[], None]) -> None:
+        self._store, self._clock, self._ids = needs.get(Store), needs.get(Clock), RandomIds()
+        self._settings, self._skills, self._book = needs.get(Settings), needs.get(Skills), needs.get(Book)
+        self._taped = needs.get(Options).tape is not None
+        self._auxiliary, self._proposing, self._ring = auxiliary, proposing, ring
+        root = self._skills.home.parent
+        self.journal_file = JournalFile(self._skills.home)
         self.places = Places(
             logs=root / "logs" / "curator", snapshots=root / "backups" / "curator", cache=root / "cache"
         )
@@ -89,122 +71,117 @@ class Curating:
     @cached_property
     def writer(self) -> Writer:
         """What changes skills."""
-        return self._means.skills.writer(self._means.store)
+        return self._skills.writer(self._store)
 
     @cached_property
     def curator(self) -> Curator:
         """Who does a pass."""
-        means = self._means
         return Curator(
-            store=means.store,
-            clock=means.clock,
-            ids=means.ids,
-            settings=means.settings.curator,
+            store=self._store,
+            clock=self._clock,
+            ids=self._ids,
+            settings=self._settings.curator,
             writer=self.writer,
-            usage=means.skills.usage,
+            usage=self._skills.usage,
             journal_file=self.journal_file,
             places=self.places,
-            proposing=means.proposing,
+            proposing=self._proposing,
             model=self._model,
             why_not=self._why_not,
-            asks=means.settings.learning.mode == "propose",
-            effort=means.settings.model.reasoning_effort,
+            asks=self._settings.learning.mode == "propose",
+            effort=self._settings.model.reasoning_effort,
             gates=self._gates,
         )
 
     def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
         """Those of a review."""
-        means = self._means
-        settings = means.settings.learning
-        days, most = settings.constraint_days, settings.max_constraints
-        return (*usual_gates(tools), TypedGate(store=means.store, clock=means.clock, days=days, most=most))
+        days, most = self._settings.learning.constraint_days, self._settings.learning.max_constraints
+        return (*usual_gates(tools), TypedGate(store=self._store, clock=self._clock, days=days, most=most))
 
     # When
 
     async def when_idle(self) -> float:
         """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
-        means, due = self._means, await self.due()
+        due = await self.due()
         if due is None:
             return NEVER
-        wait = max(await self._quiet(), due - means.clock.now())
+        wait = max(await self._quiet(), due - self._clock.now())
         if wait > 0:
             return max(SOON, wait)
-        open_ = [job for job in await means.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
+        open_ = [job for job in await self._store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
         if not open_:
             await self._queue(await self._subjects())
-        means.ring()
+        self._ring()
         return NEVER
 
     async def due(self) -> float | None:
         """When a pass may begin by itself; None: never."""
-        settings, journal_file = self._means.settings, await asyncio.to_thread(self.journal_file.get)
-        if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._means.taped:
+        settings, journal_file = self._settings, await asyncio.to_thread(self.journal_file.get)
+        if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._taped:
             return None
         return journal_file.passed + settings.curator.interval_hours * HOUR if journal_file.looked else 0.0
 
     async def _subjects(self) -> list[str]:
         """What the next pass does by itself: the first only looks, and asks no model."""
-        settings, journal_file = self._means.settings.curator, await asyncio.to_thread(self.journal_file.get)
+        settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
         if not journal_file.looked:
             return [What.LOOK]
         rest = settings.interval_hours * HOUR * stretched(1, await self._empty())
-        model = settings.consolidate and self._means.clock.now() >= journal_file.asked + rest
+        model = settings.consolidate and self._clock.now() >= journal_file.asked + rest
         return [What.STATES, What.UPKEEP] if model else [What.STATES]
 
     async def _quiet(self) -> float:
         """Seconds until nobody has talked for long enough."""
-        means = self._means
-        newest = await means.store.sessions.list(limit=1)
+        newest = await self._store.sessions.list(limit=1)
         if not newest:
             return 0.0
-        return max(0.0, newest[0].updated + means.settings.curator.min_idle_hours * HOUR - means.clock.now())
+        return max(0.0, newest[0].updated + self._settings.curator.min_idle_hours * HOUR - self._clock.now())
 
     async def _why_not(self) -> str:
         """Why a pass that nobody asked for may not begin now; empty where it may."""
         if await self._quiet():
             return "Somebody is at work again: another time."
         due = await self.due()
-        return "" if due is not None and due <= self._means.clock.now() else "It is not due any more."
+        return "" if due is not None and due <= self._clock.now() else "It is not due any more."
 
     async def _empty(self) -> int:
         """How many passes of the model in a row brought nothing."""
-        store = self._means.store
+        store = self._store
         found: Mapping[str, int] = await store.read(lambda tx: store.pace.empty(tx, local_owner().key))
         return found.get(What.UPKEEP, 0)
 
     async def _queue(self, subjects: list[str]) -> str:
-        means = self._means
         job = Job(
-            id=means.ids.short(),
+            id=self._ids.short(),
             kind=JobKind.CURATOR,
             session="",
             principal=local_owner().key,
             what="+".join(subjects),
             first=0,
             last=0,
-            created=means.clock.now(),
+            created=self._clock.now(),
         )
-        await means.store.write(lambda tx: means.store.learning.queue(tx, job))
+        await self._store.write(lambda tx: self._store.learning.queue(tx, job))
         return job.id
 
     async def _model(self, claim: Claim) -> Model:
         """Who is asked: `auxiliary.curator`, else the model that answers, within the limits of a pass."""
-        means, settings, now = self._means, self._means.settings.curator, claim.job.created
+        settings, now = self._settings.curator, claim.job.created
         money = None if settings.max_money is None else nanos(settings.max_money)
         own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
-        book = replace(means.book, rules=means.within(means.book.rules, own_limit))
+        book = replace(self._book, rules=within(self._book.rules, own_limit))
         principal = claim.job.principal
         record = SessionRecord(
             id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
         )
-        return await means.auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
+        return await self._auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
 
     # What a person asks
 
     async def run(self, *, look: bool = False) -> Run:
         """A pass now; what came of it. The first ever, and one that only `look`s, changes nothing. Raises
         `HermesError`."""
-        means, settings = self._means, self._means.settings
+        settings = self._settings
         if settings.learning.mode == "off":
             raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
         first = not (await asyncio.to_thread(self.journal_file.get)).looked
@@ -212,20 +189,20 @@ class Curating:
         if settings.curator.consolidate and (look or not first):
             wanted.append(What.TRIAL if look else What.UPKEEP)
         number = await self._queue([What.ASKED, *wanted])
-        await Jobs(means.store, {JobKind.CURATOR: self.curator}, _untold).run()
+        await Jobs(self._store, {JobKind.CURATOR: self.curator}, _untold).run()
         run = next((each for each in await self.runs() if each.job == number), None)
         if run is None:
-            job = await means.store.learning.get(number)
+            job = await self._store.learning.get(number)
             account = job.account if job else Account()
             raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
         return run
 
     async def status(self) -> Status:
         """Where everything stands."""
-        settings, journal_file = self._means.settings.curator, await asyncio.to_thread(self.journal_file.get)
-        candidates = await survey(self.writer, self._means.skills.usage, journal_file)
+        settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
+        candidates = await survey(self.writer, self._skills.usage, journal_file)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
-        reported = await self._means.store.learning.overlaps()
+        reported = await self._store.learning.overlaps()
         return Status(
             enabled=settings.enabled,
             paused=journal_file.paused,
@@ -233,7 +210,7 @@ class Curating:
             due=await self.due(),
             empty=await self._empty(),
             last=runs[0].id if runs else "",
-            skills=tuple(row(candidate, journal_file, settings, self._means.clock.now()) for candidate in candidates),
+            skills=tuple(row(candidate, journal_file, settings, self._clock.now()) for candidate in candidates),
             overlaps=tuple(there(reported, {candidate.name for candidate in candidates}, journal_file.apart)),
             archived=tuple(await asyncio.to_thread(_names, aside)),
         )
@@ -258,12 +235,12 @@ class Curating:
         touched = (run.skills[name] for run in await self.runs() if name in run.skills)
         place = next((each.place for each in touched if not each.after), name)
         await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
-        await self.journal_file.change(brought_back([name], self._means.clock.now()))
+        await self.journal_file.change(brought_back([name], self._clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
         """Take a pass back, as `Rollback`. Raises `HermesError`."""
         back = Rollback(
-            clock=self._means.clock, writer=self.writer, journal_file=self.journal_file, places=self.places, by=self._by
+            clock=self._clock, writer=self.writer, journal_file=self.journal_file, places=self.places, by=self._by
         )
         return await back(name)
 
@@ -286,3 +263,16 @@ def _names(folder: Path) -> list[str]:
 async def _untold(_: Job) -> bool:
     """Reviews tell their conversations when their turn comes."""
     return False
+
+
+def within(rules: Rules, own: Limit) -> Rules:
+    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
+    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
+    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
+    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
+    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    known = [each for each in (one, other) if each is not None]
+    return min(known) if known else None

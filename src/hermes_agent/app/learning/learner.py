@@ -1,99 +1,64 @@
-"""Learning in one process: what a run's end counts, who reviews, and what conversations are told of it."""
+"""Learning in one process: what a run's end counts, and when the work begins that follows from it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
+from hermes_agent.app.auxiliary.background_models import Auxiliary
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Standing
-from hermes_agent.core.spending import Limit, Rules, Scope, nanos
-from hermes_agent.host.late import late
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
-from hermes_agent.replay.ledger import Book
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.home_writers import HomeWriters
-    from hermes_agent.core.model import Model
+    from hermes_agent.app.learning.work import LearningWork
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
-    from hermes_agent.learning.probing import Probing
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
-    from hermes_agent.providers.broker import Ledger
-    from hermes_agent.runs.front import Hermes
-    from hermes_agent.sandbox.place import Place
-    from hermes_agent.store.learning.jobs import Account, Claim, Job
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.triggers:Triggers"
-KINDS = "hermes_agent.store.learning.jobs:JobKind"
-JOBS = "hermes_agent.learning.jobs:Jobs"
-REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
-RETRACTING = "hermes_agent.learning.retracting:Retracting"
-PROPOSING = "hermes_agent.learning.proposing:Proposing"
-LEARNED = "hermes_agent.learning.learned:Learned"
-PROBING = "hermes_agent.learning.probing:Probing"
-PROBES = "hermes_agent.app.learning.probes:Probes"
-UNDOING = "hermes_agent.learning.undoing:Undoing"
-CURATING = "hermes_agent.app.learning.curating:Curating"
-MEANS = "hermes_agent.app.learning.curating:Means"
-HANDS = "hermes_agent.app.learning.home_writers:HomeWriters"
-LEDGER = "hermes_agent.replay.ledger:StoredLedger"
-PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
+WORK = "hermes_agent.app.learning.work:LearningWork"
 
 
-@dataclass(kw_only=True)
 class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
-    where it is `taped`, nothing is learned; `tools` names the tools that there are."""
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next; in
+    one that is recorded or replayed, nothing is learned."""
 
-    store: Store
-    clock: Clock
-    ids: Ids
-    settings: Settings
-    skills: Skills
-    notes: Notes
-    standing: Callable[[str], Standing]
-    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
-    book: Book
-    tools: Callable[[], Collection[str]] = tuple
-    works: bool = False
-    taped: bool = False
-    hermes: Hermes | None = None
-    _rung: bool = field(default=False)
-    _resting: asyncio.TimerHandle | None = field(default=None)
-    _looking: asyncio.Task[None] | None = field(default=None)
+    def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
+        self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
+        self._settings, options = needs.get(Settings), needs.get(Options)
+        self.works, self._taped = options.reviews, options.tape is not None
+        self._rung = False
+        self._resting: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
         """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
-        guest = self.standing(record.principal) is Standing.GUEST
-        if guest or self.taped or self.settings.learning.mode == "off":
+        settings = self._settings
+        is_guest = self._needs.get(Standings).of(record.principal) is Standing.GUEST
+        if is_guest or self._taped or settings.learning.mode == "off":
             return None
-        wanted = {"skills": self.settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
+        wanted = {"skills": settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
         if "memory" in tools and not is_shared(record.conversation):
-            wanted["memory"] = self.settings.memory.nudge_interval
+            wanted["memory"] = settings.memory.nudge_interval
         intervals = {what: interval for what, interval in wanted.items() if interval}
-        return Counting(self, record.principal, intervals) if intervals else None
+        return Counting(self._needs, record.principal, intervals, self.ring) if intervals else None
 
     def ring(self) -> None:
         """There is work. Called in whatever thread commits."""
@@ -101,8 +66,8 @@ class Learner:
 
     def rest(self, seconds: float | None = None) -> None:
         """Nobody talks from now on: after so long (else `curator.min_idle_hours`) it is seen whether a pass is due."""
-        curator = self.settings.curator
-        if not self.works or self.taped or not curator.enabled:
+        curator = self._settings.curator
+        if not self.works or self._taped or not curator.enabled:
             return
         if self._resting is not None:
             self._resting.cancel()
@@ -140,7 +105,7 @@ class Learner:
         """Return when nothing is under way, after `leave`; whether somebody else is to look for work now."""
         if self._looking is not None and not self._looking.done():
             await asyncio.wait((self._looking,))
-        if "jobs" not in self.__dict__:
+        if "_work" not in self.__dict__:
             return self._rung
         await self.jobs.finish()
         return True
@@ -152,153 +117,59 @@ class Learner:
         if self._looking is not None and not self._looking.done():
             self._looking.cancel()
             await asyncio.wait((self._looking,))
-        if "jobs" in self.__dict__:
+        if "_work" in self.__dict__:
             await self.jobs.close()
 
     @cached_property
+    def _work(self) -> LearningWork:
+        made: LearningWork = late(WORK)(self._needs, self._auxiliary, self._tools)
+        return made
+
+    @property
     def jobs(self) -> Jobs:
         """Who does the work of this process."""
-        reviewer = late(REVIEWER)(
-            store=self.store,
-            clock=self.clock,
-            ids=self.ids,
-            settings=self.settings.learning,
-            model_for=self._model,
-            hands_of=self.writers,
-            proposing=self.proposing,
-            effort=self.settings.model.reasoning_effort,
-        )
-        retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
-        kinds = late(KINDS)
-        does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting, kinds.CURATOR: self._curate}
-        if self.skills.place is not None:
-            does[kinds.PROBE] = self._probing(self.skills.place)
-        made: Jobs = late(JOBS)(self.store, does, self._report)
-        return made
+        return self._work.jobs
 
-    def _probing(self, place: Place) -> Probing:
-        made: Probing = late(PROBING)(
-            store=self.store,
-            clock=self.clock,
-            settings=self.settings.learning,
-            hands_of=self.writers,
-            proposing=self.proposing,
-            passes=late(PROBES)(place=place, tools=self.tools, ids=self.ids),
-        )
-        return made
-
-    @cached_property
+    @property
     def curating(self) -> Curating:
         """The upkeep of what was learned."""
-        means = late(MEANS)(
-            store=self.store,
-            clock=self.clock,
-            ids=self.ids,
-            settings=self.settings,
-            skills=self.skills,
-            book=self.book,
-            auxiliary=self.auxiliary,
-            proposing=self.proposing,
-            within=within,
-            ring=self._ring_jobs,
-            taped=self.taped,
-        )
-        made: Curating = late(CURATING)(means)
-        return made
+        return self._work.curating
 
-    def _ring_jobs(self) -> None:
-        self.jobs.ring()
-
-    async def _curate(self, claim: Claim) -> Account:
-        return await self.curating.curator(claim)
-
-    @cached_property
+    @property
     def proposing(self) -> Proposing:
         """What waits."""
-        made: Proposing = late(PROPOSING)(
-            store=self.store, clock=self.clock, hands_of=self.writers, days=self.settings.learning.waits_days
-        )
-        return made
+        return self._work.proposing
 
-    @cached_property
+    @property
     def undoing(self) -> Undoing:
         """One undo for everything."""
-        made: Undoing = late(UNDOING)(
-            store=self.store, writer=lambda: self.skills.writer(self.store), notes=lambda: self.notes
-        )
-        return made
+        return self._work.undoing
 
-    @cached_property
+    @property
     def learned(self) -> Learned:
         """What was learned, for the person."""
-        made: Learned = late(LEARNED)(
-            store=self.store, clock=self.clock, undoing=self.undoing, proposing=self.proposing
-        )
-        return made
-
-    def _is_owner(self, principal: str) -> bool:
-        return self.standing(principal) is Standing.OWNER
+        return self._work.learned
 
     def writers(self, record: SessionRecord) -> HomeWriters:
         """The tools of a review of this conversation."""
-        made: HomeWriters = late(HANDS)(
-            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner
-        )
-        return made
-
-    async def _model(self, record: SessionRecord) -> Model:
-        """Who reviews: `auxiliary.review`, else the conversation's own model, within the limits of one review."""
-        learning = self.settings.learning
-        own = Limit(
-            scope=Scope.RUN,
-            money=None if learning.max_money is None else nanos(learning.max_money),
-            tokens=learning.max_tokens,
-        )
-        book = replace(self.book, rules=within(self.book.rules, own))
-        ledger = late(LEDGER)(book, record.principal)
-        return await self.auxiliary(late(PURPOSE).REVIEW, record, ledger)
-
-    async def _report(self, job: Job) -> bool:
-        """One line in the conversation, with its undo; False while it is busy elsewhere."""
-        record = await self.store.sessions.get(job.session)
-        if self.hermes is None or record is None:
-            return self.hermes is not None
-        try:
-            await self.hermes.notify(record, job.account.note)
-        except HermesError:
-            return False
-        return True
+        return self._work.writers(record)
 
 
 class Counting:
     """A run's `Closing`, made into triggers when the run ends."""
 
-    def __init__(self, learner: Learner, principal: str, intervals: Mapping[str, int]) -> None:
-        self._learner, self._principal, self._intervals = learner, principal, intervals
+    def __init__(self, needs: Needs, principal: str, intervals: Mapping[str, int], rung: Callable[[], None]) -> None:
+        self._needs, self._principal, self._intervals, self._rung = needs, principal, intervals, rung
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
         """As `Triggers`."""
-        learner = self._learner
         triggers = late(TRIGGERS)(
-            store=learner.store,
-            clock=learner.clock,
-            ids=learner.ids,
+            store=self._needs.get(Store),
+            clock=self._needs.get(Clock),
+            ids=RandomIds(),
             principal=self._principal,
             intervals=self._intervals,
-            rung=learner.ring,
+            rung=self._rung,
         )
         found: Sequence[Change] = triggers.changes(session, ended)
         return found
-
-
-def within(rules: Rules, own: Limit) -> Rules:
-    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
-    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
-    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
-    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
-    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    known = [each for each in (one, other) if each is not None]
-    return min(known) if known else None

@@ -105,7 +105,7 @@ async def frozen(store: Store, name: str) -> list[Part]:
 async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
     """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
     chosen, folder = surface.invocation.model, str(current_folder())
-    options = late("hermes_agent.app.options:Options")(model=chosen)
+    options = late("hermes_agent.app.process:Options")(model=chosen)
     async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as runtime:
         record = SessionRecord(
             id="",
@@ -117,7 +117,7 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
             created=0.0,
             updated=0.0,
         )
-        sections, tools = await runtime.snapshots.now.builder.begins(record)
+        sections, tools = await runtime.snapshots.prompt(record)
         return parts_of(sections, tools), runtime.not_offered()
 
 

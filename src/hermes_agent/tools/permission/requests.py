@@ -6,6 +6,7 @@ import hashlib
 import os.path
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import is_known
 from hermes_agent.tools.syntax.tree import Unreadable
 
+DECISIVE = re.compile(
+    r"PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
+    r"|\w+_PROXY|\w+_HOST|\w+_URL",
+    re.IGNORECASE,
+)
 COMMAND = "command"
 CODE = "code"  # a program instead of a command
 DATA = "data"  # what is written to the input of one that runs
@@ -115,3 +121,16 @@ def _words_of(command: str) -> list[str]:
         return []
     plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
     return list(simples[0].words) if plain and not simples[0].prefixes else []
+
+
+def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
+    """A hash over the variables that decide which programs run and where they go, and over those that are
+    `mentioned` in the command. Others (the terminal's size, the login) change from day to day and decide nothing."""
+    names = {name for text in mentioned for name in re.findall(r"\$\{?(\w+)", text)}
+    kept = {name: value for name, value in variables.items() if _decides(name) or name in names}
+    return hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1000)
+def _decides(name: str) -> bool:
+    return DECISIVE.fullmatch(name) is not None

@@ -10,10 +10,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.backend import Asking, Backend, Result, Unsearched
 from hermes_agent.tools.web.pages import HEADERS
 from hermes_agent.tools.web.search import BACKENDS
-from hermes_agent.tools.web.settings import SearchSettings
 
 MOST_BYTES = 5 << 20
 SETUP = "The owner can set one up: `web.search.backend` and its key."

@@ -11,10 +11,10 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.backend import Backend, Result, Unsearched
 from hermes_agent.tools.web.search import BACKENDS
 from hermes_agent.tools.web.searching import Searching, choose
-from hermes_agent.tools.web.settings import SearchSettings
 from tests.tools.web.services import KEY, SERVICES
 
 PAGES = [
