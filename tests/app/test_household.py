@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.household import id_of, open_store_of
+from hermes_agent.app.household import id_of, local_owner, notes_of, open_store_of, owner_by
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.wiring import open_runtime
@@ -13,7 +13,12 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
+from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.memory.whose import Target
+from hermes_agent.store.database import open_store
+from hermes_agent.store.versions import Author
 from tests.databases import cluster, database_url
 
 __all__ = ["cluster", "database_url"]
@@ -91,3 +96,16 @@ async def running(home: Home) -> None:
 
 def surface(home: Home) -> Surface:
     return Surface(invocation=Invocation(), variables={"HERMES_HOME": str(home.root)})
+
+
+def test_the_person_of_this_machine_is_the_owner():
+    assert local_owner().standing is Standing.OWNER
+    assert (owner_by().author, owner_by().principal) == (Author.OWNER, local_owner().key)
+
+
+async def test_notes_of_a_home_have_its_limits(tmp_path):
+    store = await open_store(tmp_path / "hermes.db")
+    notes = notes_of(Home(root=tmp_path, base=tmp_path), store, MemorySettings(memory_char_limit=300))
+    await store.close()
+
+    assert notes.limit(Target.MEMORY) == 300

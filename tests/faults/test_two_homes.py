@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.household import open_store_of
-from hermes_agent.app.local_notes import notes_of
+from hermes_agent.app.household import notes_of, open_store_of
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import SystemClock

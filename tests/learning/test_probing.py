@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from hermes_agent.app.learning.probes import Probes
+from hermes_agent.app.learning.work import Probes
 from hermes_agent.core.events import Notice
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role

@@ -1,7 +1,8 @@
-"""The store of a home: its own database, or one that it may share with the other homes of its household."""
+"""The store of a home, its own or one shared with a household; its notes, and the person whose home it is."""
 
 from __future__ import annotations
 
+import getpass
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +11,14 @@ from hermes_agent.app.settings import StoreSettings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HomeError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
+from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.homes import KnownHome
+from hermes_agent.store.versions import Author
 
 ID = "home.id"
 LONGEST = 64
@@ -56,3 +61,18 @@ def id_of(home: Home) -> str:
 def _read(path: Path) -> str | None:
     content = read_small(path, LONGEST)
     return None if content is None else content.decode("utf-8", "replace").strip()
+
+
+def local_owner() -> Principal:
+    """The person of this machine."""
+    return Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER)
+
+
+def notes_of(home: Home, store: Store, settings: MemorySettings) -> Notes:
+    """The notes of that home."""
+    return Notes(home=home, store=store, clock=SystemClock(), ids=RandomIds(), settings=settings)
+
+
+def owner_by() -> By:
+    """The person of this machine as the author of a change."""
+    return By(author=Author.OWNER, principal=local_owner().key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.household import local_owner
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import FixedTools, ToolSource
 from hermes_agent.core.clock import Clock

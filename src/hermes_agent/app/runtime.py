@@ -29,7 +29,7 @@ from hermes_agent.store.sessions import Session
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from hermes_agent.app.hooks.hooks import Hooks
+    from hermes_agent.app.hooks import Hooks
 
 Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
 """Makes the agent of a session under its journal. Raises `NoModel`."""

@@ -10,7 +10,6 @@ from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.api_settings import ApiSettings, WebhookSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.chats.settings import GatewaySettings, PrivacySettings
-from hermes_agent.app.hooks.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import section, setting
@@ -30,6 +29,19 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSettings:
+    """One hook (section `hooks.NAME`)."""
+
+    on: tuple[str, ...] = setting(
+        (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
+    )
+    command: str = setting("", "What is run; it reads the event as JSON on its input.")
+    python: str = setting("", "A Python file with a function `handle(event)`, instead.")
+    tools: str = setting(".*", "Pattern of the tools whose calls it is told of.")
+    seconds: float = setting(10.0, "How long it may take.", least=0.1, most=600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.building import agent_at, agent_of, prompt_of
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.process import Process
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.snapshot import SettingsSnapshot
+from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Inbound

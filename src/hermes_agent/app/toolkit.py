@@ -9,14 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
-from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
 from hermes_agent.app.tool_sources import ToolSource
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.effects import Capability, Location
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
@@ -29,7 +28,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
-from hermes_agent.tools.todo import Todos, TodoTail
+from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ HOOKS = (
     "hermes_agent.app.guards:subfolder_context_hook",
     "hermes_agent.app.guards:guardrail_hook",
     "hermes_agent.app.guards:permission_hook",
-    "hermes_agent.app.checkpoints.checkpoint_hook:checkpoint_hook",
+    "hermes_agent.app.checkpoints:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
 PERMISSION, CHECKPOINTS = HOOKS[3:]
@@ -114,10 +113,6 @@ class Toolkit:
         for source in self._dynamic:
             source.subscribe(self._found.clear)
 
-    async def location(self, workspace: str) -> Location:
-        """Where the commands of a workspace are recorded."""
-        return await self._needs.get(Place).location(workspace)
-
     def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
         """What a principal, by their key, may use on a surface."""
         found = self._grants.get((surface, standing := self._needs.get(Standings).of(principal)))
@@ -174,11 +169,6 @@ class Toolkit:
 
         wanted = HOOKS if self._settings.checkpoints.enabled else HOOKS[:-1]
         return tuple(FirstUse(partial(make, where)) for where in wanted)
-
-    @property
-    def tail(self) -> tuple[TailSource, ...]:
-        """What the tools say beside each message."""
-        return (TodoTail(self._needs.get(Todos)),)
 
     def wrong(self) -> tuple[str, ...]:
         """Sentences about files of the tools that cannot be read."""

@@ -16,7 +16,6 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Reserved
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Standings
 from hermes_agent.core.spending import Rules
@@ -50,13 +49,14 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings).usable(), open_secrets(home)
         closing.callback(open_log(home.log_file, lambda text: options.pseudonyms(secrets.redact(text))).close)
         clock, http = SystemClock(), Http()
-        inserted = closing.enter_context(inserted_tape(options, loaded.value, secrets, clock))
+        tape = closing.enter_context(inserted_tape(options, loaded.value, secrets, clock))
+        seam, database, store_ids, limits = tape
         people = options.people or People(loaded.value.gateway.channels)
         closing.push_async_callback(http.close)
         store = await (
-            open_store(inserted.database, clock=clock, ids=inserted.store_ids, timings=Timings(lasting=False))
-            if inserted.database
-            else open_store_of(home, loaded.value.store, clock, inserted.store_ids)
+            open_store(database, clock=clock, ids=store_ids, timings=Timings(lasting=False))
+            if database
+            else open_store_of(home, loaded.value.store, clock, store_ids)
         )
         if store.notice:
             log.warning("%s", store.notice)
@@ -65,7 +65,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             options=options,
             secrets=secrets,
             store=store,
-            seam=inserted.seam,
+            seam=seam,
             machine=clock,
             http=http,
             people=people,
@@ -74,12 +74,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
                 people.otherwise(lambda key: standing_by_key(runtime.settings.api, key) or options.standing(key))
             ),
             reserved=Reserved(COMMANDS),
-            limits=inserted.rules,
+            limits=limits,
         )
         runtime.hermes = Hermes(
             store=store,
             build=lambda record, journal: runtime.snapshots.agent(record, journal),
-            seam=inserted.seam,
+            seam=seam,
             queue=options.queue,
             own_only=options.own_only,
             service=options.service(store, people, lambda *run: runtime.snapshots.afterwards(*run)),
@@ -101,23 +101,15 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         yield runtime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inserted:
-    """What stands between the runs and the world; of a replay also where it keeps its rows (empty: as configured), and
-    the limits that were in force."""
-
-    seam: Seam
-    database: str = ""
-    store_ids: Ids | None = None
-    rules: Rules | None = None
-
-
 @contextmanager
-def inserted_tape(options: Options, settings: Settings, secrets: Secrets, clock: Clock) -> Iterator[Inserted]:
-    """The seam of a process, its recording open as long as the block. Raises `CassetteError`."""
+def inserted_tape(
+    options: Options, settings: Settings, secrets: Secrets, clock: Clock
+) -> Iterator[tuple[Seam, str, Ids | None, Rules | None]]:
+    """What stands between the runs and the world, a recording open as long as the block; of a replay also where it
+    keeps its rows (empty: as configured), with which ids, and the limits that were in force. Raises `CassetteError`."""
     if options.tape is None:
-        yield Inserted(seam=ReplaySeam(clock, RandomIds()))
+        yield ReplaySeam(clock, RandomIds()), "", None, None
         return
     process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
-    with late(TAPES)(options.tape, secrets.redact, clock, process) as (seam, database, store_ids, rules):
-        yield Inserted(seam=seam, database=database, store_ids=store_ids, rules=rules)
+    with late(TAPES)(options.tape, secrets.redact, clock, process) as inserted:
+        yield inserted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.household import local_owner
 from hermes_agent.cli.output import remark, say, say_json
 from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface

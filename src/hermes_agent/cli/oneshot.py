@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes_agent.app.intake.intake import Part, Taken, total
-from hermes_agent.app.intake.spool import named
+from hermes_agent.app.intake.intake import Part, Taken, named, total
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.learning.curating import NEVER, SOON
+from hermes_agent.app.learning.curating import NEVER, SOON, Row, Status
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import RUN
@@ -186,3 +186,46 @@ async def test_a_limit_of_money_holds_a_pass(tmp_path: Path):
         run = await kept.curating.run()
         assert run.calls == 0
         assert run.failed
+
+
+def status(**more: object) -> Status:
+    facts = {"enabled": True, "paused": False, "passed": 0.0, "due": 0.0, "empty": 0, "last": "", "skills": ()}
+    return Status(**{**facts, "archived": (), "overlaps": (), **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "when"),
+    [
+        ({"paused": True}, "Paused. No pass has ended yet."),
+        ({"due": None}, "No pass begins by itself (`curator.enabled`, `learning.mode`). No pass has ended yet."),
+        ({}, "No pass has ended yet. The first, which only looks, is due, once nobody talks."),
+        ({"empty": 2}, "once nobody talks. 2 in a row brought nothing: a model is asked more seldom."),
+    ],
+)
+def test_when_the_next_pass_is_stands_in_a_sentence(more: dict[str, object], when: str):
+    assert status(**more).when.endswith(when)
+
+
+def test_each_skill_has_a_line_and_what_was_put_aside_another():
+    row = Row(name="tea", age="active", days=3, pinned=False, grade="B", why_not="")
+    theirs = Row(name="milk", age="", days=0, pinned=False, grade="", why_not="a person wrote it")
+
+    assert status(skills=(row, theirs), archived=("old",)).lines[1:] == [
+        "- tea: active, 3 days unused, B",
+        "- milk: a person wrote it, 0 days unused",
+        "Put aside: old",
+    ]
+
+
+async def test_a_skill_that_is_due_to_be_put_aside_says_so_and_a_grade_is_of_the_text_that_had_it(tmp_path: Path):
+    async with kept_home(tmp_path, Upkeep([points("make-tea")])) as kept:
+        await kept.make("make-tea")
+        await kept.make("old-tea", days=-100)
+        await kept.curating.run(look=True)
+        rows = {row.name: row for row in (await kept.curating.status()).skills}
+        assert rows["old-tea"].age == "due to be put aside"
+        assert rows["make-tea"].grade
+
+        await kept.writer().write_file("make-tea", "references/a.md", b"new", By(author=Author.BACKGROUND))
+        rows = {row.name: row for row in (await kept.curating.status()).skills}
+        assert rows["make-tea"].grade == ""

@@ -82,12 +82,6 @@ class BackgroundModels:
         book = ledger or StoredLedger(replace(self._book, clock=clock), record.principal)
         return Assigned(await seam.model(record.id, purpose, book, live), purpose, chosen, self._book.clock)
 
-    def of_run(
-        self, record: SessionRecord, ledger: RunLedger, seam: Seam, view: Session, deadline: float | None
-    ) -> OfRun:
-        """The auxiliary work of one run."""
-        return OfRun(models=self, record=record, ledger=ledger, seam=seam, view=view, deadline=deadline)
-
     def with_eyes(self, model: Model, record: SessionRecord, ledger: Ledger, *, sees: bool) -> Model:
         """The model; one that sees no pictures with another that describes them to it, where one is named for that:
         asked in the course of the first one's call, with which it is recorded."""

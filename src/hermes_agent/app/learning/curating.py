@@ -12,8 +12,7 @@ import msgspec
 
 from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.learning.status import Status, row
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.household import local_owner
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
@@ -24,17 +23,19 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.candidates import survey
+from hermes_agent.learning.curator.candidates import Age, Candidate, survey
 from hermes_agent.learning.curator.curating import Curator, What
-from hermes_agent.learning.curator.journal import JournalFile, brought_back, paused
+from hermes_agent.learning.curator.journal import CuratorJournal, JournalFile, brought_back, paused
 from hermes_agent.learning.curator.overlaps import there
-from hermes_agent.learning.curator.report import Run
+from hermes_agent.learning.curator.report import Run, moment
 from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rollback import Rollback
+from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import usual_gates
+from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.replay.ledger import Book, StoredLedger
@@ -46,6 +47,76 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as `status` tells it; `age` is empty where the curator leaves it alone, and `why_not` says why."""
+
+    name: str
+    age: str
+    days: int
+    pinned: bool
+    grade: str
+    why_not: str
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
+    nothing, which makes room between them. `overlaps` are skills that reviews saw overlap, for the next pass."""
+
+    enabled: bool
+    paused: bool
+    passed: float
+    due: float | None
+    empty: int
+    last: str
+    skills: tuple[Row, ...]
+    overlaps: tuple[tuple[str, ...], ...]
+    archived: tuple[str, ...]
+
+    @property
+    def when(self) -> str:
+        """In a sentence or two: when the last pass was, and when the next is."""
+        last = f"The last pass ended {moment(self.passed)} ({self.last})." if self.passed else "No pass has ended yet."
+        if self.paused:
+            return f"Paused. {last}"
+        if self.due is None:
+            return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
+        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only looks, is due"
+        empty = f" {self.empty} in a row brought nothing: a model is asked more seldom." if self.empty > 1 else ""
+        return f"{last} {due}, once nobody talks.{empty}"
+
+    @property
+    def side_rows(self) -> list[str]:
+        """What stands below the skills."""
+        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
+        found = [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
+        return [*found, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, a line for each skill."""
+        rows = [
+            f"- {each.name}: {each.age or each.why_not}, {each.days} days unused"
+            + (f", {each.grade}" if each.grade else "")
+            for each in self.skills
+        ]
+        return [self.when, *rows, *self.side_rows]
+
+
+def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
+    """A skill as `status` tells it."""
+    rating, age = journal_file.ratings.get(candidate.name), candidate.age(now, settings)
+    shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
+    return Row(
+        name=candidate.name,
+        age=shown if candidate.is_ours else "",
+        days=int(candidate.unused(now)),
+        pinned=candidate.pinned,
+        grade=grade(rating.points) if rating and rating.hash == candidate.hash else "",
+        why_not=candidate.why_not,
+    )
+
 
 HOUR = 3_600.0
 SOON = 60.0

@@ -24,8 +24,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.home_writers import HomeWriters
-    from hermes_agent.app.learning.work import LearningWork
+    from hermes_agent.app.learning.work import HomeWriters, LearningWork
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
     from hermes_agent.learning.proposing import Proposing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.checkpoints.rolling import checkpoints_of, folder_of, restore_report, when
+from hermes_agent.app.checkpoints import checkpoints_of, folder_of, restore_report, when
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock

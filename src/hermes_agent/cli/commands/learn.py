@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.household import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.output import say, say_json

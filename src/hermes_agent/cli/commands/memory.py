@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from hermes_agent.app.local_notes import notes_of, owner_by
+from hermes_agent.app.household import notes_of, owner_by
 from hermes_agent.cli.known_facts import facts
 from hermes_agent.cli.output import remark, say, say_json
 from hermes_agent.cli.session_lookup import with_store

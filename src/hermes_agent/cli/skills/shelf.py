@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.local_notes import local_owner
+from hermes_agent.app.household import local_owner
 from hermes_agent.app.skills import Skills
 from hermes_agent.cli.output import remark
 from hermes_agent.cli.session_lookup import lookup_session
