@@ -13,7 +13,6 @@ from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.messages import Role, said
@@ -51,15 +50,6 @@ AGENT: {reply}
 ========"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """How a conversation began: what its title is made of."""
-
-    session: str
-    words: str
-    reply: str
-
-
 class Titles:
     """Gives titles to sessions that have none. Its failures stand in the log and the ledger, never in a conversation.
 
@@ -79,11 +69,14 @@ class Titles:
         """A run of this session has ended; where it is to get a title, that begins now."""
         if record.title or ended.outcome is not Outcome.ANSWERED or record.id in self._running or self._closed:
             return
-        beginning = self._beginning(view, ended)
-        if not beginning.words or self._tried[record.id] >= MOST_TRIES:
+        spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
+        first = next(spoken, None)
+        words, reply = self._shown(first.text) if first is not None else "", self._shown(ended.text)
+        if not words or self._tried[record.id] >= MOST_TRIES:
             return
         self._tried[record.id] += 1
-        task = self._running[record.id] = spawn(self._entitle(record, beginning), name=f"title {record.id}")
+        question = QUESTION.format(words=words, reply=reply)
+        task = self._running[record.id] = spawn(self._entitle(record, question), name=f"title {record.id}")
         task.add_done_callback(lambda _done: self._running.pop(record.id, None))
 
     async def settled(self) -> None:
@@ -98,34 +91,28 @@ class Titles:
             task.cancel()
         await self.settled()
 
-    async def _entitle(self, record: SessionRecord, beginning: Beginning) -> None:
+    async def _entitle(self, record: SessionRecord, question: str) -> None:
         try:
             current = await self._store.sessions.get(record.id)
             if current is not None and not current.title:
-                title = await self._title(current, beginning)
+                title = await self._title(current, question)
                 await self._store.sessions.entitle(record.id, title)
         except HermesError as error:
             log.warning("session %s got no title: %s", record.id, error)
 
-    async def _title(self, record: SessionRecord, beginning: Beginning) -> str:
+    async def _title(self, record: SessionRecord, question: str) -> str:
         model = await self._model(Purpose.TITLE, record)
         small = Small(
             call_id=self._own(record.id, Purpose.TITLE).ids.short(),
             purpose=Purpose.TITLE,
             system=SYSTEM,
-            message=said(QUESTION.format(words=beginning.words, reply=beginning.reply)),
+            message=said(question),
             whose=(record.id, "", 0),
         )
         title = as_title(self._redact(await asked(model, small)))
         if not title:
             raise HermesError(f"{model.name} wrote nothing that could be one.")
         return title
-
-    def _beginning(self, view: Session, ended: RunEnded) -> Beginning:
-        spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
-        first = next(spoken, None)
-        words = self._shown(first.text) if first is not None else ""
-        return Beginning(session=view.id, words=words, reply=self._shown(ended.text))
 
     def _shown(self, text: str) -> str:
         return self._redact(text.strip())[:SHOWN].replace("=====", "")
