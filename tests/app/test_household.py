@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.household import id_of, local_owner, notes_of, open_store_of, owner_by
+from hermes_agent.app.opening import open_system
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
-from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
@@ -90,7 +90,7 @@ def test_every_way_in_refuses_settings_that_were_never_right(tmp_path: Path, tex
 
 
 async def running(home: Home) -> None:
-    async with open_runtime(home, Options()):
+    async with open_system(home, Options()):
         pass
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.app.opening import Options
 from hermes_agent.app.skills import Skills, no_store
-from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import ContextAdded, MessageTaken, PrefixFrozen

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Outcome, PrefixFrozen
 from hermes_agent.core.section import estimate_tokens, tools_text
 from hermes_agent.providers.demo.script import Call, Say

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.learning import account, dispatch, passes, reviewing, writers  # noqa: F401 - what is tested here

@@ -9,8 +9,8 @@ from hermes_agent.api.keys import Keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.api_settings import ApiSettings
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.session_access import SessionAccess
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal
 
@@ -19,7 +19,7 @@ from hermes_agent.core.inbound import Principal
 class AppState:
     """One server's parts. `ending` is set when it is to end: who only watches comes back to another process."""
 
-    runtime: Runtime
+    runtime: System
     keys: Keys
     service: AgentService
     metrics: Metrics

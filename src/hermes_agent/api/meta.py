@@ -8,7 +8,7 @@ from hermes_agent.api.metrics import MEDIA_TYPE
 from hermes_agent.api.problems import missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
 from hermes_agent.api.service import SELF
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
 from hermes_agent.version import VERSION
@@ -54,7 +54,7 @@ async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # no
     return JsonAnswer(body=body, status=status)
 
 
-async def healthy(runtime: Runtime) -> tuple[int, Health]:
+async def healthy(runtime: System) -> tuple[int, Health]:
     """How a system is: the status of an answer, and its body."""
     reasons = [ailment.text for ailment in await runtime.health.ailments()]
     return (503 if reasons else 200), Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)

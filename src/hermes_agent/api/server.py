@@ -27,7 +27,7 @@ from hermes_agent.api.protocol import Connection
 from hermes_agent.api.service import AgentService
 from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.app.api_settings import DRAIN_SECONDS
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.tasks import spawn
@@ -98,7 +98,7 @@ class Listening:
 
 
 @asynccontextmanager
-async def api_server(runtime: Runtime, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
+async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
     state = AppState(runtime=runtime, keys=keys, service=AgentService(runtime), metrics=metrics)
@@ -110,7 +110,7 @@ async def api_server(runtime: Runtime, keys: Keys, metrics: Metrics) -> AsyncIte
 
 
 @asynccontextmanager
-async def webhook_server(runtime: Runtime, metrics: Metrics) -> AsyncIterator[Listening]:
+async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
     async with listening(await webhooks(runtime, metrics), settings.host, settings.port) as place:

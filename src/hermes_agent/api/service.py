@@ -17,8 +17,8 @@ from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake.intake import is_small
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.session_access import SessionAccess, SessionRecord, retried
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
@@ -74,7 +74,7 @@ class Begun:
 class AgentService:
     """Says what people want said, for one server."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
         self._matched: dict[str, int] = {}
         self._made = ""

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.late import late
@@ -44,7 +44,7 @@ class Reloading:
     by them. `notice` is what is wrong with them now (empty: nothing), told through `changed`; `later` are the settings
     that hold after a restart."""
 
-    def __init__(self, runtime: Runtime, followers: list[Follower], changed: Callable[[], None]) -> None:
+    def __init__(self, runtime: System, followers: list[Follower], changed: Callable[[], None]) -> None:
         self.followers = followers
         self.later: list[str] = []
         self._failed: list[str] = []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from hermes_agent.app.intake.session_files import without_files
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError, UnknownSession
@@ -30,7 +30,7 @@ SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 class SessionAccess:
     """One person at this system. Another person's session is told of like one that is not there."""
 
-    runtime: Runtime
+    runtime: System
     who: Principal
 
     @property
@@ -89,7 +89,7 @@ class SessionAccess:
         return await self.runtime.store.inbox.at(row)
 
 
-async def deliver_once(runtime: Runtime, letter: Letter) -> bool:
+async def deliver_once(runtime: System, letter: Letter) -> bool:
     """Have something said; False where it was said, or is to be, already."""
     if await runtime.store.outbox.find(letter.key) is not None:
         return False

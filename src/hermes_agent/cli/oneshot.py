@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.app.intake.intake import Part, Taken, named, total
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.recording_option import recording_of
@@ -52,7 +52,7 @@ async def _run(invocation: Invocation) -> int:
         strict_input=invocation.strict_input,
         allow=invocation.allowed,
     )
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         if runtime.notice:
             remark_line(runtime.notice)
         interrupt = _Interrupt(runtime)
@@ -75,7 +75,7 @@ class _Interrupt:
     """Ctrl-C, SIGTERM or SIGHUP: stops the run, or this watching of a run in another process. One that comes while the
     message is being handed over waits until it is."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
         self._task = asyncio.current_task()
         self._session = ""
@@ -111,7 +111,7 @@ class _Interrupt:
             self._task.cancel()
 
 
-async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:
+async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, bool]:
     """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
@@ -145,7 +145,7 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     return record.id, after, True
 
 
-async def _given(runtime: Runtime, invocation: Invocation) -> Taken:
+async def _given(runtime: System, invocation: Invocation) -> Taken:
     """What comes with the words of the question: what was piped in, and files. Raises `HermesError` for a file that
     cannot be read, and `InputTooLarge` before any session is begun."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
@@ -161,7 +161,7 @@ async def _given(runtime: Runtime, invocation: Invocation) -> Taken:
     return Taken(parts=tuple(parts), notice=" ".join(each.notice for each in taken if each.notice))
 
 
-async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
+async def _parts(runtime: System, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
     """The message: what the person asked, or the skill that it names, after the skills that `-s` names."""
     if not invocation.prompt:
         return ()
@@ -174,14 +174,14 @@ async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord
     return (await runtime.skills.preloaded(invocation.skills, *where), *parts)
 
 
-async def _was_cut_short(runtime: Runtime, session: str) -> bool:
+async def _was_cut_short(runtime: System, session: str) -> bool:
     """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
     entries = await runtime.store.history.entries(session)
     ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
     return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
 
 
-async def session_for(runtime: Runtime, invocation: Invocation, conversation: Conversation) -> SessionRecord:
+async def session_for(runtime: System, invocation: Invocation, conversation: Conversation) -> SessionRecord:
     """The session that the command line means: a named one, this folder's latest, or a new one."""
     if invocation.resume:
         return await runtime.store.sessions.find(invocation.resume)
@@ -190,7 +190,7 @@ async def session_for(runtime: Runtime, invocation: Invocation, conversation: Co
     )
 
 
-async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
+async def _follow(runtime: System, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
     """The end of the run, and what came of it. What the person should know at once stands beside the output."""
     ended, result = None, Result()
     progress = sys.stderr.isatty() and not invocation.quiet
@@ -222,7 +222,7 @@ def progress_line(event: Event) -> str:
             return ""
 
 
-async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Result, code: int) -> str:
+async def _as_json(runtime: System, session: str, ended: RunEnded, result: Result, code: int) -> str:
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
     costs = [row.cost for row in await runtime.store.usage.rows(session) if row.run == view.run]

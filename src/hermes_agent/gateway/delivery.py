@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Content, Slot, SlotState
 from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
@@ -48,7 +48,7 @@ class Delivery:
     """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
 
     def __init__(
-        self, runtime: Runtime, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
+        self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
     ) -> None:
         self._notices = notices
         self._outbox = runtime.store.outbox

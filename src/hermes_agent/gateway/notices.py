@@ -7,7 +7,7 @@ from functools import partial
 
 from hermes_agent.app.chats.home_chats import place_at
 from hermes_agent.app.chats.people import NONE, People
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, lost
 
@@ -18,7 +18,7 @@ class Notices:
     """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
     that tells. `wake` is called when there is something to deliver."""
 
-    def __init__(self, runtime: Runtime, people: People, wake: Callable[[], None]) -> None:
+    def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._store = runtime.store
         self._people = people
         self._clock = runtime.clock

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.random_session import differences
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Notice, Outcome
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Status

@@ -28,8 +28,8 @@ from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.session_access import deliver_once
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
@@ -73,7 +73,7 @@ class Pace:
 class Incoming:
     """The webhook routes of a system as an ASGI application."""
 
-    def __init__(self, runtime: Runtime, metrics: Metrics, *, workspace: str) -> None:
+    def __init__(self, runtime: System, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime
         self._metrics = metrics
         self._workspace = workspace
@@ -196,7 +196,7 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 ) from error
 
 
-async def webhooks(runtime: Runtime, metrics: Metrics) -> ASGIApp:
+async def webhooks(runtime: System, metrics: Metrics) -> ASGIApp:
     """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
     themselves: no Host is asked for. Raises `ConfigError`."""
     check(runtime.settings.webhooks, runtime.settings.gateway.channels)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound, Standing
@@ -35,7 +35,7 @@ class Done:
 class Desk:
     """Where a command works: the system, the session, and the line as it came."""
 
-    runtime: Runtime
+    runtime: System
     record: SessionRecord
     inbound: Inbound
     busy: bool = False

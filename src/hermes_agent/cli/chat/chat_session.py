@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Desk, Done, perform
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.status import Status
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.events import Entry
@@ -24,7 +24,7 @@ class ChatSession:
     """One chat over a runtime. The session is made with the first line, so that a chat in which nothing was said leaves
     nothing behind."""
 
-    def __init__(self, runtime: Runtime, invocation: Invocation) -> None:
+    def __init__(self, runtime: System, invocation: Invocation) -> None:
         self.runtime = runtime
         self.record: SessionRecord | None = None
         self._invocation = invocation

@@ -9,7 +9,7 @@ from typing import TypeVar
 import click
 
 from hermes_agent.app.learning.curating import Curating
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.opening import open_system
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -148,7 +148,7 @@ def _kind(run: Run) -> str:
 
 def _with(surface: Surface, act: Callable[[Curating], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with open_runtime(surface.home) as runtime:
+        async with open_system(surface.home) as runtime:
             return await act(runtime.learner.curating)
 
     return asyncio.run(run())

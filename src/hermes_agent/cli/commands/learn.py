@@ -9,8 +9,8 @@ from typing import TypeVar
 import click
 
 from hermes_agent.app.household import local_owner
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.opening import open_system
+from hermes_agent.app.system import System
 from hermes_agent.cli.output import say, say_json
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
@@ -115,7 +115,7 @@ def stats(surface: Surface, since: float, as_json: bool) -> None:
 def review(surface: Surface) -> None:
     """Review the conversations that are in line, now."""
 
-    async def act(runtime: Runtime) -> list[str]:
+    async def act(runtime: System) -> list[str]:
         done = await runtime.learner.run()
         jobs = (await runtime.store.learning.list(limit=done))[::-1] if done else []
         told = [f"{job.kind.value} of {job.session}: {job.account.note}" for job in jobs if job.account.note]
@@ -128,9 +128,9 @@ def _with(surface: Surface, act: Callable[[Learned], Awaitable[T]]) -> T:
     return _opened(surface, lambda runtime: act(runtime.learner.learned))
 
 
-def _opened(surface: Surface, act: Callable[[Runtime], Awaitable[T]]) -> T:
+def _opened(surface: Surface, act: Callable[[System], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with open_runtime(surface.home) as runtime:
+        async with open_system(surface.home) as runtime:
             return await act(runtime)
 
     return asyncio.run(run())

@@ -106,7 +106,7 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
     """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
     chosen, folder = surface.invocation.model, str(current_folder())
     options = late("hermes_agent.app.process:Options")(model=chosen)
-    async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as runtime:
+    async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as runtime:
         record = SessionRecord(
             id="",
             principal=runtime.owner.key,

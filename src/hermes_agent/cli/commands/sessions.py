@@ -145,7 +145,7 @@ def branch(surface: Surface, session: str, title: str) -> None:
     """Copy a session, to go on from there in another way."""
 
     async def act() -> Session:
-        async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
+        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure()) as runtime:
             source = await runtime.store.sessions.find(session)
             copy: Session = await runtime.hermes.branch(source, title)
             return copy

@@ -36,8 +36,8 @@ Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
 
 
 @dataclass(kw_only=True)
-class Runtime(Process):
-    """The parts that `open_runtime` joined: what lasts, and what the settings in force made (`snapshots.now`)."""
+class System(Process):
+    """The parts that `open_system` joined: what lasts, and what the settings in force made (`snapshots.now`)."""
 
     snapshots: SettingsSnapshots = field(init=False)
     health: Health = field(init=False)

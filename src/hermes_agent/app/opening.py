@@ -11,10 +11,10 @@ from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.household import open_store_of
 from hermes_agent.app.process import Options as Options
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Reserved
+from hermes_agent.app.system import System
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Standings
@@ -38,11 +38,11 @@ PROCESS = "hermes_agent.replay.cassette.lines:Process"
 
 
 @asynccontextmanager
-async def open_runtime(home: Home, options: Options | None = None) -> AsyncIterator[Runtime]:
+async def open_system(home: Home, options: Options | None = None) -> AsyncIterator[System]:
     """A system at work on this home; on leaving, what runs is left to the log and everything is closed.
 
     Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error where it
-    was right before: its last good version is in force and `Runtime.loaded.notice` says so.
+    was right before: its last good version is in force and `System.loaded.notice` says so.
     """
     options = options or Options()
     async with AsyncExitStack() as closing:
@@ -60,7 +60,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         )
         if store.notice:
             log.warning("%s", store.notice)
-        runtime = Runtime(
+        runtime = System(
             home=home,
             options=options,
             secrets=secrets,
