@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from hermes_agent.app.api_settings import standing_by_key
 from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.household import open_store_of
+from hermes_agent.app.household import local_owner, open_store_of
 from hermes_agent.app.process import Options as Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.settings_snapshots import SettingsSnapshots
@@ -73,6 +73,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             standings=Standings(
                 people.otherwise(lambda key: standing_by_key(runtime.settings.api, key) or options.standing(key))
             ),
+            owner=local_owner(),
             reserved=Reserved(COMMANDS),
             limits=limits,
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
-from hermes_agent.app.household import local_owner
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import FixedTools, ToolSource
 from hermes_agent.core.clock import Clock
@@ -115,9 +114,9 @@ class Process:
     people: People
     book: Book
     standings: Standings
+    owner: Principal
     reserved: Reserved
     limits: Rules | None = None
-    owner: Principal = field(default_factory=local_owner)
     unasked: Unasked = field(default_factory=Unasked)
     hermes: Hermes = field(init=False)
 
