@@ -60,7 +60,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
         )
         if store.notice:
             log.warning("%s", store.notice)
-        runtime = System(
+        system = System(
             home=home,
             options=options,
             secrets=secrets,
@@ -71,35 +71,35 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             people=people,
             book=Book(store=store, clock=clock),
             standings=Standings(
-                people.otherwise(lambda key: standing_by_key(runtime.settings.api, key) or options.standing(key))
+                people.otherwise(lambda key: standing_by_key(system.settings.api, key) or options.standing(key))
             ),
             owner=local_owner(),
             reserved=Reserved(COMMANDS),
             limits=limits,
         )
-        runtime.hermes = Hermes(
+        system.hermes = Hermes(
             store=store,
-            build=lambda record, journal: runtime.snapshots.agent(record, journal),
+            build=lambda record, journal: system.snapshots.agent(record, journal),
             seam=seam,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, lambda *run: runtime.snapshots.afterwards(*run)),
+            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run)),
         )
         try:
-            runtime.snapshots = snapshots = SettingsSnapshots(runtime, loaded)
+            system.snapshots = snapshots = SettingsSnapshots(system, loaded)
         except BaseException:
-            await runtime.hermes.close()
+            await system.hermes.close()
             raise
         closing.push_async_callback(snapshots.close)
-        runtime.hermes.receive = snapshots.receive
-        closing.push_async_callback(runtime.hermes.close)
-        scheduler = runtime.hermes.scheduler
-        runtime.health = Health(store, scheduler.bus, scheduler.overdue)
-        closing.callback(runtime.health.close)
+        system.hermes.receive = snapshots.receive
+        closing.push_async_callback(system.hermes.close)
+        scheduler = system.hermes.scheduler
+        system.health = Health(store, scheduler.bus, scheduler.overdue)
+        closing.callback(system.health.close)
         closing.push_async_callback(snapshots.quiet)
         closing.callback(store.engine.hurry)
         await keep_met(people, store, None if options.own_only else scheduler.subscribe)
-        yield runtime
+        yield system
 
 
 @contextmanager
