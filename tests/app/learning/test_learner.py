@@ -1,8 +1,6 @@
 """Learning in a whole system: counted, reviewed beside the conversation, told in one line."""
 
-from hermes_agent.app.learning.curating import within
 from hermes_agent.core.events import Notice
-from hermes_agent.core.spending import Limit, Rules, Scope
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.learning.jobs import JobState
 from tests.learning.harness import Script, asked, learning_place, looks, reviewed, rounds, skill
@@ -33,12 +31,3 @@ async def test_the_first_request_of_a_review_begins_with_the_whole_last_request_
     assert after["messages"][: len(before["messages"])] == before["messages"]
     assert first.usage.cached >= 0.95 * parent.usage.input
     assert job.state is JobState.DONE
-
-
-def test_the_lower_of_two_limits_holds_for_a_review():
-    own = Limit(scope=Scope.RUN, tokens=100)
-    day = Limit(scope=Scope.DAY, money=5)
-    assert within(Rules(), Limit(scope=Scope.RUN)) == Rules()
-    assert within(Rules(limits=(day,)), own).limits == (day, own)
-    both = within(Rules(limits=(Limit(scope=Scope.RUN, money=3, tokens=50),)), own)
-    assert both.limits == (Limit(scope=Scope.RUN, money=3, tokens=50),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.model import Model
-from hermes_agent.core.spending import Limit, Rules, Scope, nanos
+from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.candidates import Age, Candidate, survey
@@ -240,7 +239,7 @@ class Curating:
         settings, now = self._settings.curator, claim.job.created
         money = None if settings.max_money is None else nanos(settings.max_money)
         own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
-        book = replace(self._book, rules=within(self._book.rules, own_limit))
+        book = self._book.within(own_limit)
         principal = claim.job.principal
         record = SessionRecord(
             id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
@@ -334,16 +333,3 @@ def _names(folder: Path) -> list[str]:
 async def _untold(_: Job) -> bool:
     """Reviews tell their conversations when their turn comes."""
     return False
-
-
-def within(rules: Rules, own: Limit) -> Rules:
-    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
-    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
-    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
-    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
-    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    known = [each for each in (one, other) if each is not None]
-    return min(known) if known else None

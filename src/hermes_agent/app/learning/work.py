@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.learning.curating import Curating, within
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
@@ -24,7 +22,7 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
-from hermes_agent.host.late import Needs
+from hermes_agent.host.late import Needs, late
 from hermes_agent.learning.drafts import Draft
 from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned
@@ -52,7 +50,9 @@ from hermes_agent.store.versions import Author, Backing, Kind
 from hermes_agent.tools.schema import collect
 
 if TYPE_CHECKING:
-    pass
+    from hermes_agent.app.learning.curating import Curating
+
+CURATING = "hermes_agent.app.learning.curating:Curating"
 
 
 class LearningWork:
@@ -69,7 +69,12 @@ class LearningWork:
             store=self._store, writer=lambda: self._skills.writer(self._store), notes=needs.later(Notes)
         )
         self.learned = Learned(store=self._store, clock=self._clock, undoing=self.undoing, proposing=self.proposing)
-        self.curating = Curating(needs, auxiliary, self.proposing, lambda: self.jobs.ring())
+
+    @cached_property
+    def curating(self) -> Curating:
+        """The upkeep of what was learned: loaded when a pass is due, or asked for."""
+        made: Curating = late(CURATING)(self._needs, self._auxiliary, self.proposing, lambda: self.jobs.ring())
+        return made
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -117,7 +122,7 @@ class LearningWork:
         learning, book = self._settings.learning, self._needs.get(Book)
         money = None if learning.max_money is None else nanos(learning.max_money)
         own = Limit(scope=Scope.RUN, money=money, tokens=learning.max_tokens)
-        ledger = StoredLedger(replace(book, rules=within(book.rules, own)), record.principal)
+        ledger = StoredLedger(book.within(own), record.principal)
         return await self._auxiliary(Purpose.REVIEW, record, ledger)
 
     async def _report(self, job: Job) -> bool:
