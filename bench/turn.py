@@ -28,7 +28,7 @@ from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 ROUNDS = 5
 SIZES = (10, 1_000, 15_000)
