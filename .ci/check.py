@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import machine
+import mutants
 import wall
 
 PYTHON = [sys.executable, "-I"]
@@ -65,8 +66,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./check", description="Run every gate and test.")
     parser.add_argument("--fast", action="store_true", help="leave out the slow tests and the coverage")
     parser.add_argument("--full", action="store_true", help="measure the coverage of every package and process")
+    parser.add_argument(
+        "--mutants", action="store_true", help="change the source to see what no test notices; takes hours"
+    )
     parser.add_argument("--fix", action="store_true", help="let ruff format and repair first")
-    asked = parser.parse_args()
+    asked, rest = parser.parse_known_args()
+    if asked.mutants:
+        return mutants.main(rest)
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if asked.fix:
         subprocess.run([RUFF, "check", "--quiet", "--fix", "--exit-zero"], check=False)
         subprocess.run([RUFF, "format", "--quiet"], check=False)

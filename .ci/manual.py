@@ -18,7 +18,7 @@ from hermes_agent.cli.exits import MEANINGS
 from hermes_agent.cli.group import hermes
 from hermes_agent.host.config import OVERRIDES
 from hermes_agent.host.paths import Home
-from hermes_agent.host.schema import Section, Setting, Table, describe, walk
+from hermes_agent.host.schema import Setting, describe, walk
 
 DOCS = Path(__file__).parent.parent / "docs"
 MADE = "<!-- Written by .ci/manual.py; a change belongs into the program. -->\n"
@@ -29,8 +29,8 @@ def cli_page() -> str:
     """Every command's own help, and the exit codes."""
     parts = [f"# Command line\n\n{MADE}"]
     parts.append(
-        "`hermes` alone begins a chat; `hermes -z PROMPT` prints the reply alone. Results go to standard output and "
-        "remarks to standard error, without control codes; whatever is listed can be had with `--json`.\n"
+        "`hermes` starts a chat; `hermes -z PROMPT` prints one reply and nothing else. Results go to standard output, "
+        "remarks to standard error, both without control codes. Commands that list something take `--json`.\n"
     )
     parts.append("## Exit codes\n\n| code | meaning |\n|--:|---|")
     parts += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
@@ -56,27 +56,27 @@ def configuration_page() -> str:
     overrides = ", ".join(f"`{name}` for `{key}`" for name, key in OVERRIDES.items())
     parts = [f"# Settings\n\n{MADE}"]
     parts.append(
-        "Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys in `.env` beside "
-        "it or in the environment. A key that is not listed here is an error, told with its line and the nearest key; "
-        "a file with a mistake leaves the last good settings in force, and every surface says so; where there are "
-        "none, nothing runs. `hermes config set KEY VALUE` changes one setting and keeps your comments; `hermes "
-        "config explain KEY` tells where a value comes from.\n"
+        "`hermes config set KEY VALUE` changes one setting and keeps your comments. `hermes config explain KEY` says "
+        "where a value comes from. Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default "
+        "`~/.hermes`), keys in `.env` beside it or in the environment.\n\nA key that is not listed here is an error; "
+        "the sentence names its line and the nearest key. After a mistake in the file the last good settings stay in "
+        "force, and every surface says so. Without any good settings nothing runs.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
-    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
+    top = [(name, entry) for name, entry in describe(Settings).items() if entry.schema is None]
     if top:
         parts.append(settings_table(top))
     for name, entry in describe(Settings).items():
-        if isinstance(entry.kind, Section | Table):
-            inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
-            leaves = list(walk(entry.kind.schema, inside))
-            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.kind)}\n{settings_table(leaves)}")
+        if entry.schema is not None:
+            inside = f"{name}." if entry.kind == "section" else f"{name}.NAME."
+            leaves = [(key, leaf) for key, leaf in walk(entry.schema, inside) if leaf.schema is None]
+            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.schema)}\n{settings_table(leaves)}")
     return "\n".join(parts)
 
 
-def inner_sections(name: str, kind: Section | Table) -> str:
+def inner_sections(name: str, schema: type[object]) -> str:
     """What each section inside of this one is about."""
-    inner = [(key, entry) for key, entry in describe(kind.schema).items() if isinstance(entry.kind, Section)]
+    inner = [(key, entry) for key, entry in describe(schema).items() if entry.kind == "section"]
     lines = [f"- `{name}.{key}`: {entry.doc}" for key, entry in inner]
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 

@@ -13,11 +13,13 @@ from bench.figures import Figure, table
 
 MODULES = (
     "shape",
+    "walk",
     "start",
     "turn",
     "runs",
     "lanes",
     "log",
+    "reads",
     "chunks",
     "first_token",
     "places",

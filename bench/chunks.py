@@ -25,6 +25,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 
 ROUNDS = 3
@@ -119,7 +120,7 @@ async def ours(url: str, model: str) -> None:
     if model not in BROKERS:
         settings = ModelSettings(default=model, base_url=url)
         route = choose(settings, lambda _: "key")
-        BROKERS[model] = Broker(route, ledger=NoBook(), http=Http(), clock=SystemClock(), settings=settings)
+        BROKERS[model] = Broker(single(route, Http(), SystemClock(), settings), NoBook())
     prefix = Prefix(system="", tools=(), hash="")
     request = ModelRequest(
         call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=prefix, messages=[said("Hi")]

@@ -26,6 +26,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.store.database import open_store
@@ -62,7 +63,7 @@ async def figures(url: str, folder: Path) -> list[Figure]:
     route = choose(settings, lambda _: "key")
 
     def broker(ledger: Ledger) -> Broker:
-        return Broker(route, ledger=ledger, http=http, clock=clock, settings=settings)
+        return Broker(single(route, http, clock, settings), ledger)
 
     book = Book(store=store, clock=clock)
     alone, booked, within = (broker(each) for each in (NoBook(), StoredLedger(book, "bench"), await in_a_run(book)))

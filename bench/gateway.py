@@ -28,9 +28,9 @@ from bench.figures import Figure
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.loops import SETTLED_SECONDS, run
 from hermes_agent.host.paths import Home
-from hermes_agent.host.serve import serve
 from tests.doubles.telegram import TOKEN, TelegramDouble
 
 UPDATES = 200

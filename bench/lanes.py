@@ -27,6 +27,12 @@ from tests.doubles.postgres import PostgresCluster, binaries
 QUEUES = ("bench",)
 ROUNDS = 300
 DEATHS = 5
+READY_LANES, CLAIMS = 200_000, 2_000
+FILL = (
+    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {READY_LANES}) "
+    "SELECT 's' || i, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END, 1, i, 0, 0, 0, 0, 0, '' FROM n"
+)
 MILLISECONDS = 1000.0
 # Claims the lane and sleeps until it is killed.
 VICTIM = """
@@ -79,6 +85,15 @@ async def rounds(store: Store) -> tuple[list[float], list[float]]:
         steps.append(time.perf_counter() - began)
         await finish(store, lease)
     return starts, steps
+
+
+async def claim_time(store: Store) -> float:
+    """Milliseconds a claim, one after the other, where very many lanes of two queues are ready."""
+    await store.write(lambda tx: tx.run(FILL))
+    began = time.perf_counter()
+    for _ in range(CLAIMS):
+        assert await store.lanes.claim(("even", "odd")) is not None
+    return (time.perf_counter() - began) / CLAIMS * MILLISECONDS
 
 
 async def claimed(store: Store) -> Lease:
@@ -154,7 +169,9 @@ async def measure_on(dialect: str, url: str, start_limit: float) -> list[Figure]
     async with opened(url) as store:
         starts, steps = await rounds(store)
         took = await take_overs(store, url)
+        claim = await claim_time(store)
     return [
+        Figure(name=f"{dialect}: a claim, {READY_LANES} lanes of two queues", value=claim, unit="ms", limit=1 / 1.5),
         Figure(
             name=f"{dialect}: accept to start, median",
             value=statistics.median(starts) * MILLISECONDS,

@@ -25,9 +25,9 @@ from hermes_agent.core.model import TextDelta
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.cassette import read_cassette
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayer import Replay, player_of
 from hermes_agent.testing.faults import Reset, Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.testing.scripted import Step, Tries
@@ -195,8 +195,8 @@ def _inbound(runtime: System, chance: random.Random, number: int, busy: Busy = B
 async def replay(folder: Path, into: str = "fresh") -> Sequence[Played]:
     """Play `folder/tape.jsonl` in a home of its own."""
     home = Home(root=folder / into, base=folder / into).ensure()
-    how = Replay(path=folder / TAPE, driven=True, database=str(home.database))
-    async with played(home, Player(read_cassette(how.path), how)) as sessions:
+    how = Replay(driven=True, database=str(home.database))
+    async with played(home, player_of(read_cassette(folder / TAPE), how)) as sessions:
         return sessions
 
 

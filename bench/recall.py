@@ -148,7 +148,8 @@ def fill(path: Path, messages: int) -> int:
         ]
         with connection:
             connection.execute(
-                "INSERT INTO session VALUES (?, ?, 'bench:dm', 'bench', '', '', '', ?, ?, '', '', NULL, '')",
+                "INSERT INTO session (id, principal, conversation, surface, title, model, workspace, created, "
+                "updated, parent, prefix) VALUES (?, ?, 'bench:dm', 'bench', '', '', '', ?, ?, '', '')",
                 (name, ANN, at, at),
             )
             connection.executemany(

@@ -24,7 +24,7 @@ from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, To
 from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, StopReason, ToolSchema, Usage
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.providers.demo.script import Call
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.effects import Intent
@@ -102,7 +102,7 @@ class Harness:
     tools: tuple[Piece, ...] = ()
     limits: Callable[[], Limits] = Limits
     hooks: tuple[Hook, ...] = ()
-    closing: Closing | None = None
+    closing: tuple[Closing, ...] = ()
     attended: bool = True
     location: Callable[[str], Awaitable[Location]] | None = None
     clock: Clock = field(default_factory=SystemClock)
@@ -146,7 +146,7 @@ class Harness:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Harness]:
         self.store = await open_store(str(self.path / "hermes.db"), clock=self.clock, timings=self.timings)
-        self.hermes = Hermes(store=self.store, build=self.building, seam=ReplaySeam(self.clock, self.ids))
+        self.hermes = Hermes(store=self.store, build=self.building, seam=Seam(self.clock, self.ids))
         try:
             if not self.session:
                 record = await self.hermes.open_session(PLACE, OWNER, workspace=str(self.path))

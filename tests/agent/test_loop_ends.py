@@ -257,7 +257,7 @@ class Counting:
 async def test_what_is_kept_of_a_run_is_committed_with_its_end(tmp_path):
     closing = Counting()
     steps = [Call("look"), Call("look"), Say("Done."), Say("Again.")]
-    async with Harness(tmp_path, ScriptedModel(steps), (tool("look"),), closing=closing).open() as harness:
+    async with Harness(tmp_path, ScriptedModel(steps), (tool("look"),), closing=(closing,)).open() as harness:
         await harness.say("Look twice")
         await harness.say("And again?")
 

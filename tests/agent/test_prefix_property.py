@@ -21,6 +21,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say, Think
 from hermes_agent.providers.route import choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.replay.ledger import Book, RunLedger
 from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
@@ -69,9 +70,7 @@ class Wired(Harness):
     async def agent(self, record, journal):
         configured = ModelSettings(default=self.route, base_url=self.server.url)
         ledger = RunLedger(Book(store=self.store, clock=self.clock), journal, record)
-        broker = Broker(
-            choose(configured, lambda _: KEY), ledger=ledger, http=self.http, clock=self.clock, settings=configured
-        )
+        broker = Broker(single(choose(configured, lambda _: KEY), self.http, self.clock, configured), ledger)
 
         async def look() -> Environment:
             return environment_of(home=self.path, workspace=self.path, now=self.day)

@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.api import requests
 from hermes_agent.api.history import events_of, mark_of, tells
-from hermes_agent.api.problems import failed, type_of
+from hermes_agent.api.problems import body_of, failed, type_of
 from hermes_agent.api.requests import Said
 from hermes_agent.api.run_view import Ref, RunView, asked_for, ref_of
 from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Outcome, Replied, RunEnded, Undone
@@ -125,7 +125,7 @@ def test_an_id_leads_back_to_its_run():
 )
 def test_a_failed_run_has_the_status_of_its_error(error, status):
     problem = failed(error, "It failed.")
-    assert (problem.status, problem.body.error.message) == (status, "It failed.")
+    assert (problem.status, body_of(problem).error.message) == (status, "It failed.")
     assert problem.headers["x-should-retry"] == "false"
 
 

@@ -1,7 +1,6 @@
 """What the server says of itself: health, figures, its description, the skills; and how it is started."""
 
 import asyncio
-import errno
 import json
 import socket
 
@@ -12,11 +11,12 @@ from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.openapi import description
 from hermes_agent.api.serve import Servers, keys_of, serve
-from hermes_agent.api.server import ENDPOINTS, Listening, listening
+from hermes_agent.api.server import ENDPOINTS
 from hermes_agent.app.api_settings import ApiKeySettings, ApiSettings, WebhookSettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
+from hermes_agent.host.inbound.listener import Listening
 from tests.api.served import MEMBER_KEY, OWNER_KEY, SECRETS, SETTINGS, served
 from tests.app.place import counting, settle_home
 
@@ -142,16 +142,12 @@ async def test_a_broken_config_is_told_of_and_the_last_good_one_served(tmp_path)
     assert "answers at" in said[1]
 
 
-async def test_a_port_that_is_taken_is_said_so():
-    async def app(scope, receive, send):
-        """Says nothing."""
-
+async def test_a_port_that_is_taken_is_said_so(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+        home = settle_home(tmp_path / "home", "http://127.0.0.1:1", f"api:\n  port: {taken.getsockname()[1]}\n")
+        home.env_file.write_text(SECRETS)
         with pytest.raises(ConfigError, match="choose another port"):
-            async with listening(app, "127.0.0.1", port):
-                pass
-    assert errno.EADDRINUSE
+            await serve(home, print, until_told=asyncio.Event().wait)
 
 
 def test_an_address_of_six_groups_stands_in_brackets():

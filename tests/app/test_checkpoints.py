@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.hooks import Proposed
-from hermes_agent.app.checkpoints import CheckpointHook, folder_of, line_of, restore_report
+from hermes_agent.app.checkpoints import CheckpointHook
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakePlace
-from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoint, Checkpoints, Restored
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import CheckpointSettings, TerminalSettings
 from hermes_agent.tools.shell.tools import ShellTools
@@ -86,27 +86,3 @@ async def test_a_person_who_waits_for_a_checkpoint_is_told_for_what(tmp_path: Pa
 
     assert context.lines == ["keeping how the folder is, before anything in it is changed"]
     assert [each.number for each in await checkpoints.of(work)] == [1]
-
-
-PART = Checkpoint(number=3, commit="c", tree="t", at=0.0, told=Cause(why="patch: a", whole=False))
-
-
-def test_a_checkpoint_in_a_line():
-    assert line_of(PART).startswith("   3  19")
-    assert line_of(PART).endswith("before patch: a  (only the files that were changed)")
-
-
-def test_a_restore_in_words():
-    many = Restored(written=tuple(map(str, range(21))), removed=("gone",), undo=PART)
-
-    assert restore_report(Restored(written=(), removed=(), undo=PART), 2) == "Everything is as it was at 2 already."
-    assert restore_report(many, 2).endswith("\n  19\n  and 2 more\nThis is undone by 3.")
-
-
-def test_a_folder_is_where_one_is_or_named_from_there(tmp_path: Path):
-    (tmp_path / "a").mkdir()
-
-    assert folder_of("", tmp_path) == tmp_path
-    assert folder_of("a", tmp_path) == tmp_path / "a"
-    with pytest.raises(HermesError, match="is no folder"):
-        folder_of("b", tmp_path)

@@ -5,20 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.household import id_of, local_owner, notes_of, open_store_of, owner_by
+from hermes_agent.app.household import id_of, local_owner, open_store_of
 from hermes_agent.app.opening import open_system
+from hermes_agent.app.operations.sessions import session_stats
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Target
-from hermes_agent.store.database import open_store
-from hermes_agent.store.versions import Author
 from tests.databases import cluster, database_url
 
 __all__ = ["cluster", "database_url"]
@@ -35,7 +32,7 @@ async def test_a_database_of_its_own_needs_no_name(tmp_path: Path):
 
     for url in ("", str(home.database), f"sqlite:///{home.database}"):
         store = await open_store_of(home, StoreSettings(url=url))
-        assert (store.versions.home, await store.homes.list()) == ("", [])
+        assert (store.versions.machine, await store.homes.list()) == ("", [])
         await store.close()
 
     assert not (tmp_path / "home.id").exists()
@@ -59,16 +56,16 @@ def test_a_name_that_was_lost_is_a_sentence(tmp_path: Path):
 def test_every_way_in_refuses_a_second_home(database_url: str, tmp_path: Path):
     settings = f"store: {{url: '{database_url}'}}\n"
     first, second = home_in(tmp_path / "first", settings), home_in(tmp_path / "second", settings)
-    with_store(surface(first), lambda store: store.sessions.stats())
+    ask(surface(first), session_stats)
 
     with pytest.raises(DatabaseInUse, match=str(first.root)):
-        with_store(surface(second), lambda store: store.sessions.stats())
+        ask(surface(second), session_stats)
     with pytest.raises(DatabaseInUse, match=str(first.root)):
         asyncio.run(running(second))
 
     for home in (first, second):
         home.config_file.write_text(settings.replace("}", ", shared: true}"))
-        with_store(surface(home), lambda store: store.sessions.stats())
+        ask(surface(home), session_stats)
         asyncio.run(running(home))
 
 
@@ -81,7 +78,7 @@ def test_every_way_in_refuses_settings_that_were_never_right(tmp_path: Path, tex
 
     for begin in (
         lambda: asyncio.run(running(home)),
-        lambda: with_store(surface(home), lambda store: store.sessions.stats()),
+        lambda: ask(surface(home), session_stats),
     ):
         with pytest.raises(ConfigError, match=r"config\.yaml:\d: .* `hermes config edit`"):
             begin()
@@ -100,12 +97,3 @@ def surface(home: Home) -> Surface:
 
 def test_the_person_of_this_machine_is_the_owner():
     assert local_owner().standing is Standing.OWNER
-    assert (owner_by().author, owner_by().principal) == (Author.OWNER, local_owner().key)
-
-
-async def test_notes_of_a_home_have_its_limits(tmp_path):
-    store = await open_store(tmp_path / "hermes.db")
-    notes = notes_of(Home(root=tmp_path, base=tmp_path), store, MemorySettings(memory_char_limit=300))
-    await store.close()
-
-    assert notes.limit(Target.MEMORY) == 300

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import build
-from hermes_agent.host.serve import serve
 from hermes_agent.host.yaml_check import check
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.versions import Author

@@ -21,7 +21,7 @@ from hermes_agent.gateway.channel import Channel, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.recorder import Recorder
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home

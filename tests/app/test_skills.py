@@ -29,7 +29,9 @@ async def test_a_skill_is_offered_found_and_loaded(tmp_path):
         events = [entry.event for entry in await here.log()]
         prefix = next(event for event in events if isinstance(event, PrefixFrozen))
         frozen = await here.runtime.store.prefixes.get(prefix.hash)
+        shown = await here.runtime.store.read(lambda tx: tx.rows("SELECT eligible, read FROM exposure"))
 
+    assert [("make-tea" in eligible, read) for eligible, read in shown] == [(True, '["make-tea"]')]
     told = next(event for event in events if isinstance(event, ContextAdded))
     assert "make-tea: Makes green tea" in told.message.text
     assert "- make-tea: Makes green tea" in next(s.text for s in frozen.sections if s.name == "skills")

@@ -63,4 +63,4 @@ def test_a_small_module_of_one_importer_is_found_unless_a_table_names_it(tmp_pat
 
 def test_a_store_that_a_surface_reaches_and_a_late_import_are_found(tmp_path: Path):
     shape = program(tmp_path, gateway_a="runtime.store.outbox\nlate('x')\n", app_b="runtime.store.outbox\n")
-    assert (shape.reaches, shape.figures["late()"]) == (["gateway/a.py:1"], 1)
+    assert (shape.reaches, shape.figures["late()"]) == (["gateway/a.py:1: store"], 1)

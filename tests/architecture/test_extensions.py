@@ -8,7 +8,7 @@ import pytest
 
 from tests.architecture.source import PACKAGE, ROOT, sources
 
-FOLDERS = {"vendors", "dialects", "backends", "channels", "commands"}
+FOLDERS = {"dialects", "backends", "channels", "commands"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,6 @@ class Extensions:
 
 # Each kind that the program has.
 KINDS: tuple[Extensions, ...] = (
-    Extensions(folder="providers/vendors", file="providers/vendors/__init__.py", table="VENDORS"),
     Extensions(folder="providers/dialects", file="providers/dialects/__init__.py", table="DIALECTS"),
     Extensions(
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
@@ -37,9 +36,9 @@ KINDS: tuple[Extensions, ...] = (
         folder="tools/files/documents",
         file="tools/files/documents/__init__.py",
         table="DOCUMENTS",
-        besides=frozenset({"damaged"}),
+        besides=frozenset({"archive"}),
     ),
-    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
+    Extensions(folder="tools/web/search", file="tools/web/searching.py", table="BACKENDS"),
     Extensions(folder="gateway/channels", file="gateway/channels/__init__.py", table="CHANNELS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
@@ -100,5 +99,5 @@ def test_a_table_is_read_without_importing():
 
 
 def test_an_undeclared_folder_is_found():
-    kinds = (Extensions(folder="providers/vendors", file="providers/vendor.py", table="VENDORS"),)
-    assert undeclared(["providers/vendors", "gateway/channels", "core"], kinds) == ["gateway/channels"]
+    kinds = (Extensions(folder="providers/dialects", file="providers/dialect.py", table="DIALECTS"),)
+    assert undeclared(["providers/dialects", "gateway/channels", "core"], kinds) == ["gateway/channels"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes_agent.version import VERSION
 from tests.cli.shell import PROGRAM, ROOT, program
 
-HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "starlette", "yaml", "asyncio", "msgspec", "dataclasses"}
+HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "httptools", "yaml", "asyncio", "msgspec", "dataclasses"}
 
 
 def loaded_by(*words: str) -> set[str]:
@@ -34,7 +34,7 @@ def test_help_loads_no_subcommand() -> None:
     loaded = loaded_by("--help")
 
     assert "click" in loaded
-    assert loaded & {"httpx2", "prompt_toolkit", "rich", "starlette", "yaml", "asyncio"} == set()
+    assert loaded & {"httpx2", "prompt_toolkit", "rich", "httptools", "yaml", "asyncio"} == set()
     assert not any(name.startswith("hermes_agent.cli.commands.") for name in loaded)
 
 

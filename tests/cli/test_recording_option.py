@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.recording_option import recording_of, step_of
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.recorder import Recorder
 
 
 def test_nothing_is_recorded_without_being_asked_for() -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
@@ -13,16 +14,18 @@ from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
 from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
 from hermes_agent.gateway.channels.matrix import CHANNEL as MATRIX
+from hermes_agent.gateway.channels.ntfy import CHANNEL as NTFY
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
-from hermes_agent.testing.platform import Double
+from hermes_agent.testing.platform import TITLE, Double
 from tests.doubles.discord import discord_platform
 from tests.doubles.email import mail_platform
 from tests.doubles.homeserver import matrix_platform
+from tests.doubles.ntfy import ntfy_platform
 from tests.doubles.slack import slack_platform
 from tests.doubles.telegram import TOKEN, telegram
 
@@ -30,7 +33,8 @@ from tests.doubles.telegram import TOKEN, telegram
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """What one test of the contract works with. `chat`, `person`, `group` and `thread` are how the platform names what
-    the tests speak of; `busy` is after how many seconds it says that a busy platform may be asked again."""
+    the tests speak of, and of another `presser` of buttons; `busy` is after how many seconds it says that a busy
+    platform may be asked again, `name` what it calls people, `replies` whether messages reply to each other."""
 
     kind: Kind
     channel: Channel
@@ -40,6 +44,9 @@ class Stage:
     group: str = "9"
     thread: str = "4"
     busy: float = 1.0
+    presser: str = "8"
+    name: str = "Ann"
+    replies: bool = True
 
 
 def needs(folder: Path, options: Mapping[str, str] | None = None, secret: str = "secret") -> Needs:
@@ -116,6 +123,28 @@ async def matrix(folder: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
+async def ntfy(folder: Path) -> AsyncIterator[Stage]:
+    async with ntfy_platform() as platform:
+        groups = f"{TITLE} ops-topic-77"
+        given = needs(folder, {"server": platform.url, "topic": "anns-topic-77", "groups": groups})
+        texts = given.kept.texts if isinstance(given.kept, FakeKept) else {}
+        place = f"channel:ntfy:anns-topic-77,{groups.replace(' ', ',')}"
+        platform.taken = lambda: texts.get(place, {}).get("mark", "")
+        yield Stage(
+            kind=NTFY,
+            channel=NTFY.make(given),
+            double=platform,
+            chat="anns-topic-77",
+            person="anns-topic-77",
+            group=TITLE,
+            presser="anns-topic-77",
+            name="",
+            replies=False,
+        )
+        await given.http.close()
+
+
+@asynccontextmanager
 async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
     async with telegram() as double:
         made = needs(folder, {"api_url": double.url}, TOKEN)
@@ -151,9 +180,10 @@ MAKERS: dict[str, Maker] = {
     "telegram": on_telegram,
     "email": email,
     "matrix": matrix,
+    "ntfy": ntfy,
     "slack": slack,
     "fake": fake(ABILITIES),
-    "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
+    "fake that is keyed": fake(Abilities(longest_message=100, keyed=inf, edit=True)),
     "fake that drafts": fake(Abilities(longest_message=100, draft=30.0)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),
 }

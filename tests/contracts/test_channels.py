@@ -89,7 +89,7 @@ async def test_what_a_person_says_is_heard(stage: Stage, ear: Ear) -> None:
     (said,) = ear.heard
     assert isinstance(said, Said)
     assert (said.text, said.source_id, said.edited) == ("hello there", source_id, "")
-    assert (said.sender.user, said.sender.name, said.sender.bot) == (stage.person, "Ann", False)
+    assert (said.sender.user, said.sender.name, said.sender.bot) == (stage.person, stage.name, False)
     assert (said.where.platform, said.where.chat_kind, said.where.chat) == (stage.kind.name, "dm", stage.chat)
     assert abs(said.at - time.time()) < 3600
 
@@ -171,7 +171,7 @@ async def test_a_message_replies_to_what_it_answers(stage: Stage, ear: Ear) -> N
 
     await stage.channel.send(ear.heard[0].where, words(answers=source_id), KEY)
 
-    assert stage.double.chats.of(stage.chat)[0].answers == source_id
+    assert stage.double.chats.of(stage.chat)[0].answers == (source_id if stage.replies else "")
 
 
 async def test_a_message_is_changed_where_it_stands(stage: Stage, chat: Conversation) -> None:
@@ -252,11 +252,11 @@ async def test_a_pressed_button_is_heard(stage: Stage, chat: Conversation, ear: 
     receipt = await stage.channel.send(chat, words("May I?", buttons=buttons, slot=77), KEY)
     assert stage.double.chats.messages[receipt].buttons == ("Yes", "No")
 
-    await stage.double.press(receipt, 1, user="8")
+    await stage.double.press(receipt, 1, user=stage.presser)
 
     await ear.until(lambda: bool(ear.heard))
     assert isinstance(pressed := ear.heard[0], Pressed)
-    assert (pressed.slot, pressed.choice, pressed.sender.user) == (77, 1, "8")
+    assert (pressed.slot, pressed.choice, pressed.sender.user) == (77, 1, stage.presser)
     assert pressed.where.chat == stage.chat
 
 

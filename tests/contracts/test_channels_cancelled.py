@@ -86,6 +86,7 @@ SERVERS: dict[str, Callable[[int], dict[str, str]]] = {
         **{f"{kind}_security": "none" for kind in ("imap", "smtp")},
     },
     "matrix": lambda port: {"homeserver": f"http://127.0.0.1:{port}"},
+    "ntfy": lambda port: {"server": f"http://127.0.0.1:{port}", "topic": "mine"},
     "slack": lambda port: {"api": f"http://127.0.0.1:{port}"},
     "telegram": lambda port: {"api_url": f"http://127.0.0.1:{port}"},
 }

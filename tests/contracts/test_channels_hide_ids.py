@@ -60,6 +60,7 @@ TOWNS = {
             ("this is {}", {"forward_origin": {"type": "user", "sender_user": {"id": "{}", "first_name": "Eve"}}}),
         ),
     ),
+    "ntfy": Town(ann="anns-topic-77", bob="anns-topic-77", eve="anns-topic-77", group="ops-topic-77", ways=()),
     "slack": Town(
         ann="U0ANN1234",
         bob="U0BOB1234",

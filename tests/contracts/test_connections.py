@@ -10,16 +10,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 from aiohttp import web
 
-from hermes_agent.api.server import listening
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.sending import Post
 from hermes_agent.gateway.websocket import websocket
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import LOOPBACK, Request, Response, serve
+from hermes_agent.host.inbound.listener import LOOPBACK, listen, serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.sandbox.backends.ssh import Machine
-from tests.api.test_protocol import HEALTH, echo
 from tests.doubles.email import mail_platform
 from tests.doubles.serving import served
+from tests.host.inbound.test_connection import HEALTH, echo
 from tests.sandbox.sshd import NoServer, server
 from tests.sockets import connections
 
@@ -42,7 +42,7 @@ async def ok(_: Request) -> Response:
 
 @asynccontextmanager
 async def of_the_api(host: str = LOOPBACK) -> AsyncIterator[None]:
-    async with listening(echo, host, 0) as place, asked(place.host, place.port):
+    async with listen(echo, host) as place, asked(place.host, place.port):
         yield
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hermes_agent.core.messages import File, Image, Message, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix, ToolSchema
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.dialects import DIALECTS as TABLE
 from tests.doubles import anthropic_request, responses_request

@@ -26,8 +26,8 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import Role
 from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta, Usage
+from hermes_agent.providers.client import Client, Patience
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
-from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import (
     Empty,
@@ -77,11 +77,11 @@ REFUSALS = [
 @EVERY
 async def test_a_reply_that_does_not_end_is_cut_off(spoken: Spoken):
     async with talking(spoken, [Say("x" * 100_000)]) as talk:
-        line = talk.broker._relays.primary
+        line = talk.broker._router.primary
         plan = line.plan(talk.request())
-        exchange = Exchange(line._desk.http, line.route, line._dialect, largest=10_000)
+        client = Client(line._chain.http, line.route, line._dialect, largest=10_000)
         decoder = line._dialect.decoder(line.route, set())
-        stream = exchange.stream(
+        stream = client.stream(
             plan.compiler.write(talk.request(), 100), decoder, Patience(left=10.0, stall=5.0, now=0.0)
         )
 
@@ -114,7 +114,7 @@ async def test_a_wrong_key_is_named_and_never_shown(spoken: Spoken):
         with pytest.raises(AuthRefused) as caught:
             await talk.ask()
     assert "test-key" not in str(caught.value)
-    assert talk.broker._relays.primary.route.vendor.key_names[0] in str(caught.value)
+    assert talk.broker._router.primary.route.vendor.key_names[0] in str(caught.value)
 
 
 BREAKS = [
@@ -299,7 +299,7 @@ async def test_a_connection_serves_several_questions(spoken: Spoken):
         assert isinstance(await talk.ask(), Reply)
         talk.say("More?")
         assert isinstance(await talk.ask(), Reply)
-        pools = talk.broker._relays.primary._desk.http.client(talk.server.url)._transport.pools
+        pools = talk.broker._router.primary._chain.http.client(talk.server.url)._transport.pools
         connections = [connection for pool in pools for connection in pool.transport._pool.connections]
     assert len(connections) == 1
 

@@ -10,7 +10,8 @@ import pytest
 
 from hermes_agent.core.errors import MalformedReply, ProviderError, Unreachable
 from hermes_agent.core.model import Reply
-from hermes_agent.host.serve import Request, Server
+from hermes_agent.host.inbound.listener import Listening as Server
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from hermes_agent.providers.settings import ModelSettings
 from tests.providers.asking import DIALECTS, Spoken, Talk, asking

@@ -12,8 +12,9 @@ import pytest
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.http import Http
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.memory.backend import Backend, Exchange, Needs
 from hermes_agent.memory.backends import BACKENDS
 from hermes_agent.memory.settings import Provider

@@ -113,7 +113,7 @@ async def test_another_process_attaches_to_a_running_command(
 
     assert second is not None
     assert await second.poll() is None
-    await place.put(f"{plain.folder}/go", b"", plain.folder)
+    await run(place, "g/go", replace(plain, text="touch go"))
     assert (await second.wait()).code == 6
     assert await second.read(0, 100) == b"one\ntwo\n"
     assert second.command.text.startswith("echo one")
@@ -148,7 +148,7 @@ async def test_ten_megabytes_and_any_bytes_come_out_whole(place: Place, plain: C
 
     assert await running.size() == 10_000_003
     assert await running.read(9_999_998, 10) == b"\xff\xff\0\1\2"
-    assert await place.get(running.output_path) == b"\xff" * 10_000_000 + b"\0\1\2"
+    assert await running.read(0, 10_000_003) == b"\xff" * 10_000_000 + b"\0\1\2"
 
 
 async def test_a_kept_shell_keeps_directory_and_environment(place: Place, plain: Command) -> None:
@@ -214,7 +214,7 @@ async def test_a_part_of_the_output_is_covered_while_the_command_writes_on(place
     running = await place.start("g/a", replace(plain, text=text))
     await until_written(running, b"ready")
     await running.cover(4, b"***")
-    await place.put(f"{plain.folder}/go", b"", plain.folder)
+    await run(place, "g/go", replace(plain, text="touch go"))
 
     assert (await running.wait()).code == 4
     assert await running.read(0, 100) == b"one ***\nready\nthree\n"
@@ -361,12 +361,16 @@ async def test_giving_up_waiting_leaves_the_command_alone(place: Place, plain: C
     assert (await running.wait()).seconds >= 0.4
 
 
-async def test_files_go_in_and_out_whole(place: Place, plain: Command) -> None:
-    path = f"{plain.folder}/new folder/ü.bin"
+async def test_the_output_of_an_ended_command_is_replaced_as_a_whole(
+    place: Place, make: Callable[[], Place], plain: Command
+) -> None:
+    running = await place.start("g/a", replace(plain, text="head -c 100000 /dev/zero; exit 5"))
+    await running.wait()
 
-    await place.put(path, b"\0\xff" * 1000, plain.folder)
+    await running.rewrite(b"\0\xff" * 1000)
 
-    assert await place.get(path, plain.folder) == b"\0\xff" * 1000
-    for missing in (f"{plain.folder}/nope", plain.folder):
-        with pytest.raises(PlaceFailed):
-            await place.get(missing, plain.folder)
+    again = await make().attach("g/a")
+    for each in (running, again):
+        assert each is not None
+        assert (await each.wait()).code == 5
+        assert await each.read(0, 100_000) == b"\0\xff" * 1000

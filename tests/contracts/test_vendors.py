@@ -15,6 +15,7 @@ from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import GAP, NOTHING, Grant, Route, choose, load_vendor
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
@@ -63,7 +64,7 @@ class SignedIn:
     def __init__(self, *keys: str) -> None:
         self.keys = list(keys) or [SIGNED_IN]
 
-    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+    async def __call__(self, _http: Http, *, refused: str = "") -> Grant:
         if refused and len(self.keys) > 1:
             self.keys.remove(refused)
         return Grant(key=self.keys[0], headers=(("account", "a1"),))
@@ -116,7 +117,7 @@ async def talking(
     async with serving(SPOKEN[vendor.dialect](vendor.name, script, keys=known)) as server:
         http = Http()
         route = route_of(vendor, server.url, signed_in=signed_in, models=models, **secrets)
-        broker = Broker(route, ledger=Book(), http=http, clock=HastyClock(), settings=QUIET)
+        broker = Broker(single(route, http, HastyClock(), QUIET), Book())
         try:
             yield Talk(broker=broker, server=server, messages=[said("Hello")])
         finally:

@@ -3,8 +3,8 @@
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.effects import Capability
 from hermes_agent.tools.danger import code as held
-from hermes_agent.tools.danger.blocks import BLOCKS
 from hermes_agent.tools.danger.judging import ASKS
+from hermes_agent.tools.danger.losses import BLOCKS
 from hermes_agent.tools.files import guard
 from hermes_agent.tools.permission.permission import CHOICES
 from hermes_agent.tools.schema import CAPABILITY_WORDS

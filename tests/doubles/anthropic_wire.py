@@ -11,10 +11,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
-from hermes_agent.providers.demo.openai_reply import sse
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Piece, RequestRefused, Say, Think, call_id, chunks
-from hermes_agent.providers.demo.usage import count
+from hermes_agent.host.inbound.message import Request
+from hermes_agent.providers.demo.openai_wire import sse
+from hermes_agent.providers.demo.script import (
+    Answer,
+    Call,
+    Heard,
+    Piece,
+    RequestRefused,
+    Say,
+    Think,
+    call_id,
+    chunks,
+    count,
+)
 from tests.doubles.anthropic_request import prompt_blocks, read_anthropic, seal, sign
 from tests.doubles.breakpoints import BreakpointCache
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 AUTHORIZATION = re.compile(

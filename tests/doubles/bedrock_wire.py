@@ -12,9 +12,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Piece, RequestRefused, Say, Think, call_id, chunks
-from hermes_agent.providers.demo.usage import count
+from hermes_agent.host.inbound.message import Request
+from hermes_agent.providers.demo.script import (
+    Answer,
+    Call,
+    Heard,
+    Piece,
+    RequestRefused,
+    Say,
+    Think,
+    call_id,
+    chunks,
+    count,
+)
 from tests.doubles.anthropic_request import seal, sign
 from tests.doubles.aws_signature import scope, signed_by
 from tests.doubles.aws_stream import event, exception

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from hermes_agent.host.serve import accept_no_more
+from hermes_agent.host.inbound.listener import accept_no_more
 
 LOOPBACK = "127.0.0.1"
 LARGEST = 50_000_000

@@ -16,7 +16,7 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.platform import TITLE, Chats, Held, Shown, Trouble
 from tests.doubles.discord_gateway import OWN, Gateway
-from tests.doubles.serving import cut, served
+from tests.doubles.serving import cut, given_out, served
 
 GUILD = "77"
 EPOCH = 1_420_070_400.0
@@ -28,7 +28,7 @@ Values = dict[str, Any]
 @dataclass(slots=True)
 class DiscordPlatform(Held):
     """Servers and people (a `Double`). `unauthorized`: the token is not known; `threads` are the threads by id with
-    the channel of each, `unread` the channels whose history the agent may not read."""
+    the channel of each, `unread` the channels whose history the agent may not read; `slow`: seconds of a file."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -40,6 +40,7 @@ class DiscordPlatform(Held):
     files: dict[str, bytes] = field(default_factory=dict)
     bodies: dict[str, Values] = field(default_factory=dict)
     callbacks: list[Values] = field(default_factory=list)
+    slow: float = 0.0
     _count: int = 0
 
     def snowflake(self) -> str:
@@ -196,9 +197,9 @@ class DiscordPlatform(Held):
         self.bodies[id_] = values
         return _json(_message(id_, channel, _agent(), values.get("content") or ""))
 
-    async def attachment(self, request: web.Request) -> web.Response:
+    async def attachment(self, request: web.Request) -> web.StreamResponse:
         content = self.files.get(request.match_info["name"])
-        return web.Response(status=404) if content is None else web.Response(body=content)
+        return web.Response(status=404) if content is None else await given_out(request, content, self.slow)
 
 
 async def _values(request: web.Request, files: dict[str, bytes]) -> Values:

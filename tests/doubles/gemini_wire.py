@@ -15,10 +15,21 @@ from urllib.parse import unquote
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
-from hermes_agent.providers.demo.openai_reply import COMMENT, sse
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Piece, RequestRefused, Say, Think, call_id, chunks
-from hermes_agent.providers.demo.usage import PrefixCache, count
+from hermes_agent.host.inbound.message import Request
+from hermes_agent.providers.demo.openai_wire import COMMENT, sse
+from hermes_agent.providers.demo.script import (
+    Answer,
+    Call,
+    Heard,
+    Piece,
+    PrefixCache,
+    RequestRefused,
+    Say,
+    Think,
+    call_id,
+    chunks,
+    count,
+)
 from tests.doubles.gemini_request import read_gemini, sign, signed_call
 
 Json = Mapping[str, Any]

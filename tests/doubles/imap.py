@@ -11,7 +11,9 @@ from email import message_from_bytes
 
 from hermes_agent.core.dataclass import dataclass
 from tests.doubles.conversing import conversing
+from tests.doubles.serving import dripping
 
+MB = 1_000_000
 COMMAND = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
 
 
@@ -30,13 +32,15 @@ class Kept:
 @dataclass(slots=True)
 class Folder:
     """The one folder, and who waits for more in it. `without_idle`: the server does not know IDLE; `cut`: how many of
-    the next commands end the connection instead; `trouble`: a response code (RFC 5530) that answers every login."""
+    the next commands end the connection instead; `trouble`: a response code (RFC 5530) that answers every login;
+    `slow` is how many seconds a megabyte takes."""
 
     password: str = "secret"
     mails: list[Kept] = field(default_factory=list)
     without_idle: bool = False
     cut: int = 0
     trouble: str = ""
+    slow: float = 0.0
     waiting: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def put(self, content: bytes) -> None:
@@ -94,7 +98,8 @@ class Session:
             await self._say(f"{tag} BAD {verb}")
         else:
             for each in lines(words):
-                self._writer.write(each + b"\r\n")
+                async for piece in dripping(each + b"\r\n", self._folder.slow * len(each) / MB):
+                    self._writer.write(piece)
             await self._say(f"{tag} OK done")
 
     def _capability(self, _: list[str]) -> list[bytes]:

@@ -40,7 +40,7 @@ class MatrixPlatform:
     the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
     about how many people each query was, `one_time` keys of people's devices, `changed` people whose devices are others
     since the last sync. What is asked about somebody `silent` waits until `spoken`; of servers in `failing` nothing is
-    known."""
+    known. `slow` is how many seconds a file takes."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -71,6 +71,7 @@ class MatrixPlatform:
     changed: list[str] = field(default_factory=list)
     one_time: dict[str, Values] = field(default_factory=dict)
     more: asyncio.Event = field(default_factory=asyncio.Event)
+    slow: float = 0.0
 
     async def say(
         self,

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from hermes_agent.core.dataclass import dataclass
 from tests.doubles.matrix import NAME, OWN, MatrixPlatform, Room, Values
+from tests.doubles.serving import given_out
 
 
 @dataclass(slots=True)
@@ -88,11 +89,11 @@ class Reading:
         more = {"end": f"p{chunk[-1]['event_id']}"} if chunk else {}
         return web.json_response({"chunk": chunk, **more})
 
-    async def download(self, request: web.Request) -> web.Response:
+    async def download(self, request: web.Request) -> web.StreamResponse:
         if self.at.old and "/client/" in request.path:
             return refused(404, "M_UNRECOGNIZED")
         content = self.at.files.get(request.match_info["id"])
-        return refused(404, "M_NOT_FOUND") if content is None else web.Response(body=content)
+        return refused(404, "M_NOT_FOUND") if content is None else await given_out(request, content, self.at.slow)
 
 
 def refused(status: int, code: str, words: str = "") -> web.Response:

@@ -12,11 +12,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
-from hermes_agent.providers.demo.openai_reply import COMMENT, OpenAIStyle, openai_error, openai_models, sse
-from hermes_agent.providers.demo.openai_wire import OpenAIWire
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Piece, RequestRefused, Say, Think, call_id, chunks
-from hermes_agent.providers.demo.usage import PrefixCache, count
+from hermes_agent.host.inbound.message import Request
+from hermes_agent.providers.demo.openai_wire import COMMENT, OpenAIStyle, OpenAIWire, openai_error, openai_models, sse
+from hermes_agent.providers.demo.script import (
+    Answer,
+    Call,
+    Heard,
+    Piece,
+    PrefixCache,
+    RequestRefused,
+    Say,
+    Think,
+    call_id,
+    chunks,
+    count,
+)
 from tests.doubles.responses_request import ResponsesStyle, given_items, parsed, read_responses, seal
 
 Json = Mapping[str, Any]

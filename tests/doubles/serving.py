@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -22,6 +23,23 @@ async def served(application: web.Application) -> AsyncIterator[str]:
         yield f"http://{LOOPBACK}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+async def dripping(content: bytes, seconds: float) -> AsyncGenerator[bytes, None]:
+    """A file that takes so long to come."""
+    pieces = 100 if seconds else 1
+    for number in range(pieces):
+        await asyncio.sleep(seconds / pieces)
+        yield content[number * len(content) // pieces : (number + 1) * len(content) // pieces]
+
+
+async def given_out(request: web.Request, content: bytes, seconds: float) -> web.StreamResponse:
+    """A file as an answer."""
+    response = web.StreamResponse(headers={"Content-Length": str(len(content))})
+    await response.prepare(request)
+    async for piece in dripping(content, seconds):
+        await response.write(piece)
+    return response
 
 
 def cut(request: web.Request) -> web.Response:

@@ -14,7 +14,7 @@ from aiohttp import WSMsgType, web
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.platform import TITLE, Chats, Held, Shown, Trouble
-from tests.doubles.serving import cut, served
+from tests.doubles.serving import cut, given_out, served
 
 OWN = "U0HERMES"
 BOT = "B0HERMES"
@@ -53,7 +53,7 @@ Values = dict[str, Any]
 class SlackPlatform(Held):
     """A workspace with people in it (a `Double`). Ids of chats with one person begin with D. `refusal` is the error
     that every call gets; `unacknowledged` are the envelopes that are told again on the next connection. What
-    people say while `holding` is kept back in `late`."""
+    people say while `holding` is kept back in `late`; `slow` is how many seconds a file takes."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -66,6 +66,7 @@ class SlackPlatform(Held):
     whispers: list[Values] = field(default_factory=list)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     clock: Clock = field(default_factory=SystemClock)
+    slow: float = 0.0
     _told: list[Values] = field(default_factory=list)
     _count: int = 0
 
@@ -291,11 +292,11 @@ class SlackPlatform(Held):
         self.files[request.match_info["id"]] = await request.read()
         return web.Response(body=b"OK")
 
-    async def download(self, request: web.Request) -> web.Response:
+    async def download(self, request: web.Request) -> web.StreamResponse:
         content = self.files.get(request.match_info["id"])
         if content is None or not request.headers.get("Authorization", "").startswith("Bearer "):
             return web.Response(text="<html>log in</html>", content_type="text/html")
-        return web.Response(body=content)
+        return await given_out(request, content, self.slow)
 
 
 def _seen(values: Values) -> str:

@@ -14,8 +14,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Cut, Request, Response, Server, serve
+from hermes_agent.host.inbound.listener import Listening as Server
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Cut, Request, Response
 from hermes_agent.testing.platform import TITLE, Chats, Held, Shown, Trouble
+from tests.doubles.serving import dripping
 from tests.doubles.telegram_words import FILES, Refused, drafted, labels, taken, understood
 
 TOKEN = "123456:" + "test-token"
@@ -34,16 +37,15 @@ Arguments = dict[str, Any]  # what a call was given
 
 
 class TelegramDouble(Held):
-    """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them. What people say while
-    `holding` is kept back in `late`."""
+    """A Bot API with one bot. Keeps updates until an offset confirms them, those said while `holding` in `late`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
-        self.sent_files: list[tuple[str, str, bytes]] = []
-        """Methods by which files were sent, with their names and bytes."""
+        self.slow = 0.0  # seconds of a file
+        self.sent_files: list[tuple[str, str, bytes]] = []  # method, name, bytes
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
         self.drafts, self.undrafted = True, False
@@ -282,7 +284,7 @@ class TelegramDouble(Held):
 
     def _file(self, path: str) -> Response:
         content = self.files.get(path.rsplit("/", 1)[-1])
-        return Response(status=404) if content is None else Response(body=content)
+        return Response(status=404) if content is None else Response(body=dripping(content, self.slow))
 
 
 @contextlib.asynccontextmanager

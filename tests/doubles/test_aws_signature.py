@@ -7,7 +7,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from tests.doubles.aws_signature import scope, signed_by
 
 SECRETS = {"AKID": "secret"}

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError, EventStreamError
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.faults import ErrorEvent, Malformed, Status
 from hermes_agent.testing.model_servers import KEY

@@ -4,7 +4,7 @@ import pytest
 from mistralai.client import errors
 
 from hermes_agent.core.model import StopReason
-from hermes_agent.providers.demo.openai_reply import OpenAIStyle
+from hermes_agent.providers.demo.openai_wire import OpenAIStyle
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hermes_agent.host.serve import Request
+from hermes_agent.host.inbound.message import Request
 from hermes_agent.providers.demo.script import RequestRefused, Say, Think
 from hermes_agent.testing.model_servers import serving
 from tests.doubles.vendor_rules import RULES, RuledWire, vendor_model

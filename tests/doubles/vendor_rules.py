@@ -15,9 +15,8 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
-from hermes_agent.host.serve import Request
-from hermes_agent.providers.demo.openai_reply import OpenAIStyle, sse
-from hermes_agent.providers.demo.openai_wire import OpenAIWire
+from hermes_agent.host.inbound.message import Request
+from hermes_agent.providers.demo.openai_wire import OpenAIStyle, OpenAIWire, sse
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused
 from hermes_agent.providers.dialects.openai_chat import SEEN
 from hermes_agent.testing.model_servers import KEY, ModelServer

@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from hermes_agent.core.messages import Role
-from hermes_agent.host.serve import serve
+from hermes_agent.host.inbound.listener import serve
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from hermes_agent.testing.platform import Chats, Shown, Trouble

@@ -21,6 +21,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace
 from hermes_agent.providers.route import choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.store.database import open_store
@@ -161,7 +162,7 @@ async def test_calls_side_by_side_share_a_limit(database_url):
         )
         book = Book(store=store, clock=clock, rules=rules)
         ledger = StoredLedger(book, "cli:ann")
-        broker = Broker(choose(settings, lambda _: KEY), ledger=ledger, http=http, clock=clock, settings=settings)
+        broker = Broker(single(choose(settings, lambda _: KEY), http, clock, settings), ledger)
 
         async def ask(number: int) -> None:
             messages = (said("Go " * 1_000),)

@@ -10,7 +10,8 @@ import pytest
 from hermes_agent.app.opening import Options
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import tool
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.jobs import JobState
 from hermes_agent.tools.schema import collect

@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.household import notes_of, open_store_of
+from hermes_agent.app.household import open_store_of
 from hermes_agent.app.settings import StoreSettings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role, ToolCall
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import decoded, entries_of
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Target
 from hermes_agent.providers.demo.script import Call, Heard, Say
@@ -101,7 +103,7 @@ class Seen:
 async def seen(home: Home, url: str) -> Seen:
     """What a home has once it has caught up."""
     store = await open_store_of(home, StoreSettings(url=url, shared=True))
-    notes = notes_of(home, store, MemorySettings())
+    notes = Notes(home=home, store=store, clock=SystemClock(), ids=RandomIds(), settings=MemorySettings())
     skills = Skills(home, SkillSettings(), SystemClock(), lambda: store)
     try:
         await notes.catch_up()

@@ -43,7 +43,8 @@ class Harness:
 
     async def rest(self) -> None:
         """Return when everything that was said has been heard and no run is under way."""
-        await eventually(lambda: self.platform.waiting.empty())
+        async with asyncio.timeout(15):
+            await self.platform.waiting.join()
         scheduler = self.gateway.runtime.hermes.scheduler
         await eventually(lambda: not scheduler._running)
         await self.gateway.command_queue.drain()

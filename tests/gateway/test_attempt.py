@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -195,7 +196,7 @@ async def test_a_file_that_is_not_found_is_marked_where_words_may_have_been_sent
 
 
 async def test_a_key_that_was_used_by_an_earlier_version_is_changed():
-    stage = Stage(keyed=True, edit=True)
+    stage = Stage(keyed=inf, edit=True)
     stage.platform.chats.order(Trouble.DEAF, "send")
     with pytest.raises(OutcomeUnknown):
         await stage.attempt("one").show()
@@ -204,6 +205,18 @@ async def test_a_key_that_was_used_by_an_earlier_version_is_changed():
 
     assert stage.texts() == ["two"]
     assert stage.begun == []
+
+
+async def test_a_key_that_the_platform_forgot_by_now_is_marked():
+    stage = Stage(keyed=120.0)
+    await stage.attempt("one").show()
+    stage.platform.chats.keys.clear()
+    made = stage.line.pacer._clock.now()
+
+    await (late := stage.attempt("one", state=SlotState.UNSURE, at=made - 121.0)).show()
+    await (soon := stage.attempt("one", state=SlotState.UNSURE, at=made - 60.0)).show()
+
+    assert (late.repeats, soon.repeats) == (1, 0)
 
 
 async def test_a_platform_that_never_answers_leaves_the_outcome_open():
@@ -231,7 +244,7 @@ async def test_a_chat_that_is_gone_ends_it():
 
 
 async def test_what_a_dead_holder_may_have_sent_under_its_key_shows_what_is_to_be_said_now():
-    stage = Stage(edit=True, keyed=True)
+    stage = Stage(edit=True, keyed=inf)
     await stage.attempt("old old old old old\n\nold words again").show()  # Nobody was told of that.
 
     await stage.attempt("new new new new new\n\nnew words again", version=2, epoch=3).show()

@@ -312,21 +312,19 @@ async def test_a_chat_has_settings_of_its_own(tmp_path: Path):
 
 
 async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
-    async def picture(_: int) -> bytes:
-        return b"\x89PNG"
-
-    async def lost(_: int) -> bytes:
+    async def lost() -> bytes:
         raise NotNow("It broke.")
 
     media = (
-        Media(name="a.png", media_type="image/png", size=4, fetch=picture),
-        Media(name="../../evil\u202e.sh", media_type="text/x-sh", size=3, fetch=picture),
-        Media(name="v.ogg", media_type="audio/ogg", size=3, fetch=picture, voice=True),
-        Media(name="lost.txt", media_type="text/plain", size=3, fetch=lost),
-        Media(name="large.bin", media_type="text/plain", size=10**9, fetch=picture),
-        Media(name="liar.bin", media_type="text/plain", size=1, fetch=large),
+        Media(name="a.png", media_type="image/png", size=4, reference="picture"),
+        Media(name="../../evil\u202e.sh", media_type="text/x-sh", size=3, reference="picture"),
+        Media(name="v.ogg", media_type="audio/ogg", size=3, reference="picture", voice=True),
+        Media(name="lost.txt", media_type="text/plain", size=3, reference="lost"),
+        Media(name="large.bin", media_type="text/plain", size=10**9, reference="picture"),
+        Media(name="liar.bin", media_type="text/plain", size=1, reference="large"),
     )
     async with harness(tmp_path, [Say("Hello.")], gateway="largest_file_mb: 0.001\n") as here:
+        here.platform.files |= {"picture": b"\x89PNG", "lost": lost, "large": b"x" * 2000}
         await here.platform.say("Look", media=media)
         await eventually(lambda: "Hello." in said_in(here))
         text, told = words_of(here), said_in(here)
@@ -337,10 +335,6 @@ async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
     assert "A spoken message came" in text
     assert "lost.txt was not taken in: It broke." in text
     assert text.count("was not taken in") == told.count("was not taken in") == 3
-
-
-async def large(_: int) -> bytes:
-    return b"x" * 2000
 
 
 async def test_invitations_of_people_it_knows_are_taken(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,20 +13,22 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.messages import Image, Text
+from hermes_agent.gateway.inbound_events import Media, Withdrawn
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import ModelServer
 from tests.contracts.channels import MAKERS, Stage
 from tests.doubles.discord import DiscordPlatform
 from tests.doubles.email import OWN, MailPlatform
+from tests.doubles.matrix import MatrixPlatform
 from tests.doubles.slack import SlackPlatform
 from tests.doubles.telegram import TelegramDouble
-from tests.gateway.harness import eventually, opened
+from tests.gateway.harness import eventually, harness, opened
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"sea" * 900
 LARGEST = 20_000_000
 
 
-@pytest.fixture(params=["discord", "email", "slack", "telegram"])
+@pytest.fixture(params=["discord", "email", "matrix", "slack", "telegram"])
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     async with MAKERS[request.param](tmp_path) as made:
         yield replace(made, kind=replace(made.kind, make=lambda _: made.channel))
@@ -54,6 +57,11 @@ async def enclose(stage: Stage, name: str, kind: str, content: bytes, *, voice: 
             file = {"id": name, "url_private": url, "name": name, "mimetype": kind, "size": len(content)}
             sub = {"subtype": "slack_audio"} if voice else {}
             await double.say("Look", subtype="file_share", files=[{**file, **sub}])
+        case MatrixPlatform():
+            double.files["f"] = content
+            marks = {"org.matrix.msc3245.voice": {}} if voice else {}
+            info = {"mimetype": kind, "size": len(content)}
+            await double.say("Look", msgtype="m.file", filename=name, url="mxc://hermes.test/f", info=info, **marks)
         case MailPlatform():
             mail = EmailMessage(policy=SMTP)
             mail["From"], mail["To"], mail["Message-ID"] = stage.person, OWN, f"<{name}@people.test>"
@@ -120,3 +128,63 @@ async def test_a_file_of_twenty_megabytes_is_taken_in_as_it_comes_and_a_larger_o
     assert kept.read_bytes() == large
     assert f"{len(large):,} bytes" in first
     assert "larger.bin was not taken in: it is larger than 20 MB." in second
+
+
+class Slow:
+    """A file that comes when it may, and how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.may_come, self.asked = asyncio.Event(), 0
+
+    async def __call__(self) -> bytes:
+        self.asked += 1
+        await self.may_come.wait()
+        return PNG
+
+
+FILE = Media(name="a.png", media_type="image/png", size=9, reference="f")
+
+
+async def test_a_message_is_durable_and_acknowledged_before_its_file_has_come(tmp_path: Path):
+    async with harness(tmp_path, lambda _: Say("Yes.")) as here:
+        here.platform.files["f"] = slow = Slow()
+        await here.platform.say("Look", media=(FILE,))
+        await eventually(lambda: slow.asked == 1)
+        assert here.platform.received() == 1
+        await here.platform.say("And now?")
+        await here.platform.again()
+        assert await here.ask("Hi", chat="2") == "Yes."
+        assert "Look" not in str(here.model.asked[-1].messages)
+
+        slow.may_come.set()
+        await eventually(lambda: "And now?" in str(here.model.asked[-1].messages))
+        told = str(here.model.asked[-1].messages)
+
+    assert told.index("Look") < told.index("And now?")
+    assert slow.asked == 1
+
+
+async def test_a_stop_ends_what_is_fetched_and_the_message_is_not_answered(tmp_path: Path):
+    async with harness(tmp_path, lambda _: Say("Yes.")) as here:
+        here.platform.files["f"] = slow = Slow()
+        await here.platform.say("Look", media=(FILE,))
+        await eventually(lambda: slow.asked == 1)
+
+        assert await here.ask("/stop") == "Stopped."
+        await here.rest()
+        assert here.model.asked == []
+        assert await here.ask("Hi") == "Yes."
+
+
+async def test_a_message_that_is_deleted_while_its_file_comes_is_not_answered(tmp_path: Path):
+    async with harness(tmp_path, lambda _: Say("Yes.")) as here:
+        here.platform.files["f"] = slow = Slow()
+        source = await here.platform.say("Look", media=(FILE,))
+        await eventually(lambda: slow.asked == 1)
+        await here.platform.tell(Withdrawn(source_id=source, where=here.platform.where("1"), by="7"))
+        await eventually(lambda: here.platform.received() == 2)
+        slow.may_come.set()
+        await here.rest()
+
+        assert here.model.asked == []
+        assert here.platform.chats.of("1") == []

@@ -86,7 +86,7 @@ async def test_what_may_have_been_sent_is_sent_again_with_a_mark_and_counted(tmp
 
 @pytest.mark.parametrize("ability", ["keyed", "read_back"])
 async def test_where_it_can_be_known_nothing_is_sent_twice(tmp_path: Path, ability: str):
-    platform = FakePlatform(Abilities(longest_message=300, edit=True, **{ability: True}))
+    platform = FakePlatform(Abilities(longest_message=300, edit=True, **{ability: 60.0}))
     async with harness(tmp_path, [Say("Hello.")], platform=platform) as here:
         platform.chats.order(Trouble.DEAF, "send")
 

@@ -5,7 +5,8 @@ import pytest
 from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.service import Answer, Service, seconds
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Cut, Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Cut, Request, Response
 
 
 @pytest.fixture

@@ -318,7 +318,7 @@ def test_places_are_not_remembered_without_end():
     for number in range(KNOWN + 10):
         drafts.know(str(number), Known(to=TO, line=None, streams=True))
 
-    assert len(drafts._known) == KNOWN
+    assert len(drafts._known._kept) == KNOWN
 
 
 async def test_a_run_that_was_left_without_an_end_is_not_shown_at_work_for_ever(tmp_path: Path):

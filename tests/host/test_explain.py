@@ -8,7 +8,8 @@ import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
-from hermes_agent.host.explain import Explanation, explain, known, plain_at, source_of
+from hermes_agent.host.explain import explain, known, source_of
+from hermes_agent.host.schema import plain_at
 from tests.host.settings_for_tests import Settings, home_at
 
 
@@ -16,28 +17,27 @@ def test_a_setting_is_explained_with_its_source(tmp_path: Path) -> None:
     home = home_at(tmp_path)
     home.config_file.write_text("agent:\n  max_turns: 5\n")
 
-    found = explain(load(home, Settings, {}), Settings, "agent.max_turns")
+    found, value, source, default = explain(load(home, Settings, {}), Settings, "agent.max_turns")
 
-    assert found == Explanation(
-        key="agent.max_turns",
-        value=5,
-        source="config.yaml:2",
-        default=90,
-        expected="a whole number from 1 to 1000",
-        doc="Model calls of one run.",
-    )
+    assert (value, source, default) == (5, "config.yaml:2", 90)
+    assert (found.expected, found.doc) == ("a whole number from 1 to 1000", "Model calls of one run.")
 
 
 def test_a_section_is_explained_as_a_whole(tmp_path: Path) -> None:
-    found = explain(load(home_at(tmp_path), Settings, {}), Settings, "model")
+    _, value, source, default = explain(load(home_at(tmp_path), Settings, {}), Settings, "model")
 
-    assert found.value == {"default": "", "fallbacks": [], "stall_seconds": 60.0}
-    assert (found.value, found.source) == (found.default, "default")
+    assert value == default == {"default": "", "fallbacks": [], "stall_seconds": 60.0}
+    assert source == "default"
 
 
 def test_an_unknown_key_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"Did you mean `agent\.max_turns`"):
         known(Settings, "agent.maxturns")
+
+
+def test_an_old_key_names_the_one_it_has_now() -> None:
+    with pytest.raises(ConfigError, match=r"There is no setting `runs`\. Did you mean `agent`"):
+        known(Settings, "runs")
 
 
 def test_nothing_stands_under_a_path_that_leads_nowhere() -> None:

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 
 WITHOUT_HTTPX = """
 import sys
@@ -97,4 +98,4 @@ def test_nothing_heavy_is_loaded_before_the_first_request():
 
 
 def _context(client) -> ssl.SSLContext:
-    return client._transport._make()._pool._ssl_context
+    return client._transport._verify

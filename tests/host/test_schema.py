@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.host.schema import Problem, describe, find, fingerprint, sections, setting, walk
+from hermes_agent.host.schema import Problem, describe, find, fingerprint, setting, walk
 from tests.host.settings_for_tests import AgentSettings, Settings
 
 
 def test_every_leaf_has_its_dotted_key() -> None:
-    assert [key for key, _ in walk(Settings)] == [
+    assert [key for key, entry in walk(Settings) if entry.schema is None] == [
         "version",
         "model.default",
         "model.fallbacks",
@@ -27,7 +27,7 @@ def test_every_leaf_has_its_dotted_key() -> None:
         "toolsets",
         "extra",
     ]
-    assert list(sections(Settings)) == ["model", "agent", "servers"]
+    assert [key for key, entry in walk(Settings) if entry.schema is not None] == ["model", "agent", "servers"]
 
 
 def test_a_setting_says_what_may_stand_there() -> None:
@@ -77,7 +77,7 @@ def test_a_class_that_no_file_can_hold_is_a_defect(schema: type) -> None:
 def test_a_setting_holds_what_a_manual_page_needs() -> None:
     made: Any = setting(3, "Words.", least=1)
 
-    assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None})
+    assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None, "was": ""})
 
 
 def test_a_problem_is_written_so_that_an_editor_finds_the_line() -> None:

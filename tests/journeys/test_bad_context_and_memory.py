@@ -11,7 +11,8 @@ import pytest
 
 from hermes_agent.core.events import Compacted, Notice, Outcome
 from hermes_agent.core.messages import ToolResult
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.app.place import Place, another, place, settle_home
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.session_access import SessionAccess
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError
@@ -135,8 +136,8 @@ async def test_completion_and_the_api_offer_what_is_for_them(tmp_path: Path):
         await talk.see_skills()
         completed = {name for name, _ in talk.skills}
         member = Principal(platform="api", user="ann", standing=Standing.MEMBER)
-        shown = {card.name for card in await SessionAccess(runtime=here.runtime, who=member).skills(100)}
-        owners = {card.name for card in await SessionAccess(runtime=here.runtime, who=here.runtime.owner).skills(100)}
+        shown = {card.name for card in await list_skills(Access(system=here.runtime, who=member), 100)}
+        owners = {card.name for card in await list_skills(Access(system=here.runtime, who=here.runtime.owner), 100)}
 
     assert {"pour-tea", "tidy-desk"} <= completed
     assert "brew-tea" not in completed

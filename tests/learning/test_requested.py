@@ -169,7 +169,7 @@ async def test_it_neither_ages_nor_is_joined_or_changed_unasked_and_is_undone_li
         with pytest.raises(Protected):
             await writer.patch("make-tea", "Boil", "Cook", By(author=Author.BACKGROUND))
         (row,) = (await curating.status()).skills
-        log = await here.runtime.learner.learned.log()
+        log = (await here.text("/learn")).splitlines()
         undone = await here.runtime.learner.learned.undo("", here.runtime.owner.key)
         left = [card.name for card in await kept.library.all() if card.layer == "user"]
 

@@ -8,6 +8,7 @@ from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.learning import account, dispatch, passes, reviewing, writers  # noqa: F401 - what is tested here
+from hermes_agent.learning.learned import stats_lines
 from hermes_agent.learning.prompt import OPENING, WITHHELD
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.learning.jobs import JobKind, JobState
@@ -119,7 +120,7 @@ async def test_skills_that_overlap_are_kept_for_the_curator_once(tmp_path):
         await here.say("Look around")
         (job,) = await reviewed(here)
         overlaps = await here.runtime.store.learning.overlaps()
-        stats = await here.runtime.learner.learned.stats()
+        stats = stats_lines(await here.runtime.learner.learned.brought())
 
     assert overlaps == [("brew-tea", "make-tea")]
     assert (job.account.kept, job.account.waiting) == (0, 0)

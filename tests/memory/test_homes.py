@@ -24,7 +24,7 @@ Happens = Callable[[], Awaitable[object]]
 @pytest.fixture
 async def homes(database_url: str, tmp_path: Path) -> AsyncIterator[dict[str, Notes]]:
     """Three homes on one database."""
-    stores = [await open_store(database_url, home=name) for name in NAMES]
+    stores = [await open_store(database_url, machine=name) for name in NAMES]
     yield {name: notes_in(tmp_path / name, store, ROOMY) for name, store in zip(NAMES, stores, strict=True)}
     for store in stores:
         await store.close()

@@ -13,7 +13,7 @@ from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledge
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.route import NOTHING, Route, choose
-from hermes_agent.providers.routing.chain import Chain, leg_of
+from hermes_agent.providers.routing.chain import Chain, leg_of, single
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.testing.model_servers import KEY, ModelServer, openai_model, serving
@@ -110,8 +110,8 @@ class Talk:
 
     def enter_into(self, ledger: Ledger) -> None:
         """Have the calls entered there from now on."""
-        line = self.broker._relays.primary
-        line._desk = replace(line._desk, ledger=ledger)
+        line = self.broker._router.primary
+        line._ledger = ledger
 
     def request(self, **changes: object) -> ModelRequest:
         turn = len(self.server.exchanges) + 1
@@ -176,14 +176,8 @@ async def asking(
     """A conversation with a server that is served already."""
     settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
     http, book = Http(), Book()
-    broker = Broker(
-        choose(settings, lambda _: KEY, models),
-        ledger=book,
-        http=http,
-        clock=clock or HastyClock(),
-        settings=settings,
-        chance=lambda: 0.5,
-    )
+    chain = single(choose(settings, lambda _: KEY, models), http, clock or HastyClock(), settings)
+    broker = Broker(replace(chain, chance=lambda: 0.5), book)
     try:
         yield Talk(broker=broker, server=model, book=book)
     finally:
@@ -234,14 +228,15 @@ async def chained(
             )
             servers.append(server)
         cool_downs, book = BriefCoolDowns(), Book()
-        broker = Broker(
-            Chain(legs=tuple(legs), cool_downs=cool_downs),
-            ledger=book,
+        chain = Chain(
+            legs=tuple(legs),
             http=http,
             clock=clock,
             settings=settings or ModelSettings(max_retries=1),
+            cool_downs=cool_downs,
             chance=lambda: 0.5,
         )
+        broker = Broker(chain, book)
         yield Chained(broker=broker, server=servers[0], book=book, servers=servers, cool_downs=cool_downs, clock=clock)
 
 

@@ -8,12 +8,13 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LimitReached, Unreachable
-from hermes_agent.core.messages import Message, Role, Text, said
+from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
 from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import nanos
 from hermes_agent.host.http import Http
-from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.broker import KEPT, LEFT_OUT, LONGEST, Broker, shrunk
 from hermes_agent.providers.demo.script import Answer, Say
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.routing.endpoint import KEPT_CONVERSATIONS
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import Reset, Status
@@ -32,7 +33,7 @@ async def main():
         await talk.ask()
 
 asyncio.run(main())
-ours = ("hermes_agent.providers.vendors.", "hermes_agent.providers.dialects.")
+ours = "hermes_agent.providers.dialects."
 print(*sorted(name for name in sys.modules if name.startswith(ours)))
 print(*sorted({"openai", "anthropic", "pydantic"} & set(sys.modules)))
 """
@@ -96,7 +97,7 @@ async def test_each_attempt_is_reserved_and_settled_by_itself():
 async def test_what_never_left_this_machine_costs_nothing():
     book, http = Book(), Http()
     route = route_to("openai/gpt-5.2", "http://127.0.0.1:9/v1")
-    broker = Broker(route, ledger=book, http=http, clock=SystemClock(), settings=ModelSettings(max_retries=0))
+    broker = Broker(single(route, http, SystemClock(), ModelSettings(max_retries=0)), book)
     with pytest.raises(Unreachable):
         await Talk(broker=broker, server=_Nobody(), book=book).ask()
     assert [(call.outcome, call.usage, call.cost) for call in book.settled] == [("Unreachable", Usage(), 0.0)]
@@ -118,26 +119,26 @@ async def test_earlier_messages_are_not_compiled_again():
         for place in range(3):
             talk.say(f"question {place}")
             await talk.ask()
-        compiler = next(iter(talk.broker._relays.primary._compilers.values()))[0]
-        kept = list(compiler._kept._encoded)
+        compiler = next(iter(talk.broker._router.primary._compilers.values()))[0]
+        kept = list(compiler._encoded)
         talk.say("one more")
         await talk.ask()
-    assert all(old is new for old, new in zip(kept[:-1], compiler._kept._encoded, strict=False))
-    assert len(compiler._kept._encoded) > len(kept)
+    assert all(old is new for old, new in zip(kept[:-1], compiler._encoded, strict=False))
+    assert len(compiler._encoded) > len(kept)
 
 
 async def test_only_so_many_conversations_are_kept():
     async with talking(CHAT, lambda _: Say("Hi")) as talk:
         for place in range(KEPT_CONVERSATIONS + 5):
             await _ask_in(talk, f"session{place}")
-    assert len(talk.broker._relays.primary._compilers) == KEPT_CONVERSATIONS
+    assert len(talk.broker._router.primary._compilers) == KEPT_CONVERSATIONS
 
 
 async def test_a_server_that_is_not_there_is_unreachable_and_says_where():
     settings = ModelSettings(max_retries=0)
     route = route_to("openai/gpt-5.2", "http://127.0.0.1:9/v1")
     http = Http()
-    broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=settings)
+    broker = Broker(single(route, http, SystemClock(), settings), Book())
     talk = Talk(broker=broker, server=_Nobody(), book=Book())
     with pytest.raises(Unreachable, match=r"openai/gpt-5\.2 at 127\.0\.0\.1:9 .*model\.base_url") as caught:
         await talk.ask()
@@ -150,7 +151,7 @@ async def test_a_name_and_a_window_are_known_before_the_first_question():
         assert (talk.broker.name, talk.broker.window) == ("openai/gpt-5.2", 400_000)
 
 
-def test_the_first_request_of_one_vendor_loads_no_other():
+def test_the_first_request_of_one_vendor_loads_no_other_dialect():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_REQUEST],
         capture_output=True,
@@ -159,10 +160,7 @@ def test_the_first_request_of_one_vendor_loads_no_other():
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     loaded, libraries = done.stdout.splitlines()
-    assert loaded.split() == [
-        "hermes_agent.providers.dialects.openai_chat",
-        "hermes_agent.providers.vendors.openai",
-    ]
+    assert loaded.split() == ["hermes_agent.providers.dialects.openai_chat"]
     assert libraries == ""
 
 
@@ -174,3 +172,44 @@ async def _ask_in(talk: Talk, session: str) -> None:
 
 class _Nobody:
     exchanges: tuple[object, ...] = ()
+
+
+LONG = ToolResult(call_id="1", name="read_file", parts=(Text(text="word " * 500, origin=Origin.TOOL),))
+SHORT = ToolResult(call_id="2", name="read_file", parts=(Text(text="ok", origin=Origin.TOOL),))
+
+
+def answers(*results: ToolResult) -> Message:
+    return Message(role=Role.TOOL, parts=results)
+
+
+def test_long_results_of_old_turns_are_cut_and_say_so():
+    messages = [said("Hi"), answers(LONG), answers(SHORT), *[said(f"{n}") for n in range(KEPT[0])]]
+    small = shrunk(messages, 1, len(messages))
+    (part,) = small[1].parts[0].parts
+    assert part == Text(text=LONG.text[:LONGEST] + LEFT_OUT, origin=Origin.TOOL)
+    assert small[2] is messages[2]
+    assert messages[1].parts[0] is LONG
+
+
+def test_the_last_messages_stay_as_they_are_and_fewer_of_them_the_second_time():
+    messages = [answers(LONG) for _ in range(20)]
+    for times, kept in enumerate(KEPT, 1):
+        small = shrunk(messages, times, len(messages))
+        assert all(old is new for old, new in zip(messages[-kept:], small[-kept:], strict=True))
+        assert small[-kept - 1] is not messages[-kept - 1]
+
+
+def test_messages_after_the_shrinking_are_not_touched():
+    messages = [answers(LONG) for _ in range(20)]
+    assert shrunk(messages, 2, 10)[8:] == messages[8:]
+    assert shrunk(messages, 0, 20) == messages
+
+
+def test_pictures_and_files_become_a_line_and_calls_stay():
+    call = ToolCall(id="1", name="t", arguments={})
+    old = Message(role=Role.USER, parts=(Image(data="AAAA"), File(name="a.pdf", media_type="application/pdf"), call))
+    (small, *_) = shrunk([old, *[said("x")] * KEPT[0]], 1, KEPT[0] + 1)
+    picture, file, kept = small.parts
+    assert "picture" in picture.text
+    assert "a.pdf" in file.text
+    assert kept is call

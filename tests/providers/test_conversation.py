@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from hermes_agent.core.messages import Message, Role, Text, said
+from hermes_agent.core.messages import Image, Message, Role, Text, said
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.pieces import IMAGE_TOKENS, json_bytes
 from hermes_agent.providers.verifier import Turn
 from tests.providers.asking import PREFIX, route_to
 
@@ -59,3 +59,48 @@ def test_size_counts_the_head_and_the_turns():
     compiler = Smallest(route_to("openai/gpt-5.2"))
     asked(compiler, [said("w" * 400)], Prefix(system="s" * 400, tools=(), hash="1"))
     assert 200 <= compiler.tokens <= 215
+
+
+class Counting(Smallest):
+    """Keeps which turns were written."""
+
+    def __init__(self) -> None:
+        super().__init__(route_to("openai/gpt-5.2"))
+        self.written: list[Turn] = []
+
+    def _turn(self, turn: Turn) -> bytes:
+        self.written.append(turn)
+        return super()._turn(turn)
+
+
+def replied(text: str) -> Message:
+    return Message(role=Role.ASSISTANT, parts=(Text(text=text),))
+
+
+def test_only_new_turns_are_encoded():
+    compiler, messages = Counting(), [said("one"), replied("two"), said("three")]
+    assert asked(compiler, messages)["turns"] == ["one", "two", "three"]
+    messages += [replied("four"), said("five")]
+    assert asked(compiler, messages)["turns"] == ["one", "two", "three", "four", "five"]
+    assert len(compiler.written) == 5
+
+
+def test_a_turn_that_grew_is_encoded_again_and_its_neighbours_are_not():
+    compiler, messages = Counting(), [said("one"), replied("two"), said("three")]
+    asked(compiler, messages)
+    messages.append(said("and more"))
+    assert asked(compiler, messages)["turns"][-1] == "threeand more"
+    assert len(compiler.written) == 4
+
+
+def test_the_ending_that_was_answered_stays_where_it_was():
+    compiler, messages = Counting(), [said("one"), replied("half")]
+    assert asked(compiler, messages)["turns"][-1] == "Continue."
+    messages.append(replied(" whole"))
+    assert asked(compiler, messages)["turns"][:4] == ["one", "half", "Continue.", " whole"]
+
+
+def test_size_is_bytes_by_four_and_a_flat_figure_for_pictures():
+    compiler, picture = Counting(), Image(data="x" * 40_000)
+    asked(compiler, [Message(role=Role.USER, parts=(Text(text="w" * 400), picture))])
+    assert IMAGE_TOKENS <= compiler.tokens <= IMAGE_TOKENS + 100

@@ -4,7 +4,8 @@ import asyncio
 import time
 
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.local import USUAL_PLACES, LocalServer, Place, look_around
 from hermes_agent.providers.vendors import VENDORS
 

@@ -9,9 +9,11 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.windows import REMEMBERED_SECONDS, Window, real_window
 from tests.providers.asking import Book, route_to
@@ -117,7 +119,7 @@ async def test_a_memory_that_cannot_be_written_does_no_harm(tmp_path: Path):
 
 async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
     async with server_of("ollama", show=BY_HAND) as (http, route, asked):
-        broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings())
+        broker = Broker(single(route, http, SystemClock(), ModelSettings()), Book())
         for _ in range(4):
             await broker.prepare()
     assert (broker.window, asked) == (32_768, ["ps", "show"] * 2)
@@ -125,6 +127,6 @@ async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
 
 async def test_a_window_that_a_person_set_is_not_asked_for():
     async with server_of("ollama", show=BY_HAND) as (http, route, asked):
-        broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings(window=9_000))
+        broker = Broker(single(route, http, SystemClock(), ModelSettings(window=9_000)), Book())
         await broker.prepare()
     assert asked == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,19 +10,19 @@ import pytest
 
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.prompt import Environment
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, GoingInCircles
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Text, ToolCall
 from hermes_agent.core.tool import Answer
 from hermes_agent.replay.cassettes import tape
-from hermes_agent.replay.recorder import RecordedHooks, RecordedSource, RecordingSeam
-from hermes_agent.replay.replayer import LiveReplayer, Permitted, Replayer, Switching, When
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.recorded_calls import RecordedCalls
+from hermes_agent.replay.recorder import RecordedSource
+from hermes_agent.replay.replayer import Switching, When
+from hermes_agent.replay.seam import Seam
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.schema import from_function
-from tests.replay.cassette.tapes import SESSION, Box, Context, over, player, recorder
+from tests.replay.tapes import SESSION, Box, Context, over, player, recorder
 
 TOOL = from_function("look", lambda: "seen", "Look.", (), effect=Effect.READS)
 
@@ -57,7 +57,7 @@ class Circling:
 
 async def test_the_world_is_handed_on_as_it_is() -> None:
     clock, ids = FakeClock(), RandomIds(1)
-    seam = ReplaySeam(clock, ids)
+    seam = Seam(clock, ids)
 
     async def look() -> Environment:
         return Environment(date="today")
@@ -69,7 +69,7 @@ async def test_the_world_is_handed_on_as_it_is() -> None:
 
 async def test_what_is_found_out_and_told_is_found_and_told_again(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
-    seam = RecordingSeam(tape)
+    seam = tape
 
     @dataclass
     class Clockwork:
@@ -88,7 +88,7 @@ async def test_what_is_found_out_and_told_is_found_and_told_again(tmp_path: Path
     assert await source.words(SESSION, "Hi") == "s1 Hi"
     over(tape)
 
-    again = Replayer(await player(tmp_path, driven=True), str)
+    again = await player(tmp_path, driven=True)
     (told,) = again.tail(SESSION, [])
     assert (await again.environment(SESSION, look)).date == "then"
     assert [each.name for each in again.offered(SESSION, ())] == ["look"]
@@ -97,25 +97,25 @@ async def test_what_is_found_out_and_told_is_found_and_told_again(tmp_path: Path
 
 async def test_a_run_that_a_hook_ends_is_ended_again(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
-    hooks = RecordedHooks(hooks=(Circling(ends=True),), calls=tape.calls(SESSION))
+    hooks = RecordedCalls(tape.track(SESSION)).around((Circling(ends=True),))
     with pytest.raises(GoingInCircles):
         await hooks.before_call(proposed())
     over(tape)
 
     made = await player(tmp_path)
     with pytest.raises(GoingInCircles, match="Enough"):
-        await Permitted(calls=made.calls(SESSION)).before_call(proposed())
+        await made.calls(SESSION).before_call(proposed())
 
 
 async def test_what_the_hooks_make_of_an_answer_is_recorded(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
     inner = Circling()
-    hooks = RecordedHooks(hooks=(inner,), calls=tape.calls(SESSION))
+    hooks = RecordedCalls(tape.track(SESSION)).around((inner,))
     await hooks.before_call(proposed())
     then = await hooks.after_call(proposed(), Answer(parts=(Text(text="seen"),)))
     over(tape)
 
-    permitted = Permitted(calls=(await player(tmp_path)).calls(SESSION))
+    permitted = (await player(tmp_path)).calls(SESSION)
     await permitted.before_call(proposed())
     now = await permitted.after_call(proposed(), Answer(parts=()))
 
@@ -147,11 +147,11 @@ def test_calls_go_to_the_recording_until_something_is_live() -> None:
 
 async def test_where_something_is_live_time_and_ids_are_those_of_now(tmp_path: Path) -> None:
     over(recorder(tmp_path))
-    clock, ids = SystemClock(), RandomIds(1)
-    seam = LiveReplayer(await player(tmp_path, live_from=1), str, clock, ids)
+    before = time.time()
+    seam = await player(tmp_path, live_from=1)
 
-    assert (seam.own("x").clock, seam.own("x").ids) == (clock, ids)
-    assert json.loads((tmp_path / "tape.jsonl").read_text().splitlines()[0])["kind"] == "cassette"
+    assert seam.own("x").clock.now() >= before
+    assert seam.own("x").ids.short() != seam.own("x").ids.short()
 
 
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:

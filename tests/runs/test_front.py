@@ -25,7 +25,7 @@ from hermes_agent.core.events import (
 from hermes_agent.core.inbound import TAKEN_BACK, Busy
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.workers import Timings, Workers
 from hermes_agent.testing.faults import Hang
@@ -355,7 +355,7 @@ async def test_a_process_for_everybody_begins_with_what_waits(tmp_path):
         everybody = Hermes(
             store=harness.store,
             build=harness.building,
-            seam=ReplaySeam(harness.clock, harness.ids),
+            seam=Seam(harness.clock, harness.ids),
             queue="all",
             own_only=False,
         )

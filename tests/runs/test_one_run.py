@@ -3,7 +3,7 @@
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import Service
 from hermes_agent.runs.scheduler import Scheduler
 from hermes_agent.testing.scripted import ScriptedModel
@@ -23,7 +23,7 @@ async def test_what_killed_the_program_again_and_again_waits_with_the_reason_unt
         scheduler = Scheduler(
             store=harness.store,
             build=harness.building,
-            seam=ReplaySeam(harness.clock, harness.ids),
+            seam=Seam(harness.clock, harness.ids),
             queue="cli",
             own_only=False,
         )
@@ -55,7 +55,7 @@ async def test_who_waits_behind_what_killed_the_program_is_not_blamed_for_it(tmp
         scheduler = Scheduler(
             store=harness.store,
             build=harness.building,
-            seam=ReplaySeam(harness.clock, harness.ids),
+            seam=Seam(harness.clock, harness.ids),
             queue="cli",
             own_only=False,
         )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hermes_agent.core.messages import said
 from hermes_agent.core.outbound import Button, SlotState
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Service
 from hermes_agent.runs.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
@@ -35,7 +36,7 @@ async def served(harness: Harness, *, here: bool = True) -> AsyncIterator[Harnes
     harness.hermes = Hermes(
         store=store,
         build=harness.building,
-        seam=ReplaySeam(harness.clock, harness.ids),
+        seam=Seam(harness.clock, harness.ids),
         own_only=False,
         service=Service(most=4, posting=posting),
     )
@@ -53,6 +54,27 @@ def entry(event: object, number: int = 3) -> Entry:
 
 def ended(text: str, outcome: Outcome = Outcome.ANSWERED, reason: str = "") -> RunEnded:
     return RunEnded(outcome=outcome, text=text, turns=1, reason=reason)
+
+
+async def test_a_session_may_speak_to_several_conversations_or_to_none(tmp_path: Path):
+    other = Conversation(platform="telegram", chat="7")
+    async with served(Harness(tmp_path, ScriptedModel([Say("Hello."), Say("Again.")]))) as harness:
+        service = harness.hermes._scheduler.service
+        told: list[Conversation] = [CHAT, other]
+        service = replace(service, posting=replace(service.posting, told_to=lambda _: tuple(told)))
+        harness.hermes._scheduler.service = service
+        await harness.say("Hi")
+        slots = await harness.store.outbox.claim(["telegram"])
+        told.clear()
+        await harness.say("And again")
+
+        assert [(slot.to.place, slot.content.text) for slot in slots] == [
+            (CHAT.place, "Hello."),
+            (other.place, "Hello."),
+        ]
+        assert [bool(slot.answers) for slot in slots] == [True, False]
+        assert sum((await harness.store.outbox.tally()).states.values()) == 2  # The second run spoke to nobody.
+        assert sum((await harness.store.outbox.tally()).states.values()) == 2
 
 
 @pytest.mark.parametrize("here", [True, False])

@@ -13,7 +13,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.scheduler import KEPT_VIEWS, Scheduler, keep, kept, rung
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.leases import Lease
@@ -103,7 +103,7 @@ async def test_a_worker_of_the_queue_takes_what_any_process_left(tmp_path):
         scheduler = Scheduler(
             store=harness.store,
             build=harness.building,
-            seam=ReplaySeam(harness.clock, harness.ids),
+            seam=Seam(harness.clock, harness.ids),
             queue="cli",
             own_only=False,
         )
@@ -281,7 +281,9 @@ async def test_who_only_watches_and_fails_ends_nobodys_run(tmp_path, caplog, pla
                 scheduler.subscribe(broken)
                 scheduler.subscribe(lambda: heard.append("ring"))
             case "ends":
-                scheduler.service = replace(scheduler.service, afterwards=lambda *_: heard.append("over") or broken())
+                scheduler.service = replace(
+                    scheduler.service, afterwards=(lambda *_: heard.append("over") or broken(),)
+                )
         first = await harness.say("Hi")
         await harness.rest()
         if place == "rings":

@@ -4,10 +4,16 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from hermes_agent.core.errors import DatabaseTooNew
 from hermes_agent.core.events import MessageTaken, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.front import served as serving_until
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
@@ -174,3 +180,21 @@ async def test_a_run_whose_lane_was_taken_away_ends_before_the_lane_goes_on_here
         assert overlap
         assert all(overlap)
         assert "KeyError" not in caplog.text
+
+
+async def test_a_worker_of_an_earlier_version_stops_where_a_later_one_has_changed_the_database(tmp_path):
+    harness = Harness(tmp_path, ScriptedModel([Say("Hello.")]))
+    async with harness.open():
+        await harness.store.write(lambda tx: tx.run("PRAGMA user_version = 99"))
+        await harness.store.inbox.accept(harness.inbound("Hi"), harness.session, "cli")
+        harness.store.workers._rung = True  # As the message's own ring does in another process.
+        hermes = Hermes(
+            store=harness.store, build=harness.building, seam=Seam(harness.clock, harness.ids), own_only=False
+        )
+        serving = asyncio.create_task(serving_until(hermes, asyncio.Event().wait()))
+
+        with pytest.raises(DatabaseTooNew, match="Start it again with that version"):
+            async with asyncio.timeout(5):
+                await serving
+        hermes.scheduler.wake()
+        assert await harness.store.read(lambda tx: tx.rows("SELECT owner FROM lane")) == [(None,)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.cgroup import processes_at_most
+from hermes_agent.sandbox.bubblewrap import processes_at_most
 from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, check_workspace, jail_of
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from tests.sandbox.escapes import BOMB, listening

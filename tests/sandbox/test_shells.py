@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.hooks import IN_HOME
+from hermes_agent.sandbox.backends.docker import FITS, WAITS
 from hermes_agent.sandbox.backends.ssh import GREETING
 from hermes_agent.sandbox.bubblewrap import JOINED, limited
-from hermes_agent.sandbox.containers import FITS, WAITS
-from hermes_agent.sandbox.supervisor import supervisor
-from hermes_agent.sandbox.sync.there import FETCH, MARK, REMOVE, SCAN, SEND
+from hermes_agent.sandbox.sync.sides import FETCH, MARK, REMOVE, SCAN, SEND
+from hermes_agent.sandbox.transport import supervisor
 from hermes_agent.sandbox.wrapper import CLAIM, begin, reached_script, script
 from tests.architecture.source import ROOT
 
@@ -100,9 +100,9 @@ def kept_commands(sh: Shell) -> None:
     assert (gone, ended.split()[:2]) == (b"gone", [b"ended", b"143"])
     assert sh.keep("await", "g/a", "g").startswith(b"ended 3 ")
     assert sh.keep("directory", "g").startswith(b"ok\n")
-    assert sh.keep("put", f"{folder}/new/file", given=BYTES) == b"ok\n"
-    assert sh.keep("get", f"{folder}/new/file", "10000") == b"ok\n" + BYTES
-    assert sh.keep("get", f"{folder}/new/file", "10").startswith(b"fail ")
+    assert sh.keep("rewrite", "g/c", given=BYTES) == b"ok\n"
+    assert sh.keep("part", "g/c", "0", "10000") == b"ok\n" + BYTES
+    assert sh.keep("rewrite", "g/none", given=BYTES).startswith(b"fail ")
     before = sh.keep("where")
     assert re.fullmatch(rb"ok [\w.-]+ [\w-]{36} \S+\n", before)
     assert sh.keep("where") == before
@@ -172,9 +172,9 @@ def hooks(sh: Shell) -> None:
 
 TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "sandbox/backends/local.py": (local_commands,),
-    "sandbox/supervisor.py": (kept_commands, reached_commands),
+    "sandbox/transport.py": (kept_commands, reached_commands),
     "sandbox/bubblewrap.py": (jails,),
-    "sandbox/containers.py": (containers,),
+    "sandbox/backends/docker.py": (containers,),
     "sandbox/backends/ssh.py": (machines, synced_files),
     "app/hooks/hooks.py": (hooks,),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.sandbox.executions import noted_end
 from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, is_same_shell, kept_directory, kept_variables, script
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
@@ -42,6 +43,18 @@ def run(shell: str, folder: Path, text: str, *, kept: str = "", keeps_as: str = 
 def test_the_exit_code_is_written_down(tmp_path: Path, shell: str, text: str, code: int) -> None:
     assert run(shell, tmp_path, text) == code
     assert (tmp_path / "exit").read_text() == f"{code}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("text", "code"), [("ulimit -f 0", 137), ("true", 0)], ids=["killed as it writes", "lives"])
+def test_the_end_that_was_noted_stays_until_the_shell_has_written_its_own(
+    tmp_path: Path, shell: str, text: str, code: int
+) -> None:
+    (tmp_path / "exit").write_text("137\n")
+
+    run(shell, tmp_path, text, keeps_as="")
+
+    assert noted_end((tmp_path / "exit").read_text()) == (code, None)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

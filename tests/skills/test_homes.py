@@ -29,7 +29,7 @@ async def homes(database_url: str, tmp_path: Path) -> AsyncIterator[dict[str, Wr
     async with AsyncExitStack() as closing:
         found = {}
         for name in NAMES:
-            store = await open_store(database_url, home=name)
+            store = await open_store(database_url, machine=name)
             closing.push_async_callback(store.close)
             here = await closing.enter_async_context(shelf(tmp_path / name))
             versions = SkillVersions(store, SystemClock(), here.library.places.home)

@@ -28,7 +28,7 @@ async def test_few_skills_are_named_one_by_one(tmp_path: Path):
     put(tmp_path / "home", "alpha", "Does alpha things.")
     put(tmp_path / "external", "beta", "x " * 500)
     async with shelf(tmp_path) as here:
-        text = await index_text(here.library, "", Occasion())
+        text = (await index_text(here.library, "", Occasion()))[0]
 
     assert "- alpha: Does alpha things." in text
     assert text.endswith("… [external]")
@@ -36,16 +36,16 @@ async def test_few_skills_are_named_one_by_one(tmp_path: Path):
 
 async def test_without_skills_nothing_is_said(tmp_path: Path):
     async with shelf(tmp_path) as here:
-        assert await index_text(here.library, "", Occasion()) == ""
+        assert (await index_text(here.library, "", Occasion()))[0] == ""
 
 
 async def test_of_few_those_that_are_pinned_are_named_again(tmp_path: Path):
     put(tmp_path / "home", "tea")
     put(tmp_path / "home", "cup")
     async with shelf(tmp_path) as here:
-        assert "Pinned" not in await index_text(here.library, "", Occasion())
+        assert "Pinned" not in (await index_text(here.library, "", Occasion()))[0]
         await here.library.state.change(lambda _: State(pinned=("cup", "gone")))
-        text = await index_text(here.library, "", Occasion())
+        text = (await index_text(here.library, "", Occasion()))[0]
 
     assert text.splitlines()[-1] == "Pinned by the person; load them first where they fit: cup"
 
@@ -55,10 +55,10 @@ async def test_of_many_the_families_and_the_pinned_are_named(tmp_path: Path):
         put(tmp_path / f"home/family{number % 3}", f"skill-{number}")
     async with shelf(tmp_path) as here:
         await here.library.state.change(lambda _: State(pinned=("skill-7", "gone")))
-        before = await index_text(here.library, "", Occasion())
+        before = (await index_text(here.library, "", Occasion()))[0]
         put(tmp_path / "home/family1", "one-more")
         await here.library.forget()
-        after = await index_text(here.library, "", Occasion())
+        after = (await index_text(here.library, "", Occasion()))[0]
 
     assert "family0, family1, family2" in before
     assert "- skill-7: Does skill-7" in before
@@ -72,9 +72,9 @@ async def test_of_what_is_for_elsewhere_no_family_is_told(tmp_path: Path):
     for family in ("family0", "secret"):
         put(tmp_path / "home" / family, f"a-{family}", more="metadata: {hermes: {chat_kinds: [group]}}\n")
     async with shelf(tmp_path) as here:
-        text = await index_text(here.library, "", Occasion())
+        text = (await index_text(here.library, "", Occasion()))[0]
         listed = await bench(here)("skills_list")
-        group = await index_text(here.library, "", Occasion(chat_kind="group"))
+        group, _ = await index_text(here.library, "", Occasion(chat_kind="group"))
 
     assert "family0, family1\n" in f"{text}\n"
     assert "Families: family0 (15), family1 (15)" in listed

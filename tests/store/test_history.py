@@ -6,12 +6,26 @@ from hypothesis import strategies as some
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LogBehind, LostLease, StoreError
-from hermes_agent.core.events import Durable, Entry, Notice, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
-from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Durable,
+    Entry,
+    MessageTaken,
+    Notice,
+    Outcome,
+    Replied,
+    RunEnded,
+    RunStarted,
+    ToolEnded,
+    ToolStarted,
+)
+from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult, said
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.database import Store
+from hermes_agent.store.history import WHOLE, Span
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, add, append, claimed, entry, mail, session
 
@@ -82,7 +96,8 @@ async def test_a_number_is_written_once(store: Store):
 async def test_an_entry_that_would_leave_a_hole_is_refused(store: Store):
     lease = await claimed(store)
     await append(store, lease, 1, 2, 3)
-    await store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+    for lost in ("DELETE FROM entry WHERE number > 1", "UPDATE lane SET head = 1"):
+        await store.write(lambda tx, lost=lost: tx.run(lost))
 
     for numbers in ((4,), (4, 5), (3, 4)):
         with pytest.raises(LogBehind, match=f"entry {numbers[0]} was next and its log ends at 1") as refused:
@@ -180,3 +195,68 @@ async def test_what_holds_a_word_is_found_in_logs_and_open_mail(store: Store):
     assert len(await store.history.holding(words, "s1")) == 2
     assert "cache/results/b" in (await store.history.holding(words, "s2"))[0]
     assert await store.history.holding(words, "s3") == []
+
+
+ASKED = Asked(question="q1", text="Which one?", choices=(), purpose="clarify")
+ENDED = RunEnded(outcome=Outcome.ANSWERED, text="Done.", turns=1)
+
+
+async def write(store: Store, lease, *events, run: str = "r1") -> None:
+    first = await store.history.last_number("s1") + 1
+    entries = [Entry(number=first + place, run=run, at=1.0, event=event) for place, event in enumerate(events)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+
+
+async def run_row(store: Store, run: str = "r1") -> tuple[object, ...]:
+    return (await store.read(lambda tx: tx.rows("SELECT status, question, first, last FROM run WHERE run = $1", run)))[
+        0
+    ]
+
+
+async def test_a_run_is_found_by_the_message_that_it_took(store: Store):
+    lease = await claimed(store)
+    message = MessageTaken(message=said("hello"), inbox=lease.waiting[0])
+
+    await write(store, lease, Notice(text="before"), RunStarted(), message)
+    going = await store.runs.of_mail("s1", lease.waiting[0])
+    await write(store, lease, ENDED)
+
+    assert going == Span(first=3, last=0)
+    assert (await store.runs.of_mail("s1", lease.waiting[0])) == Span(first=3, last=4)
+    assert (await store.runs.span("s1", "r1")).length == 3
+    assert await store.runs.last_end("s1") == 4
+
+
+async def test_a_row_says_what_the_run_waits_with_and_how_it_ended(store: Store):
+    lease = await claimed(store)
+
+    await write(store, lease, RunStarted(), ASKED)
+    waiting = await run_row(store)
+    await write(store, lease, Answered(question="another", answer="no", principal="cli:ann"))
+    still = await run_row(store)
+    await write(store, lease, Answered(question="q1", answer="yes", principal="cli:ann"))
+    running = await run_row(store)
+    await write(store, lease, ENDED)
+
+    assert waiting == still == ("waiting", "q1", 1, 0)
+    assert running == ("running", "", 1, 0)
+    assert await run_row(store) == ("answered", "", 1, 5)
+
+
+async def test_a_run_without_a_row_is_looked_for_in_the_whole_log(store: Store):
+    lease = await claimed(store)
+    await write(store, lease, RunStarted(), MessageTaken(message=said("hello"), inbox=lease.waiting[0]))
+    for lost in ("DELETE FROM run", "UPDATE inbox SET number = NULL"):
+        await store.write(lambda tx, lost=lost: tx.run(lost))
+
+    assert await store.runs.of_mail("s1", lease.waiting[0]) == await store.runs.span("s1", "r1") == WHOLE
+    assert await store.runs.last_end("s1") == 0
+
+
+async def test_rows_go_with_their_session(store: Store):
+    lease = await claimed(store)
+    await write(store, lease, RunStarted(), ENDED)
+
+    await store.sessions.delete("s1")
+
+    assert await store.read(lambda tx: tx.rows("SELECT * FROM run")) == []

@@ -77,5 +77,5 @@ async def test_what_was_written_before_homes_had_names_is_the_first_ones(store: 
     await store.homes.enter(ANN, shared=True)
     await store.homes.enter(BOB, shared=True)
 
-    store.versions.home = ANN.id
+    store.versions.machine = ANN.id
     assert await store.versions.latest(Kind.MEMORY, "MEMORY.md", mine=True) is not None

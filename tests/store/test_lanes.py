@@ -7,10 +7,18 @@ import pytest
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
+from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, Value
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, QUEUES, add, answer, claimed, mail, session
+
+MANY_LANES = (
+    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+    "SELECT 's' || i, CASE WHEN i % 2 = 0 THEN 'main' ELSE 'cli' END, 1, i, 0, 0, 0, 0, 0, '' FROM n"
+)
 
 
 async def accept(store: Store, name: str, number: int, ready_at: float | None = None, queue: str = QUEUE) -> None:
@@ -55,6 +63,45 @@ async def test_a_worker_claims_from_its_queues_only(store: Store):
     lease = await store.lanes.claim(["main", "cli"])
 
     assert lease is not None
+
+
+async def test_queues_take_turns(store: Store):
+    for number in range(6):
+        await accept(store, f"s{number}", number, queue="main" if number < 4 else "cli")
+
+    leases = [await store.lanes.claim(["main", "cli"]) for _ in range(6)]
+
+    assert [lease.lane for lease in leases if lease] == ["s0", "s4", "s1", "s5", "s2", "s3"]
+
+
+class Explaining:
+    """An engine, or a transaction of it, that notes the plan of each statement that gives a row."""
+
+    def __init__(self, inner: Engine | Transaction, plans: list[str]) -> None:
+        self._inner, self._plans = inner, plans
+
+    def __getattr__(self, name: str):
+        return getattr(self._inner, name)
+
+    async def write(self, change: Change[object], *, durable: bool = True) -> object:
+        return await self._inner.write(lambda tx: change(Explaining(tx, self._plans)), durable=durable)
+
+    async def row(self, sql: str, *params: Value) -> Row | None:
+        explain = "EXPLAIN QUERY PLAN" if self.dialect is Dialect.SQLITE else "EXPLAIN"
+        self._plans += [str(row[-1]) for row in await self._inner.rows(f"{explain} {sql}", *params)]
+        return await self._inner.row(sql, *params)
+
+
+async def test_no_claim_sorts_what_is_ready(store: Store):
+    """The first of very many lanes is the first of an index."""
+    plans: list[str] = []
+    lanes = Lanes(Explaining(store.engine, plans), FakeClock(now=1.0), store.workers, Timings())
+    await store.write(lambda tx: tx.run(MANY_LANES))
+
+    assert await lanes.claim(["main", "cli"])
+
+    assert [line for line in plans if "lane_ready" in line]
+    assert not [line for line in plans if "sort" in line.lower() or "b-tree" in line.lower()]
 
 
 async def test_one_lane_can_be_asked_for(store: Store):

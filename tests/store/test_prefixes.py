@@ -3,6 +3,7 @@
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, freeze, tools_text
 from hermes_agent.store.database import Store
+from tests.store.made import add, session
 
 SECTIONS = (Section(name="soul", text="You are Hermes. \0 ünï"), Section(name="date", text="today"))
 TOOLS = (
@@ -39,3 +40,35 @@ async def test_the_first_body_under_a_hash_stays(store: Store):
 
 async def test_an_unknown_hash_is_none(store: Store):
     assert await store.prefixes.get("0") is None
+
+
+ROWS = "SELECT session, principal, at, eligible, read FROM episode JOIN exposure USING (session)"
+
+
+async def draw(store: Store, *eligible: str) -> None:
+    await store.write(lambda tx: store.exposures.draw(tx, "s1", eligible))
+
+
+async def rows(store: Store) -> list[tuple[object, ...]]:
+    return await store.read(lambda tx: tx.rows(ROWS))
+
+
+async def test_what_was_offered_first_stays_and_what_is_read_is_noted_once(store: Store):
+    await add(store, session(updated=7.0))
+
+    await draw(store, "deploy", "brew-tea")
+    await draw(store, "another")
+    for name in ("deploy", "deploy", "never-offered"):
+        await store.exposures.note_read("s1", name)
+    await store.exposures.note_read("s2", "deploy")
+
+    assert await rows(store) == [("s1", "cli:ann", 7.0, '["brew-tea","deploy"]', '["deploy"]')]
+
+
+async def test_it_goes_with_the_session(store: Store):
+    await add(store, session())
+    await draw(store)
+
+    await store.sessions.delete("s1")
+
+    assert await rows(store) == []

@@ -151,7 +151,7 @@ class World:
 async def test_whatever_is_killed_and_edited_nothing_is_lost_and_each_entry_has_its_author(
     database_url: str, tmp_path: Path, seed: int, what: tuple[str, ...]
 ):
-    stores = [await open_store(database_url, home=name) for name in "abc"]
+    stores = [await open_store(database_url, machine=name) for name in "abc"]
     homes = [Copy(store, tmp_path / name) for store, name in zip(stores, "abc", strict=True)]
     world = World(random.Random(seed), homes)
     for number in range(80):
@@ -193,7 +193,7 @@ async def test_a_home_of_its_own_database_keeps_no_record_and_takes_back_what_it
 
 
 async def test_an_edit_that_comes_to_nothing_beside_what_another_home_made_is_none(database_url: str, tmp_path: Path):
-    stores = [await open_store(database_url, home=name) for name in "ab"]
+    stores = [await open_store(database_url, machine=name) for name in "ab"]
     a, b = (Copy(store, tmp_path / name) for store, name in zip(stores, "ab", strict=True))
     await a.add("one")
     await a.add("two")
@@ -210,7 +210,7 @@ async def test_an_edit_that_comes_to_nothing_beside_what_another_home_made_is_no
 
 
 async def test_an_edit_that_was_overtaken_is_kept_at_the_next_look(database_url: str, tmp_path: Path):
-    stores = [await open_store(database_url, home=name) for name in "ab"]
+    stores = [await open_store(database_url, machine=name) for name in "ab"]
     a, b = (Copy(store, tmp_path / name) for store, name in zip(stores, "ab", strict=True))
     b.save(b"mine\n")
     standing = await b.copy.compare(ITEM, b.content, partial(changed))
@@ -227,7 +227,7 @@ async def test_an_edit_that_was_overtaken_is_kept_at_the_next_look(database_url:
 
 
 async def test_a_home_without_a_record_goes_by_what_it_changed_last(database_url: str, tmp_path: Path):
-    store = await open_store(database_url, home="a")
+    store = await open_store(database_url, machine="a")
     home = Copy(store, tmp_path / "a")
     await home.add("one")
     await home.add("two")
@@ -262,7 +262,7 @@ async def test_two_changes_of_the_same_version_are_told_apart(store: Store):
 
 
 async def test_what_is_private_is_neither_shown_elsewhere_nor_in_the_way_of_anybody(database_url: str, tmp_path: Path):
-    stores = [await open_store(database_url, home=name) for name in "ab"]
+    stores = [await open_store(database_url, machine=name) for name in "ab"]
     a, b = (Copy(store, tmp_path / name) for store, name in zip(stores, "ab", strict=True))
     mine = Change(
         kind=Kind.MEMORY, item=ITEM, at=1.0, author=Author.HUB, action="x", before=None, after=b"x", private=True
@@ -282,7 +282,7 @@ async def test_what_is_private_is_neither_shown_elsewhere_nor_in_the_way_of_anyb
 
 
 async def test_a_record_that_is_none_is_a_sentence(database_url: str, tmp_path: Path):
-    store = await open_store(database_url, home="a")
+    store = await open_store(database_url, machine="a")
     home = Copy(store, tmp_path / "a")
     (tmp_path / "a/.shown.json").write_text("{")
 

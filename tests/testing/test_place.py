@@ -104,15 +104,6 @@ async def test_a_command_that_left_processes_behind_is_listed():
     assert await place.list("s1") == ("s1/c1",)
 
 
-async def test_files_are_what_was_put():
-    place = FakePlace()
-    await place.put("/work/a", b"x")
-
-    assert await place.get("/work/a") == b"x"
-    with pytest.raises(PlaceFailed):
-        await place.get("/work/b")
-
-
 @pytest.mark.parametrize("exec_id", ["", "c1", "a/b/c", "../c1", "s1/.hidden", f"s1/{'x' * 121}"])
 async def test_an_ill_formed_id_is_refused(exec_id):
     with pytest.raises(PlaceFailed):

@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import tool
-from hermes_agent.tools.handles import OpenHandles, in_files, opened
+from hermes_agent.tools.handles import OpenHandles, in_files
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse
 from tests.tools.bench import Context, words
@@ -67,7 +67,8 @@ def tools(folder: Path) -> tuple[Tools, dict[str, OpenHandles]]:
     real = Tools()
     values = {"KEY": VALUE, "OTHER": "x" * 20}
     return real, {
-        each.schema.name: opened(each, lambda name: values.get(name, ""), USES, folder) for each in collect([real])[0]
+        each.schema.name: OpenHandles(each, lambda name: values.get(name, ""), USES, folder)
+        for each in collect([real])[0]
     }
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from hermes_agent.sandbox.place import Command
-from hermes_agent.testing.place import FakePlace, FakeRunning, Play
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.testing.place import FakeRunning, Play
 from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Hiding, hide_kept, shown_output
+from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Covers, Hiding, shown_output
 
 
 @dataclass
@@ -60,33 +61,42 @@ HIDING = Hiding(
 )
 
 
-async def wrote(output: bytes) -> tuple[FakePlace, FakeRunning]:
-    """A place with a command that wrote that."""
-    place = FakePlace(plays=lambda command: Play(output=output))
-    return place, await place.start("s/1", Command(text="curl", folder="/w"))
+class Kept(FakeRunning):
+    """Counts how often its output was replaced."""
+
+    rewritten = 0
+
+    async def rewrite(self, data: bytes) -> None:
+        self.rewritten += 1
+        await super().rewrite(data)
+
+
+def wrote(output: bytes) -> Kept:
+    """A command that wrote that."""
+    return Kept("s/1", Command(text="curl", folder="/w"), Play(output=output), FakeClock())
 
 
 async def test_what_is_kept_of_an_output_holds_no_secret_and_every_other_byte() -> None:
-    place, running = await wrote(b"\xff hunter2-hunter2\r\n\0")
-    await hide_kept(running, place, HIDING)
+    running = wrote(b"\xff hunter2-hunter2\r\n\0")
+    await Covers(HIDING).hide(running)
 
-    assert place.files == {"/fake/s/1/output": b"\xff [secret KEY]\r\n\0"}
+    assert await running.read(0, 100) == b"\xff [secret KEY]\r\n\0"
 
 
 async def test_an_output_without_secrets_is_left_alone() -> None:
-    place, running = await wrote(b"words")
-    await hide_kept(running, place, HIDING)
+    running = wrote(b"words")
+    await Covers(HIDING).hide(running)
 
-    assert place.files == {}
+    assert running.rewritten == 0
 
 
 @pytest.mark.parametrize("at", [0, CHUNK - 5, CHUNK - OVERLAP - 3, 2 * CHUNK - 7, REWRITTEN])
 async def test_in_a_large_output_secrets_are_covered_where_they_stand(at: int) -> None:
     content = b"\xff" * at + b"hunter2-hunter2" + b"\n" * (REWRITTEN + 100)
-    place, running = await wrote(content)
-    await hide_kept(running, place, HIDING)
+    running = wrote(content)
+    await Covers(HIDING).hide(running)
 
-    assert place.files == {}
+    assert running.rewritten == 0
     assert await running.read(0, len(content)) == content.replace(b"hunter2-hunter2", b"[secret KEY]***")
 
 
@@ -97,7 +107,7 @@ async def test_each_part_is_looked_through_once_and_what_was_half_written_again(
         looked.append(len(text))
         return HIDING.mask(text)
 
-    _, running = await wrote(b"a" * 100_000 + b"hunter2-")
+    running = wrote(b"a" * 100_000 + b"hunter2-")
     cover = Cover(running, Hiding(mask=mask))
     await cover.catch_up()
     await cover.catch_up()
@@ -111,7 +121,7 @@ async def test_each_part_is_looked_through_once_and_what_was_half_written_again(
 
 
 async def test_a_mask_of_another_length_changes_nothing() -> None:
-    _, running = await wrote(b"hunter2-hunter2")
+    running = wrote(b"hunter2-hunter2")
     await Cover(running, Hiding(mask=lambda _: "x")).catch_up()
 
     assert await running.read(0, 100) == b"hunter2-hunter2"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 from hermes_agent.app.manifest.built_in import TOOLSETS
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, capabilities_of, rules_of, standing_here, toolsets_of
+from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, granted_to, rules_of, standing_here, toolsets_of
 
 KNOWN = ("files", "shell", "web", "memory", "todo")
 OWNER, MEMBER, GUEST = Standing.OWNER, Standing.MEMBER, Standing.GUEST
 
 
-def has(
-    surface: str, standing: Standing, **settings: SurfaceTools
-) -> tuple[str, tuple[str, ...], frozenset[Capability]]:
+class Allowance(NamedTuple):
+    surface: str
+    toolsets: tuple[str, ...]
+    capabilities: frozenset[Capability]
+
+
+def has(surface: str, standing: Standing, known: tuple[str, ...] = KNOWN, **settings: SurfaceTools) -> Allowance:
     ruling = rules_of(surface, standing)
-    return ruling, toolsets_of(ruling, KNOWN, settings), capabilities_of(surface, standing, KNOWN, settings)
+    toolsets = toolsets_of(ruling, known, settings)
+    return Allowance(ruling, toolsets, granted_to(ruling, toolsets))
 
 
 @pytest.mark.parametrize("standing", [OWNER, MEMBER])
@@ -64,7 +71,9 @@ def test_what_was_enabled_for_one_surface_is_for_no_other() -> None:
 
 
 def test_no_toolset_that_there_is_gives_a_guest_the_machine() -> None:
-    assert capabilities_of("telegram", GUEST, TOOLSETS, {}) == {Capability.MEMORY}
+    found = has("telegram", GUEST, TOOLSETS)
+
+    assert found.capabilities == {Capability.MEMORY}
 
 
 def test_without_an_access_list_whoever_speaks_here_is_the_owner() -> None:

@@ -63,5 +63,5 @@ class Agent:
     attended: bool = True
     redact: Callable[[str], str] = str
     finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None
-    closing: Closing | None = None
+    closing: tuple[Closing, ...] = ()
     location: Callable[[str], Awaitable[Location]] | None = None

@@ -180,12 +180,14 @@ class Journal:
         """The effect's end, as part of the commit of its result."""
         return lambda tx: self._store.effects.finish(tx, self._lease, call_id)
 
-    def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...]) -> Change:
-        """The prefix under its hash, and the session's from now on, as part of the commit that freezes it."""
+    def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...], eligible: Sequence[str] = ()) -> Change:
+        """The prefix under its hash, and the session's from now on, with the skills that it names, as part of the
+        commit that freezes it."""
 
         async def change(tx: Transaction) -> None:
             await self._store.prefixes.put(tx, prefix, sections)
             await self._store.sessions.set_prefix(tx, self.session.id, prefix.hash)
+            await self._store.exposures.draw(tx, self.session.id, eligible)
 
         return change
 

@@ -194,7 +194,7 @@ def limited(text: str, turns: int, limit: LimitReached) -> RunEnded:
     return RunEnded(outcome=Outcome.LIMIT, text=text, turns=turns, reason=limit.limit, error="LimitReached")
 
 
-async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: Closing | None = None) -> RunEnded:
+async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: tuple[Closing, ...] = ()) -> RunEnded:
     """Close what is open and commit the end together with the fate of every message that the run took."""
     await journal.tell_waiting()
     closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
@@ -203,7 +203,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: C
     reason = "" if ending is Ending.ANSWERED else ended.text
     if lapsed := ended.reason == WITHDRAWN:
         closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
-    more = closing_by.changes(session, ended) if closing_by else ()
+    more = [change for each in closing_by for change in each.changes(session, ended)]
     settled = journal.mailbox.complete(ending, reason, lapsed=lapsed)
     await journal.commit(*closing, ended, changes=[*effects, settled, *more])
     return ended

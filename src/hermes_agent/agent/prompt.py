@@ -41,7 +41,8 @@ GUIDANCE = (
 class Environment:
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
     index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
-    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why."""
+    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why;
+    `eligible` the names of the skills that the index names."""
 
     identity: str = ""
     skills: str = ""
@@ -50,6 +51,7 @@ class Environment:
     environment: str = ""
     date: str = ""
     warnings: tuple[str, ...] = ()
+    eligible: tuple[str, ...] = ()
 
 
 def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple[Section, ...]:
@@ -101,7 +103,7 @@ class SessionPrompt:
         event = PrefixFrozen(hash=prefix.hash, cause="session start", sections=facts_of(sections, self._tools))
         notices = [Notice(text=warning, level="warning") for warning in surroundings.warnings]
         # The request's own row is committed before it is sent, and this with it.
-        journal.post(event, *notices, changes=[journal.keep_prefix(prefix, sections)])
+        journal.post(event, *notices, changes=[journal.keep_prefix(prefix, sections, surroundings.eligible)])
         return prefix
 
 

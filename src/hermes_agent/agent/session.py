@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import field, replace
 
 from hermes_agent.core.dataclass import dataclass
@@ -29,6 +30,8 @@ from hermes_agent.core.model import StopReason
 from hermes_agent.core.sizes import tokens_of
 
 LARGEST_SCALE = 4.0
+MANY = 50
+"""Events whose folding would hold the event loop."""
 PRUNED_WORDS = 80
 """Characters of a tool's answer that its one line keeps."""
 
@@ -237,4 +240,14 @@ def fold(session: Session, entries: Iterable[Entry]) -> Session:
     """The session after these events, in order."""
     for entry in entries:
         session.apply(entry)
+    return session
+
+
+async def folded(session: Session, pages: AsyncIterable[Sequence[Entry]]) -> Session:
+    """The same of a log that is read in pages, the long ones beside the event loop."""
+    async for page in pages:
+        if len(page) > MANY:
+            await asyncio.to_thread(fold, session, page)
+        else:
+            fold(session, page)
     return session

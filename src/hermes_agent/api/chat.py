@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 import msgspec
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
-from hermes_agent.api.events import DONE, event, with_pauses
-from hermes_agent.api.live_text import shown, words_of
-from hermes_agent.api.problems import FINAL, Problem, bad, failed, problem_of
-from hermes_agent.api.requests import SYSTEM, NoItems, Said, described, parts_of, says, text_of
+from hermes_agent.api.completion import LAST, TOOLS, UNSUPPORTED, Format, complete, system_of, wish_of
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.problems import bad, body_of, failed
+from hermes_agent.api.requests import NoItems, Said, described
 from hermes_agent.api.response_schemas import (
     ChatAnswer,
     ChatChunk,
@@ -25,29 +20,16 @@ from hermes_agent.api.response_schemas import (
     ChunkChoice,
     Delta,
 )
-from hermes_agent.api.run_view import CHAT, RunView
-from hermes_agent.api.service import SELF, Begun, Wish
-from hermes_agent.core.errors import HermesError
-from hermes_agent.host.tasks import spawn
-
-SESSION = "x-hermes-session-id"
-NAME = "x-hermes-session-key"
-ONCE = "idempotency-key"
-LONGEST_HEADER = 200
-LAST = "The last message has to be the user's, and to say something; the others are the user's and the assistant's."
-TOOLS = "Tools run inside the agent and none can be given from outside: leave `tools` out."
+from hermes_agent.api.run_view import CHAT, RunView, shown
+from hermes_agent.api.service import SELF
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.sse import DONE, event
 
 
 class StreamOptions(msgspec.Struct, kw_only=True):
     """What a stream tells besides words."""
 
     include_usage: bool = False
-
-
-class Format(msgspec.Struct, kw_only=True):
-    """How the answer is to be written: only as text."""
-
-    type: Annotated[str, described(const="text")] = "text"
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
@@ -64,134 +46,70 @@ class ChatRequest(msgspec.Struct, kw_only=True):
     response_format: Format | None = None
 
 
-def wish_of(request: ChatRequest, call: Call[Any, Any]) -> Wish:
-    """What a request means. Raises `Problem`."""
-    if request.tools or request.functions:
-        raise bad(TOOLS, "tools", "unsupported_parameter")
-    if request.n not in (None, 1):
-        raise bad("There is one answer: leave `n` out.", "n", "unsupported_parameter")
-    if request.response_format is not None and request.response_format.type != "text":
-        raise bad("Answers are text: leave `response_format` out.", "response_format", "unsupported_parameter")
-    *before, last = [said for said in request.messages if said.role not in SYSTEM] or [Said(role="system")]
-    parts = parts_of(last.content, call.who) if last.role == "user" else ()
-    if not says(parts) or any(said.role in ("tool", "function") for said in before):
-        raise bad(LAST, "messages")
-    instructions = "\n\n".join(text_of(said.content) for said in request.messages if said.role in SYSTEM)
-    return placed(
-        Wish(
-            who=call.who,
-            parts=parts,
-            words=text_of(last.content),
-            history=tuple(before),
-            instructions=instructions,
-            model=request.model,
-        ),
-        call,
-    )
-
-
-def placed(wish: Wish, call: Call[Any, Any]) -> Wish:
-    """The wish with the session that the headers name."""
-    found = {name: call.headers.get(name, "") for name in (SESSION, NAME, ONCE)}
-    for name, value in found.items():
-        if len(value) > LONGEST_HEADER:
-            raise bad(f"The header {name} is too long: at most {LONGEST_HEADER} characters.")
-    return replace(wish, session=found[SESSION], name=found[NAME], once=found[ONCE])
-
-
 async def chat(state: AppState, call: Call[ChatRequest, Nothing]) -> Answer:
     """Say the last message, and answer with the reply."""
     request = call.body
-    begun = await state.service.say(wish_of(request, call))
-    headers = run_headers(begun)
-    story = RunView(ref=begun.ref)
-    if request.stream:
-        usage = request.stream_options is not None and request.stream_options.include_usage
-        chunks = Chunks(story, state.service.name_of(begun.model), int(state.runtime.clock.now()), usage=usage)
-        return Streamed(events=with_pauses(chunks.of(state, begun)), headers=headers)
-    await finish(state, begun, story, call)
-    if story.status == "failed":
-        raise failed(story.error, story.text)
-    model = story.model or state.service.name_of(begun.model)
-    return JsonAnswer(body=whole(story, model, int(state.runtime.clock.now())), headers=headers)
+    if request.tools or request.functions:
+        raise bad(TOOLS, "tools", UNSUPPORTED)
+    if request.n not in (None, 1):
+        raise bad("There is one answer: leave `n` out.", "n", UNSUPPORTED)
+    if request.response_format is not None and request.response_format.type != "text":
+        raise bad("Answers are text: leave `response_format` out.", "response_format", UNSUPPORTED)
+    wish = wish_of(call, request.messages, "messages", instructions=system_of(request.messages), model=request.model)
+    usage = request.stream_options is not None and request.stream_options.include_usage
+    created = int(state.runtime.clock.now())
+
+    def shape(story: RunView, model: str) -> Completion:
+        return Completion(story, model, created, usage=usage)
+
+    return await complete(state, call, wish, shape, stream=request.stream)
 
 
-async def finish(state: AppState, begun: Begun, story: RunView, call: Call[Any, Any]) -> None:
-    """Wait until the run rests. Raises `Problem` where the client does not wait that long; the run goes on."""
-    resting = spawn(_rest(state, begun, story), name=f"rest of {begun.ref.id()}")
-    leaving = spawn(call.left(), name=f"client of {begun.ref.id()}")
-    try:
-        await asyncio.wait((resting, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not resting.done():
-            raise Problem(499, "The client left.", code="gone")
-        if (failure := resting.result()) is not None:
-            problem = problem_of(failure)
-            problem.headers = FINAL  # The message is taken in: sent again, it would be worked on twice.
-            raise problem from failure
-    finally:
-        resting.cancel()
-        leaving.cancel()
-    state.metrics.runs[story.status] += 1
-
-
-async def _rest(state: AppState, begun: Begun, story: RunView) -> HermesError | None:
-    """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
-    try:
-        async with aclosing(state.service.listen(begun, story, live=False)) as events:
-            async for _ in events:
-                pass
-    except HermesError as error:
-        return error
-    return None
-
-
-def run_headers(begun: Begun) -> dict[str, str]:
-    """The headers that say which session and run it was."""
-    return {SESSION: begun.ref.session, "x-hermes-run-id": begun.ref.id()}
-
-
-def whole(story: RunView, model: str, created: int) -> ChatCompletion:
-    """The completion of a run that rests."""
-    return ChatCompletion(
-        id=story.ref.id(CHAT),
-        created=created,
-        model=model,
-        choices=[Choice(message=ChatAnswer(content=shown(story)), finish_reason=reason_of(story))],
-        usage=story.chat_usage(),
-        hermes=story.facts(),
-    )
-
-
-def reason_of(story: RunView) -> Literal["stop", "length"]:
-    """OpenAI's word for how it ended."""
-    return "length" if story.status == "limit" else "stop"
-
-
-class Chunks:
-    """The events of one streamed completion."""
+class Completion:
+    """One chat completion: as an object, and as the chunks of a stream."""
 
     def __init__(self, story: RunView, model: str, created: int, *, usage: bool) -> None:
         self._story, self._model, self._created, self._usage = story, model, created, usage
 
-    async def of(self, state: AppState, begun: Begun) -> AsyncGenerator[bytes, None]:
-        """The chunks, and the line that ends them."""
+    def whole(self) -> ChatCompletion:
+        """The completion of a run that rests. Raises `Refused` for one that failed."""
         story = self._story
-        yield self._chunk(Delta(role="assistant", content=""))
-        try:
-            async with aclosing(words_of(state.service, begun, story)) as texts:
-                async for text in texts:
-                    yield self._chunk(Delta(content=text))
-        except HermesError as error:
-            yield event(problem_of(error).body)
-            return
-        state.metrics.runs[story.status] += 1
         if story.status == "failed":
-            yield event(failed(story.error, story.text).body)
+            raise failed(story.error, story.text)
+        return ChatCompletion(
+            id=story.ref.id(CHAT),
+            created=self._created,
+            model=story.model or self._model,
+            choices=[Choice(message=ChatAnswer(content=shown(story)), finish_reason=self._reason)],
+            usage=story.chat_usage(),
+            hermes=story.facts(),
+        )
+
+    def begin(self) -> Iterator[bytes]:
+        """Whose words they are."""
+        yield self._chunk(Delta(role="assistant", content=""))
+
+    def more(self, text: str, *, first: bool) -> bytes:  # noqa: ARG002  a shape's own
+        """Words."""
+        return self._chunk(Delta(content=text))
+
+    def break_off(self, error: Refused) -> bytes:
+        """What ended the stream."""
+        return event(body_of(error))
+
+    def end(self, text: str) -> Iterator[bytes]:  # noqa: ARG002  a shape's own
+        """How the run ended, and the line that ends a stream."""
+        if self._story.status == "failed":
+            yield self.break_off(failed(self._story.error, self._story.text))
             return
-        yield self._chunk(Delta(), reason_of(story))
+        yield self._chunk(Delta(), self._reason)
         if self._usage:
-            yield event(self._empty([], story.chat_usage()))
+            yield event(self._empty([], self._story.chat_usage()))
         yield DONE
+
+    @property
+    def _reason(self) -> Literal["stop", "length"]:
+        return "length" if self._story.status == "limit" else "stop"
 
     def _chunk(self, delta: Delta, reason: Literal["stop", "length"] | None = None) -> bytes:
         return event(self._empty([ChunkChoice(delta=delta, finish_reason=reason)]))

@@ -1,24 +1,57 @@
-"""What an endpoint is: a method and path, the types that go in and out, and the function that answers."""
+"""Endpoints: a method and path, the types that go in and out, the function that answers; and how a request becomes its
+call."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 
+from hermes_agent.api.keys import Keys
+from hermes_agent.api.metrics import Metrics
+from hermes_agent.api.problems import JSON, bad, in_json
+from hermes_agent.api.service import AgentService
+from hermes_agent.app.api_settings import ApiSettings
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Principal
-
-if TYPE_CHECKING:
-    from hermes_agent.api.app_state import AppState
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.host.inbound.guard import read
+from hermes_agent.host.inbound.message import Refused, Request, Response
 
 B = TypeVar("B")
 Q = TypeVar("Q")
 
+MEGABYTE = 1_000_000
+NOBODY = Principal(platform="api", user="", standing=Standing.GUEST)
+FIELD = re.compile(r"`\$\.(.+)`$")
+UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
 
-Left = Callable[[], Coroutine[Any, Any, None]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppState:
+    """What every endpoint works with. `ending` is set when the server is to end: who only watches comes back to another
+    process."""
+
+    runtime: System
+    keys: Keys
+    service: AgentService
+    metrics: Metrics
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def settings(self) -> ApiSettings:
+        """The settings in force."""
+        return self.runtime.settings.api
+
+    def access(self, who: Principal) -> Access[System]:
+        """This person at the system."""
+        return Access(system=self.runtime, who=who)
 
 
 class Nothing(msgspec.Struct):
@@ -27,43 +60,18 @@ class Nothing(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[B, Q]):
-    """One request as its endpoint gets it; header names are in lower case. `left` returns when the client has gone."""
+    """One request as its endpoint gets it; header names are in lower case. `left` is set when the client has gone."""
 
     who: Principal
     path: Mapping[str, str]
     query: Q
     body: B
     headers: Mapping[str, str]
-    left: Left
+    left: asyncio.Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streamed:
-    """An answer as server-sent events: whole ones, blank line included; None is a moment in which nothing came."""
-
-    events: AsyncGenerator[bytes | None, None]
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
-    """An answer that is no JSON."""
-
-    body: bytes
-    media_type: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonAnswer:
-    """A JSON answer with headers of its own, or a `status` of its own (0: that of the endpoint)."""
-
-    body: msgspec.Struct
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int = 0
-
-
-Answer = msgspec.Struct | JsonAnswer | Streamed | Plain
-Act = Callable[["AppState", Call[Any, Any]], Awaitable[Answer]]
+Answer = msgspec.Struct | Response
+Act = Callable[[AppState, Call[Any, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +89,84 @@ class Endpoint:
     status: int = 200
     is_open: bool = False
     streams: bool = False
-    media_type: str = "application/json"
+    media_type: str = JSON
+
+
+class EndpointApp:
+    """One endpoint as a handler of the listener."""
+
+    def __init__(self, state: AppState, endpoint: Endpoint) -> None:
+        self._state = state
+        self._endpoint = endpoint
+        self._body = msgspec.json.Decoder(endpoint.body)
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request. Raises what becomes an error's answer."""
+        endpoint, headers = self._endpoint, request.headers
+        who = NOBODY if endpoint.is_open else self._who(headers)
+        body = await read(request, int(self._state.settings.max_body_mb * MEGABYTE))
+        call: Call[Any, Any] = Call(
+            who=who,
+            path=request.slots,
+            query=self._query(request.query),
+            body=self._decoded(body, headers),
+            headers=headers,
+            left=request.left,
+        )
+        answer = await endpoint.act(self._state, call)
+        return answer if isinstance(answer, Response) else in_json(answer, endpoint.status)
+
+    def _who(self, headers: Mapping[str, str]) -> Principal:
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        key = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        who = self._state.keys.whose(key) if key else None
+        if who is None:
+            raise Refused(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+        return who
+
+    def _query(self, text: str) -> Any:  # noqa: ANN401  the endpoint's own type
+        kind = self._endpoint.query
+        if kind is Nothing:
+            return Nothing()
+        try:
+            return msgspec.convert(dict(parse_qsl(text, keep_blank_values=True)), kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise bad(f"The query is wrong: {error}", _field(error)) from error
+
+    def _decoded(self, body: bytes, headers: Mapping[str, str]) -> Any:  # noqa: ANN401  the endpoint's own type
+        if self._endpoint.body is Nothing:
+            return Nothing()
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise Refused(415, f"Send JSON, with the header `Content-Type: {JSON}`.", code="unsupported_media_type")
+        try:
+            return self._read(body)
+        except msgspec.ValidationError as error:
+            raise bad(f"The request is wrong: {error}", _field(error)) from error
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
+
+    def _read(self, body: bytes) -> Any:  # noqa: ANN401  the endpoint's own type
+        """A body, in which a whole number may be written as one of any kind (`1.0`)."""
+        try:
+            return self._body.decode(body)
+        except msgspec.ValidationError:
+            return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), self._endpoint.body)
+
+
+def _whole_numbers(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
+    match value:
+        case dict():
+            return {key: _whole_numbers(each) for key, each in value.items()}
+        case list():
+            return [_whole_numbers(each) for each in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def _field(error: msgspec.ValidationError) -> str | None:
+    """The field that is wrong, as the message names it; None where it is the whole."""
+    found = FIELD.search(str(error))
+    return found[1] if found else None

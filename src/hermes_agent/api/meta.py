@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Plain
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.metrics import MEDIA_TYPE
-from hermes_agent.api.problems import missing
+from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
 from hermes_agent.api.service import SELF
+from hermes_agent.app.operations.skills import list_skills
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
+from hermes_agent.host.inbound.message import Response
 from hermes_agent.version import VERSION
 
 MOST_SKILLS = 500
@@ -42,7 +43,7 @@ def names(state: AppState, standing: Standing) -> list[str]:
 
 async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """The skills."""
-    cards = await state.access(call.who).skills(MOST_SKILLS)
+    cards = await list_skills(state.access(call.who), MOST_SKILLS)
     return SkillList(
         data=[SkillFacts(name=card.name, description=card.description, layer=card.layer.value) for card in cards]
     )
@@ -50,19 +51,20 @@ async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
 
 async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """Whether the process gets on; 503 where it does not."""
-    status, body = await healthy(state.runtime)
-    return JsonAnswer(body=body, status=status)
+    return await healthy(state.runtime)
 
 
-async def healthy(runtime: System) -> tuple[int, Health]:
-    """How a system is: the status of an answer, and its body."""
+async def healthy(runtime: System) -> Response:
+    """How a system is."""
     reasons = [ailment.text for ailment in await runtime.health.ailments()]
-    return (503 if reasons else 200), Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
+    body = Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
+    return in_json(body, 503 if reasons else 200)
 
 
 async def metrics(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
     """What is counted, for Prometheus."""
-    return Plain(body=state.metrics.text(state.service.waiting), media_type=MEDIA_TYPE)
+    text = state.metrics.text(state.service.waiting)
+    return Response(headers={"content-type": MEDIA_TYPE}, body=text)
 
 
 ENDPOINTS = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from starlette.exceptions import HTTPException
 
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
+from hermes_agent.host.inbound.message import Refused, Response
+from hermes_agent.host.inbound.sse import written
 
+JSON = "application/json"
 AGAIN = {"retry-after": "1"}
 FINAL = {"x-should-retry": "false"}
 APOLOGY = "Something in this program broke; logs/hermes.log has the details."
@@ -29,23 +31,6 @@ class ErrorAnswer(msgspec.Struct, kw_only=True):
     error: ErrorFacts
 
 
-class Problem(HermesError):
-    """A request that is answered with an error: its HTTP status, its facts, and headers."""
-
-    def __init__(
-        self, status: int, message: str, *, code: str = "", param: str | None = None, headers: Mapping[str, str] = {}
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers
-        self.facts = ErrorFacts(message=message, type=type_of(status), param=param, code=code or None)
-
-    @property
-    def body(self) -> ErrorAnswer:
-        """The answer's body."""
-        return ErrorAnswer(error=self.facts)
-
-
 TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 SERVER = 500
 
@@ -57,19 +42,19 @@ def type_of(status: int) -> str:
     return "server_error" if status >= SERVER else "invalid_request_error"
 
 
-def bad(message: str, param: str | None = None, code: str = "") -> Problem:
+def bad(message: str, param: str | None = None, code: str = "") -> Refused:
     """A request that is wrong."""
-    return Problem(400, message, param=param, code=code)
+    return Refused(400, message, param=param, code=code)
 
 
-def missing(message: str, code: str = "not_found") -> Problem:
+def missing(message: str, code: str = "not_found") -> Refused:
     """What was asked for is not there, or not for this person."""
-    return Problem(404, message, code=code)
+    return Refused(404, message, code=code)
 
 
-def busy(message: str) -> Problem:
+def busy(message: str) -> Refused:
     """Too much at once."""
-    return Problem(429, message, code="too_many_requests", headers=AGAIN)
+    return Refused(429, message, code="too_many_requests", headers=AGAIN)
 
 
 # A run that failed: the HTTP status and the code of the error's class.
@@ -87,27 +72,42 @@ FAILURES: Mapping[str, tuple[int, str]] = {
 PROVIDER = (502, "provider_failed")
 
 
-def failed(error: str, text: str) -> Problem:
+def failed(error: str, text: str) -> Refused:
     """A run that ended with an error of this class; the sentence is the run's own."""
     status, code = FAILURES.get(error, PROVIDER)
-    return Problem(status, text, code=code, headers=FINAL)
+    return Refused(status, text, code=code, headers=FINAL)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> Refused:
     """An error as the answer that a client gets."""
     match error:
-        case Problem():
+        case Refused():
             return error
-        case HTTPException(status_code=status):
-            words = {404: "There is nothing at this address.", 405: "This address takes another method."}
-            return Problem(status, words.get(status, "The request cannot be answered."), headers=error.headers or {})
         case UnknownSession():
-            return Problem(404, str(error), code="session_not_found")
+            return Refused(404, str(error), code="session_not_found")
         case StoreError():
-            return Problem(503, str(error), code="store_failed", headers=AGAIN)
+            return Refused(503, str(error), code="store_failed", headers=AGAIN)
         case HermesError():
-            return Problem(409, str(error), code="refused", headers=FINAL)
+            return Refused(409, str(error), code="refused", headers=FINAL)
         case _:
             said = error.strerror if isinstance(error, OSError) else ""
             told = f"The system refused something ({said}); logs/hermes.log has the details." if said else APOLOGY
-            return Problem(500, told, code="internal_error")
+            return Refused(500, told, code="internal_error")
+
+
+def body_of(error: Refused) -> ErrorAnswer:
+    """The body of an error's answer."""
+    return ErrorAnswer(
+        error=ErrorFacts(message=str(error), type=type_of(error.status), param=error.param, code=error.code)
+    )
+
+
+def answer_of(error: Exception) -> Response:
+    """The answer of a request that failed."""
+    problem = problem_of(error)
+    return in_json(body_of(problem), problem.status, problem.headers)
+
+
+def in_json(body: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(status=status, headers={"content-type": JSON, **(headers or {})}, body=written(body))

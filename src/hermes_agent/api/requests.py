@@ -119,7 +119,7 @@ def origin_of(speaker: Principal) -> Origin:
 
 
 def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
-    """The parts of a message. Raises `Problem` for what no message can hold."""
+    """The parts of a message. Raises `Refused` for what no message can hold."""
     origin = origin_of(speaker)
     if content is None:
         return ()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.chat import LAST, TOOLS, Format, finish, placed, run_headers
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
-from hermes_agent.api.events import event, with_pauses
-from hermes_agent.api.live_text import shown, words_of
-from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
-from hermes_agent.api.requests import SYSTEM, InputItem, NoItems, Said, content_of, described, parts_of, says, text_of
+from hermes_agent.api.completion import LAST, TOOLS, UNSUPPORTED, Format, complete, events_of, system_of, wish_of
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, bad
+from hermes_agent.api.requests import InputItem, NoItems, Said, content_of, described
 from hermes_agent.api.response_schemas import (
     Incomplete,
     InputList,
@@ -25,14 +21,16 @@ from hermes_agent.api.response_schemas import (
     ResponseError,
     ResponseRemoved,
 )
-from hermes_agent.api.run_view import RESPONSE, RunView
+from hermes_agent.api.run_view import RESPONSE, RunView, shown
 from hermes_agent.api.runs import Number
-from hermes_agent.api.service import SELF, Begun, Wish
-from hermes_agent.core.errors import HermesError
+from hermes_agent.api.service import SELF, Begun
+from hermes_agent.app.operations.runs import has_other_mail, log_of
+from hermes_agent.app.operations.sessions import delete_session
 from hermes_agent.core.events import MessageTaken
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.sse import event, streamed
 
 KNOWN = "What was said before is known from `previous_response_id`: give the new message alone."
-UNSUPPORTED = "unsupported_parameter"
 STATUS = {
     "queued": "queued",
     "running": "in_progress",
@@ -82,8 +80,9 @@ class InputQuery(msgspec.Struct, kw_only=True):
     after: str = ""
 
 
-def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
-    """What a request means. Raises `Problem`."""
+async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answer:
+    """Say something, and answer with the reply."""
+    request = call.body
     if request.tools:
         raise bad(TOOLS, "tools", UNSUPPORTED)
     if request.text is not None and request.text.format is not None and request.text.format.type != "text":
@@ -94,36 +93,17 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     if any(item.type != "message" or item.role in ("tool", "function") for item in items):
         raise bad("An input item has to be a message: tools run inside the agent.", "input", UNSUPPORTED)
     said = [Said(role=item.role, content=item.content) for item in items]
-    *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
-    parts = parts_of(last.content, call.who) if last.role == "user" else ()
-    if not says(parts):
-        raise bad(LAST, "input")
-    if request.previous_response_id and before:
+    previous, instructions = request.previous_response_id or "", request.instructions or ""
+    more = {"instructions": instructions, "system": system_of(said), "previous": previous, "model": request.model}
+    wish = wish_of(call, said, "input", **more)
+    if previous and wish.history:
         raise bad(KNOWN, "input")
-    wish = Wish(
-        who=call.who,
-        parts=parts,
-        words=text_of(last.content),
-        history=tuple(before),
-        instructions=request.instructions or "",
-        system="\n\n".join(filter(None, (text_of(each.content) for each in said if each.role in SYSTEM))),
-        previous=request.previous_response_id or "",
-        model=request.model,
-    )
-    return placed(wish, call)
+    created = int(state.runtime.clock.now())
 
+    def shape(story: RunView, model: str) -> Page:
+        return Page(story, request, model, created)
 
-async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answer:
-    """Say something, and answer with the reply."""
-    request = call.body
-    begun = await state.service.say(wish_of(request, call))
-    headers, story = run_headers(begun), RunView(ref=begun.ref)
-    page = Page(story, request, state.service.name_of(begun.model), int(state.runtime.clock.now()))
-    if request.stream:
-        return Streamed(events=with_pauses(page.of(state, begun)), headers=headers)
-    if not request.background:
-        await finish(state, begun, story, call)
-    return JsonAnswer(body=page.whole(), headers=headers)
+    return await complete(state, call, wish, shape, stream=request.stream, waits=not request.background)
 
 
 async def response(state: AppState, call: Call[Nothing, KeptQuery]) -> Answer:
@@ -133,7 +113,7 @@ async def response(state: AppState, call: Call[Nothing, KeptQuery]) -> Answer:
         return _kept(state, story).whole()
     begun, story = Begun(ref=story.ref, after=0), RunView(ref=story.ref)
     after = -1 if call.query.starting_after is None else call.query.starting_after
-    return Streamed(events=with_pauses(_kept(state, story, after).of(state, begun)))
+    return streamed(events_of(state, begun, story, _kept(state, story, after)))
 
 
 async def _found(state: AppState, call: Call[Nothing, Any]) -> RunView:
@@ -160,18 +140,16 @@ async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answe
 async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
     ref = (await _found(state, call)).ref
-    waiting = await state.runtime.store.inbox.has_other(
-        ref.session, ref.row
-    )  # First: what waits may be taken meanwhile.
+    waiting = await has_other_mail(state.runtime, ref.session, ref.row)  # First: what waits may be taken meanwhile.
     if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(state, ref.session)):
         words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
-        raise Problem(409, words, code="not_alone", headers=FINAL)
-    await state.access(call.who).delete(ref.session)
+        raise Refused(409, words, code="not_alone", headers=FINAL)
+    await delete_session(state.access(call.who), ref.session)
     return ResponseRemoved(id=call.path["id"])
 
 
 async def _taken(state: AppState, session: str) -> list[MessageTaken]:
-    entries = await state.runtime.store.history.entries(session)
+    entries = await log_of(state.runtime, session)
     return [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
 
 
@@ -218,25 +196,17 @@ class Page:
     def _message(self, index: int, text: str) -> OutputMessage:
         return OutputMessage(id=f"msg_{self._story.ref.session}_{self._story.ref.row}_{index}", content=[_words(text)])
 
-    async def of(self, state: AppState, begun: Begun) -> AsyncGenerator[bytes, None]:
-        """The events. All turns' words come as one message, with a blank line between."""
-        sent: list[str] = []
+    def begin(self) -> Iterator[bytes]:
+        """The first events."""
         for name in ("response.created", "response.in_progress"):
             yield self._event(name, {"response": self.whole()})
-        try:
-            async with aclosing(words_of(state.service, begun, self._story)) as texts:
-                async for text in texts:
-                    yield b"".join(self._more(text, first=not sent))
-                    sent.append(text)
-        except HermesError as error:
-            facts = problem_of(error).facts
-            yield self._event("error", {"code": facts.code, "message": facts.message, "param": None})
-            return
-        state.metrics.runs[self._story.status] += 1
-        for line in self._end("".join(sent)):
-            yield line
 
-    def _more(self, text: str, *, first: bool) -> list[bytes]:
+    def break_off(self, error: Refused) -> bytes:
+        """What ended the stream."""
+        return self._event("error", {"code": error.code, "message": str(error), "param": None})
+
+    def more(self, text: str, *, first: bool) -> bytes:
+        """Words; all turns' come as one message, with a blank line between."""
         lines = []
         if first:
             item = self._message(0, "")
@@ -245,12 +215,13 @@ class Page:
                 self._event("response.output_item.added", {"output_index": 0, "item": item}),
                 self._event("response.content_part.added", {**self._spot(), "part": _words("")}),
             ]
-        run_headers = max(0, self._after + 1 - self._number)
+        seen = max(0, self._after + 1 - self._number)
         self._number += len(text) - 1
-        delta = {**self._spot(), "delta": text[run_headers:], "logprobs": []}
-        return [*lines, self._event("response.output_text.delta", delta)]
+        delta = {**self._spot(), "delta": text[seen:], "logprobs": []}
+        return b"".join([*lines, self._event("response.output_text.delta", delta)])
 
-    def _end(self, text: str) -> list[bytes]:
+    def end(self, text: str) -> list[bytes]:
+        """The last events."""
         lines = []
         response = self.whole()
         if text:

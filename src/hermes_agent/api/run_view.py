@@ -16,9 +16,23 @@ from hermes_agent.api.response_schemas import (
     Run,
 )
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Notice, Outcome, Replied, RunEnded, Seen
-from hermes_agent.core.model import Usage
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Entry,
+    Event,
+    MessageTaken,
+    Notice,
+    Outcome,
+    Replied,
+    RunEnded,
+    Seen,
+    TurnStarted,
+)
+from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
 
+BETWEEN = "\n\n"
+"""What stands between the texts of two turns of a run, as they are streamed."""
 RUN = "run"
 RESPONSE = "resp"
 CHAT = "chatcmpl"
@@ -161,3 +175,67 @@ def asked_for(story: RunView) -> str:
     assert question is not None  # It rests and is not over.
     choices = f" ({', '.join(question.choices)})" if question.choices else ""
     return f"{question.text}{choices}\n\nThe run waits. Answer with POST /v1/runs/{story.ref.id()}/answer."
+
+
+def shown(story: RunView) -> str:
+    """What stands for the reply of a run that rests: its text, or what it asks."""
+    return story.text if story.is_over else asked_for(story)
+
+
+class Words:
+    """A run's words as a stream sends them. What was sent cannot be taken back: an attempt that begins anew is sent
+    from where it differs.
+
+    Words that were not seen live (the run is in another process), or not from where their turn began, come with the
+    turn's whole reply.
+    """
+
+    def __init__(self) -> None:
+        self._is_seen = False
+        self._sent = ""
+        self._again: str | None = None
+        self._before = ""
+        self._last = ""
+
+    def take(self, event: Event) -> str:
+        """What this event adds to the stream."""
+        match event:
+            case TurnStarted():
+                self._is_seen = True
+                self._again = "" if self._sent else None
+            case TextDelta(text=text) if self._is_seen:
+                return self._more(text)
+            case Retrying() if self._sent:
+                self._again = ""
+            case Replied(message=message, stop=stop) if message.text:
+                return self._whole(message.text, cut=stop is StopReason.LENGTH)
+            case _:
+                pass
+        return ""
+
+    def rest(self, text: str) -> str:
+        """What the run's end says beyond the words of its last turn."""
+        if not text or (text.endswith(self._last) and self._last):
+            return ""
+        if self._last and text.startswith(self._last):
+            return text[len(self._last) :]
+        return f"{self._before}{text}"
+
+    def _more(self, text: str) -> str:
+        if self._again is None:
+            self._sent += text
+            before, self._before = self._before, ""
+            return f"{before}{text}"
+        self._again += text
+        if self._sent.startswith(self._again):
+            return ""
+        again, self._again = self._again, None
+        sent, self._sent = self._sent, again
+        return again[len(sent) :] if again.startswith(sent) else f"{BETWEEN}{again}"
+
+    def _whole(self, text: str, *, cut: bool) -> str:
+        """The turn is whole: what of it was not seen live, and nothing where it went another way."""
+        sent, before = self._sent, self._before
+        self._sent, self._again, self._last, self._is_seen = "", None, text, False
+        self._before = "" if cut else BETWEEN
+        return f"{before if not sent else ''}{text[len(sent) :]}" if text.startswith(sent) else ""

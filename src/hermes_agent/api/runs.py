@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
-from dataclasses import replace
+from contextlib import aclosing
 from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.chat import placed, run_headers
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, JsonAnswer, Nothing, Streamed
-from hermes_agent.api.events import event, with_pauses
+from hermes_agent.api.completion import run_headers, wish_of
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.keys import PLATFORM
-from hermes_agent.api.problems import FINAL, Problem, bad
-from hermes_agent.api.requests import Spoken, Words, described, origin_of, parts_of, says, text_of
+from hermes_agent.api.problems import FINAL, bad, in_json
+from hermes_agent.api.requests import Said, Spoken, Words, described, origin_of, parts_of, says
 from hermes_agent.api.response_schemas import Done, Run
 from hermes_agent.api.run_view import Ref, RunView
-from hermes_agent.api.service import SELF, Wish
+from hermes_agent.api.service import SELF
+from hermes_agent.app.operations.runs import run_log
 from hermes_agent.core.errors import NothingMore, UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.sse import event, streamed
 
 LAST = "last-event-id"
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -57,30 +57,22 @@ class AnswerRequest(msgspec.Struct, kw_only=True):
 async def start(state: AppState, call: Call[RunRequest, Nothing]) -> Answer:
     """Say something, and do not wait."""
     request = call.body
-    parts = parts_of(request.input, call.who)
-    if not says(parts):
+    said = Said(role="user", content=request.input)
+    if not says(parts_of(said.content, call.who)):
         raise bad("`input` says nothing.", "input")
     if request.workspace:
         check_folder(request.workspace, call.who)
-    wish = Wish(
-        who=call.who,
-        parts=parts,
-        words=text_of(request.input),
-        instructions=request.instructions,
-        model=request.model,
-        workspace=request.workspace,
-        busy=request.busy,
-    )
-    wish = placed(wish, call)
-    wish = replace(wish, session=request.session or wish.session, name=request.key or wish.name)
+    names = {name: value for name, value in (("session", request.session), ("name", request.key)) if value}
+    more = {"instructions": request.instructions, "model": request.model, "workspace": request.workspace}
+    wish = wish_of(call, [said], "input", busy=request.busy, **more, **names)
     begun = await state.service.say(wish)
-    return JsonAnswer(body=RunView(ref=begun.ref).facts(), headers=run_headers(begun))
+    return in_json(RunView(ref=begun.ref).facts(), 202, run_headers(begun))
 
 
 def check_folder(folder: str, who: Principal) -> None:
-    """Raise `Problem` for a folder that this person may not choose, or that is none on any machine."""
+    """Raise `Refused` for a folder that this person may not choose, or that is none on any machine."""
     if who.standing is not Standing.OWNER:
-        raise Problem(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
+        raise Refused(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
     if not folder.startswith("/") or "\0" in folder:
         raise bad("`workspace` is the whole path of a folder, from `/`.", "workspace")
 
@@ -95,41 +87,29 @@ async def watch(state: AppState, call: Call[Nothing, EventsQuery]) -> Answer:
     story = await state.service.run_view(call.who, call.path["id"])
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(state, story.ref, story, after), ended=state.ending))
+    return streamed(_events(state, story.ref, story, after), ended=state.ending)
 
 
 async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
-    """Events with a number above `after`, and the live ones between them; none more where the session is deleted or
-    the run will not come: it says so itself to whoever looks at it."""
-    found = _past_events(state, ref, known, after) if known.is_over else _coming(state, ref, known, after)
-    with suppress(NothingMore, UnknownSession):
-        async with aclosing(found) as lines:
-            async for line in lines:
-                yield line
-
-
-async def _past_events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
-    """The events of a run that is over."""
-    for entry in await state.runtime.store.history.entries(ref.session, after):
-        if entry.run == known.run:
+    """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for. None
+    more where the session is deleted or the run will not come: it says so itself to whoever looks at it."""
+    if known.is_over:
+        for entry in await run_log(state.runtime, ref.session, known.run, after):
             yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
-
-
-async def _coming(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
-    """The events of a run that is not over; one that has not begun is waited for."""
-    story = RunView(ref=ref)
-    if known.run:
-        story.run, story.status = known.run, "running"
-    started: Seen | None = None
-    async with aclosing(state.runtime.hermes.watch(ref.session, after, ref.row)) as events:
-        async for seen in events:
-            if not story.run and isinstance(seen.event, RunStarted):
-                started = seen  # Whether it is this run shows with the message that it takes.
-            if story.take(seen):
-                yield b"".join(_line(each) for each in (started, seen) if each is not None and each.run == seen.run)
-                started = None
-            if story.is_over:
+        return
+    story, started = RunView(ref=ref, run=known.run, status="running" if known.run else "queued"), list[Seen]()
+    events = state.runtime.hermes.watch(ref.session, after, ref.row)
+    async with aclosing(events):
+        while not story.is_over:
+            try:
+                seen = await anext(events)
+            except (NothingMore, UnknownSession):
                 return
+            if not story.run and isinstance(seen.event, RunStarted):
+                started = [seen]  # Whether it is this run shows with the message that it takes.
+            if story.take(seen):
+                yield b"".join(_line(each) for each in (*started, seen) if each.run == seen.run)
+                started = []
 
 
 def _line(seen: Seen) -> bytes:
@@ -141,7 +121,7 @@ async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
     story = await state.service.run_view(call.who, call.path["id"])
     ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
-        raise Problem(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
+        raise Refused(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
     inbound = Inbound(
         source=PLATFORM,
         source_id=f"answer:{ref.session}:{story.question.id}",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field
 
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.server import Listening, api_server, webhook_server
+from hermes_agent.api.server import api_server, counted
 from hermes_agent.api.webhooks.incoming import check as check_webhooks
+from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.app.api_settings import API_KEY, SERVED
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
 from hermes_agent.app.opening import Options, open_system
@@ -19,7 +20,10 @@ from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.inbound.listener import Listening
 from hermes_agent.host.paths import Home
+from hermes_agent.runs.front import served
 
 Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."
@@ -47,7 +51,7 @@ async def serve(
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
-                await until_told()
+                await served(runtime.hermes, until_told())
         finally:
             await servers.close()
 
@@ -76,7 +80,11 @@ class Post:
         if wanted is None:
             return
         fresh = AsyncExitStack()
-        listening = await fresh.enter_async_context(self.open())
+        try:
+            listening = await fresh.enter_async_context(self.open())
+        except OSError as error:
+            words = f"{wanted[0]}:{wanted[1]} cannot be listened on ({error.strerror}): "
+            raise ConfigError(f"{words}choose another port (`api.port`, `webhooks.port`).") from error
         await self.close()
         self.closing, self.place, self.url = fresh, wanted, listening.url
         say(self.address)
@@ -85,6 +93,14 @@ class Post:
         """Listen no more; answers under way are waited for a little."""
         self.place, self.url = None, ""
         await self.closing.aclose()
+
+
+@asynccontextmanager
+async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Listening]:
+    """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`, `OSError`."""
+    settings = runtime.settings.webhooks
+    async with counted(await webhooks(runtime, metrics), settings.host, settings.port, metrics) as place:
+        yield place
 
 
 class Servers:

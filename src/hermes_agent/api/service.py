@@ -10,19 +10,23 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hermes_agent.api.events import written
 from hermes_agent.api.history import events_of, mark_of, pins_of, tells
 from hermes_agent.api.keys import PLATFORM
-from hermes_agent.api.problems import FINAL, Problem, busy, missing
+from hermes_agent.api.problems import FINAL, busy, missing
 from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake.intake import is_small
-from hermes_agent.app.session_access import SessionAccess, SessionRecord, retried
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.chats import retried
+from hermes_agent.app.operations.runs import begin_with, find_mail, mail_at, mail_log
+from hermes_agent.app.operations.sessions import SessionRecord, branch_session, current_session, get_session, read_log
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.sse import written
 from hermes_agent.host.tasks import spawn
 
 SELF = "hermes"
@@ -83,7 +87,7 @@ class AgentService:
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
-        """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
+        """Take a message in; durable when this returns. Raises `Refused`, `UnknownSession`."""
         if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
         if wish.once:
@@ -92,19 +96,17 @@ class AgentService:
                 return begun
         wish = replace(wish, model=self.model_of(wish))
         if wish.session:
-            return await self._go_on(
-                wish, await SessionAccess(runtime=self._runtime, who=wish.who).session(wish.session)
-            )
+            return await self._go_on(wish, await get_session(Access(system=self._runtime, who=wish.who), wish.session))
         if wish.previous:
             return await self._alone_in(await self._after(wish), wish)
         place = _place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
-                record = await self._runtime.store.sessions.current(place.key) or await self._opened(wish, place)
+                record = await current_session(self._runtime, place) or await self._opened(wish, place)
             return await self._go_on(wish, record)
         if wish.history:
-            current = await self._runtime.store.sessions.current(place.key)
+            current = await current_session(self._runtime, place)
             matches = current is not None and await self._matches(current, wish)
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
@@ -112,13 +114,13 @@ class AgentService:
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
     async def _repeated(self, wish: Wish) -> Begun | None:
-        """What was begun by the same request before. Raises `Problem` where it was another one."""
-        mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
+        """What was begun by the same request before. Raises `Refused` where it was another one."""
+        mail, digest = await find_mail(self._runtime, PLATFORM, _source(wish))
         if mail is None:
             return None
-        if await self._runtime.store.inbox.digest(mail.id) not in ("", wish.digest):
+        if digest not in ("", wish.digest):
             words = "Another request was sent with this `Idempotency-Key` before: a new request needs a new key."
-            raise Problem(422, words, code="idempotency_key_reused", headers=FINAL)
+            raise Refused(422, words, code="idempotency_key_reused", headers=FINAL)
         return Begun(ref=Ref(session=mail.session, row=mail.id), after=0, model=wish.model)
 
     async def _as_logged(self, wish: Wish) -> tuple[Said, ...]:
@@ -140,14 +142,14 @@ class AgentService:
 
     @property
     def _workspace(self) -> str:
-        """Where runs work unless they say otherwise; made where it is not there. Raises `Problem`."""
+        """Where runs work unless they say otherwise; made where it is not there. Raises `Refused`."""
         folder = self._runtime.settings.api.workspace or str(self._runtime.home.root / "workspace")
         if folder != self._made:
             try:
                 Path(folder).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 words = f"The folder {folder} cannot be made ({error.strerror}): see `api.workspace`."
-                raise Problem(503, words, code="no_workspace") from error
+                raise Refused(503, words, code="no_workspace") from error
             self._made = folder
         return folder
 
@@ -171,32 +173,26 @@ class AgentService:
 
     async def _asks(self, ref: Ref, question: str) -> bool:
         """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
-        now = (await self._story(ref)).question
+        now = (await story_of(self._runtime, ref)).question
         return now is not None and now.id == question
 
     async def run_view(self, who: Principal, name: str, noun: str = "run") -> RunView:
-        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Problem`."""
+        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Refused`."""
         none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
-        ref, access = ref_of(name), SessionAccess(runtime=self._runtime, who=who)
+        ref = ref_of(name)
         if ref is None:
             raise none
         try:
-            await access.session(ref.session)
+            await get_session(Access(system=self._runtime, who=who), ref.session)
         except UnknownSession as error:
             raise none from error
-        story = await self._story(ref)
+        story = await story_of(self._runtime, ref)
         if not story.run:
-            mail = await access.mail(ref.row)
+            mail = await mail_at(self._runtime, ref.row)
             if mail is None or mail.session != ref.session:
                 raise none
             if mail.state == REFUSED:
                 story.status, story.text, story.error = "failed", mail.reason, "HermesError"
-        return story
-
-    async def _story(self, ref: Ref) -> RunView:
-        story = RunView(ref=ref)
-        for entry in await self._runtime.store.history.entries(ref.session):
-            story.take(entry)
         return story
 
     async def stop(self, story: RunView) -> bool:
@@ -224,11 +220,11 @@ class AgentService:
             await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
 
     def model_of(self, wish: Wish) -> str:
-        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""
+        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Refused`."""
         if wish.model in OURS:
             return ""
         if wish.who.standing is not Standing.OWNER:
-            raise Problem(403, f"Only the owner may choose a model: ask for `{SELF}`.", code="model_not_allowed")
+            raise Refused(403, f"Only the owner may choose a model: ask for `{SELF}`.", code="model_not_allowed")
         try:
             return self._runtime.route(wish.model).name
         except NoModel as error:
@@ -246,7 +242,7 @@ class AgentService:
         view = await hermes.view(record.id)
         if view.running and view.asked - view.answers.keys():
             words = f"The session {record.id} waits for an answer to what its run asked; give that first."
-            raise Problem(409, words, code="waiting_for_answer", headers=FINAL)
+            raise Refused(409, words, code="waiting_for_answer", headers=FINAL)
         submitted = await hermes.submit(self._inbound(wish, _place(wish)), record.id)
         begun = await self._begun(wish, record.id, submitted.inbox, view.number)
         return replace(begun, model=wish.model or record.model)
@@ -256,9 +252,7 @@ class AgentService:
         hermes, workspace = self._runtime.hermes, wish.workspace or self._workspace
         record = await hermes.open_session(place, wish.who, workspace=workspace, new=not wish.name)
         if wish.history:
-            async with hermes.holding(record.id) as journal:
-                if not journal.session.number:  # Another process may have begun it meanwhile.
-                    await journal.commit(*events_of(wish.history, wish.who))
+            await begin_with(self._runtime, record.id, events_of(wish.history, wish.who))
         return record
 
     async def _after(self, wish: Wish) -> SessionRecord:
@@ -268,26 +262,30 @@ class AgentService:
             found = await self.run_view(wish.who, wish.previous, "response")
             if found.is_over and not found.run:
                 raise missing(f"No run took the message of that response: {found.text}")
-        except Problem as error:
+        except Refused as error:
             words, param = str(error), "previous_response_id"
-            raise Problem(404, words, code="previous_response_not_found", param=param) from error
-        access = SessionAccess(runtime=self._runtime, who=wish.who)
-        record, story, last = await access.session(found.ref.session), RunView(ref=found.ref), 0
+            raise Refused(404, words, code="previous_response_not_found", param=param) from error
+        access = Access(system=self._runtime, who=wish.who)
+        record, story, last = await get_session(access, found.ref.session), RunView(ref=found.ref), 0
         end: int | None = None
-        for entry in await access.entries(found.ref.session):
+        for entry in await read_log(access, found.ref.session):
             story.take(entry)
             last = entry.number
             if end is None and story.is_over:
                 end = entry.number
         if end is None:
-            raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
-        return record if end == last and self._claims(record.id, end) else await access.branch(record.id, upto=end)
+            raise Refused(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
+        return (
+            record
+            if end == last and self._claims(record.id, end)
+            else await branch_session(access, record.id, upto=end)
+        )
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
-        entries = await SessionAccess(runtime=self._runtime, who=wish.who).entries(record.id)
+        entries = await read_log(Access(system=self._runtime, who=wish.who), record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
         return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
 
@@ -321,6 +319,15 @@ class AgentService:
             model=wish.model,
             digest=wish.digest,
         )
+
+
+async def story_of(runtime: System, ref: Ref) -> RunView:
+    """What the log tells of a run, read from the message that it took to its end."""
+    story = RunView(ref=ref)
+    async for page in mail_log(runtime, ref.session, ref.row):
+        for entry in page:
+            story.take(entry)
+    return story
 
 
 def _place(wish: Wish) -> Conversation:

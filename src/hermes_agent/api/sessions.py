@@ -7,8 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from hermes_agent.api.app_state import AppState
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
+from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.api.problems import bad
 from hermes_agent.api.response_schemas import (
     EventList,
@@ -21,7 +20,7 @@ from hermes_agent.api.response_schemas import (
     SessionList,
 )
 from hermes_agent.api.runs import Number
-from hermes_agent.app.session_access import SessionRecord
+from hermes_agent.app.operations import sessions as operations
 from hermes_agent.core.events import Entry, MessageTaken, Replied
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]
@@ -64,36 +63,38 @@ class SearchQuery(msgspec.Struct, kw_only=True):
 async def list_sessions(state: AppState, call: Call[Nothing, PageQuery]) -> Answer:
     """The sessions that this person may see, the one used last first."""
     page = call.query
-    records = await state.access(call.who).sessions(page.limit, page.before)
+    records = await operations.list_sessions(state.access(call.who), page.limit, page.before)
     more = records[-1].id if len(records) == page.limit else None
     return SessionList(data=[facts_of(record) for record in records], next=more)
 
 
 async def get_session(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """One session."""
-    return facts_of(await state.access(call.who).session(call.path["id"]))
+    return facts_of(await operations.get_session(state.access(call.who), call.path["id"]))
 
 
 async def rename(state: AppState, call: Call[TitleRequest, Nothing]) -> Answer:
     """Give it another title."""
-    return facts_of(await state.access(call.who).rename(call.path["id"], call.body.title))
+    return facts_of(await operations.rename_session(state.access(call.who), call.path["id"], call.body.title))
 
 
 async def delete(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Remove it with its log."""
-    await state.access(call.who).delete(call.path["id"])
+    await operations.delete_session(state.access(call.who), call.path["id"])
     return Removed(id=call.path["id"])
 
 
 async def branch(state: AppState, call: Call[BranchRequest, Nothing]) -> Answer:
     """A copy of it."""
-    return facts_of(await state.access(call.who).branch(call.path["id"], call.body.title, call.body.upto))
+    return facts_of(
+        await operations.branch_session(state.access(call.who), call.path["id"], call.body.title, call.body.upto)
+    )
 
 
 async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
     """What was said: the messages of people, and the agent's words."""
     said = []
-    entries = await state.access(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    entries = await operations.read_log(state.access(call.who), call.path["id"], call.query.after, call.query.limit)
     for entry in entries:
         match entry.event:
             case MessageTaken(message=message, principal=principal) if principal:
@@ -113,7 +114,7 @@ async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
 
 async def events(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
     """A part of the log."""
-    entries = await state.access(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    entries = await operations.read_log(state.access(call.who), call.path["id"], call.query.after, call.query.limit)
     return EventList(data=entries, last=_last(entries, call))
 
 
@@ -125,7 +126,7 @@ async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
     """Messages by their words."""
     if not call.query.q.strip():
         raise bad("Say what to look for.", "q")
-    hits = await state.access(call.who).search(call.query.q, call.query.limit)
+    hits = await operations.search_messages(state.access(call.who), call.query.q, call.query.limit)
     return HitList(
         data=[
             HitFacts(session=hit.session, number=hit.number, at=hit.at, role=hit.role.value, snippet=hit.snippet)
@@ -134,7 +135,7 @@ async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
     )
 
 
-def facts_of(record: SessionRecord) -> SessionFacts:
+def facts_of(record: operations.SessionRecord) -> SessionFacts:
     """A session as it is shown."""
     return SessionFacts(
         id=record.id,

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from dataclasses import field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from hermes_agent.agent.hooks import Proposed
@@ -17,50 +16,18 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
-from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoint, Checkpoints, Restored
+from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.settings import CheckpointSettings
 
+log = logging.getLogger(__name__)
 FOLDER = "checkpoints"
+PATIENCE = 2.0  # seconds
+CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
 
 
 def checkpoints_of(home: Home, settings: CheckpointSettings, clock: Clock) -> Checkpoints:
     """The checkpoints of a home."""
     return Checkpoints(home.root / FOLDER, settings, clock)
-
-
-def when(at: float) -> str:
-    """A moment on this machine's clock."""
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def line_of(each: Checkpoint) -> str:
-    """One checkpoint in a line."""
-    part = "" if each.told.whole else "  (only the files that were changed)"
-    return f"{each.number:>4}  {when(each.at)}  before {each.told.why}{part}"
-
-
-def restore_report(done: Restored, number: int) -> str:
-    """What a restore did, and how it is undone."""
-    if not done.written and not done.removed:
-        return f"Everything is as it was at {number} already."
-    names = [*done.written, *(f"{name} (removed)" for name in done.removed)]
-    shown = "\n".join(f"  {name}" for name in names[:20]) + (
-        f"\n  and {len(names) - 20} more" if len(names) > 20 else ""
-    )
-    return f"Put back to {number}:\n{shown}\nThis is undone by {done.undo.number}."
-
-
-def folder_of(named: str, here: Path) -> Path:
-    """The folder that a person names, or where they are. Raises `HermesError` where it is none."""
-    root = (here / Path(named).expanduser()) if named else here
-    if not root.is_dir():
-        raise HermesError(f"{root} is no folder.")
-    return root
-
-
-log = logging.getLogger(__name__)
-PATIENCE = 2.0  # seconds
-CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
 
 
 @dataclass(slots=True, kw_only=True)

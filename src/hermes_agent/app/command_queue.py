@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -32,6 +32,13 @@ LANE = "command "
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
 ModelOf = Callable[[Conversation], str]
+
+
+async def as_it_is(inbound: Inbound) -> Inbound:
+    """Nothing of the message is missing."""
+    return inbound
+
+
 DEADLY = "Not done: the program died {crashes} times while it did this. Send it again to have it tried once more."
 
 
@@ -71,6 +78,8 @@ class CommandQueue:
         self._locks = runtime.hermes.scheduler.locks
         self.workspace = workspace
         self._answered = answered
+        self.complete: Callable[[Inbound], Awaitable[Inbound]] = as_it_is
+        """Gets what a message holds by reference alone, when it is its turn."""
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
         self._asked: dict[str | None, asyncio.Event] = {}
 
@@ -94,10 +103,11 @@ class CommandQueue:
         if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
             await self.answer(inbound, await self._do(inbound))
 
-    async def stop(self, inbound: Inbound) -> None:
-        """Stop the run of a conversation at once, before anything that waits, and say so."""
+    async def stop(self, inbound: Inbound, *, fetched: bool = False) -> None:
+        """Stop the run of a conversation at once, before anything that waits, and say so. `fetched`: something else of
+        it was stopped too."""
         record = await self._store.sessions.current(inbound.conversation.key)
-        stopped = record is not None and await self._runtime.hermes.stop(record.id)
+        stopped = (record is not None and await self._runtime.hermes.stop(record.id)) or fetched
         await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
 
     async def answer(self, inbound: Inbound, text: str) -> None:
@@ -135,14 +145,18 @@ class CommandQueue:
             del self._tasks[lane], self._asked[lane]
 
     async def _done(self, lane: str | None, pause: float) -> float | None:
-        """Do what is ready; seconds until more is (`pause` where the store fails), None where nothing waits."""
+        """Do what is ready, several lanes side by side; seconds until more is (`pause` where the store fails), None
+        where nothing waits."""
+        ready: float | None = None
         try:
-            while (lease := await self._locks.claim(COMMANDS, lane)) is not None:
-                await self._work(lease)
-            return await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
-        except StoreError as error:
+            async with asyncio.TaskGroup() as side_by_side:
+                while (lease := await self._locks.claim(COMMANDS, lane)) is not None:
+                    side_by_side.create_task(self._work(lease))
+                ready = await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
+        except* StoreError as failed:
+            error, ready = failed.exceptions[0], pause
             log.exception("commands wait: the store failed: %s", error, exc_info=type(error) is StoreError)
-            return pause
+        return ready
 
     async def _work(self, lease: Lease) -> None:
         released = False
@@ -188,7 +202,7 @@ class CommandQueue:
     async def _do(self, inbound: Inbound) -> str:
         # Boundary: one job.
         try:
-            return await self._performed(inbound)
+            return await self._performed(await self.complete(inbound))
         except UnknownSession as error:
             return str(error)
         except StoreError:

@@ -12,8 +12,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.demo.project import unpack_project
-from hermes_agent.providers.demo.server import demo_server
+from hermes_agent.providers.demo.server import demo_server, unpack_project
 from hermes_agent.store.database import open_store
 
 REPAIRED, SHOP, CHANGED = "project", "shop", "shop_changed"

@@ -1,4 +1,4 @@
-"""The store of a home, its own or one shared with a household; its notes, and the person whose home it is."""
+"""The store of a home, its own or one shared with a household; and the person whose home it is."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.homes import KnownHome
-from hermes_agent.store.versions import Author
 
 ID = "home.id"
 LONGEST = 64
@@ -33,7 +30,7 @@ async def open_store_of(
         return await open_store(own, clock=clock, ids=ids)
     clock = clock or SystemClock()
     me = KnownHome(id=id_of(home), host=os.uname().nodename, folder=str(home.root.absolute()), since=clock.now())
-    store = await open_store(settings.url, clock=clock, ids=ids, home=me.id)
+    store = await open_store(settings.url, clock=clock, ids=ids, machine=me.id)
     try:
         await store.homes.enter(me, shared=settings.shared)
     except BaseException:
@@ -66,13 +63,3 @@ def _read(path: Path) -> str | None:
 def local_owner() -> Principal:
     """The person of this machine."""
     return Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER)
-
-
-def notes_of(home: Home, store: Store, settings: MemorySettings) -> Notes:
-    """The notes of that home."""
-    return Notes(home=home, store=store, clock=SystemClock(), ids=RandomIds(), settings=settings)
-
-
-def owner_by() -> By:
-    """The person of this machine as the author of a change."""
-    return By(author=Author.OWNER, principal=local_owner().key)

@@ -23,8 +23,8 @@ from hermes_agent.tools.schema import from_function
 from hermes_agent.tools.signature import Unusable
 
 if TYPE_CHECKING:
-    from hermes_agent.replay.cassette.playing import Player
-    from hermes_agent.replay.cassette.recording import Recorder
+    from hermes_agent.replay.recorder import Recorder
+    from hermes_agent.replay.replayer import Player
 
 TAPE = "hermes_agent.replay.cassettes:tape"
 DEMO = "demo/scripted"

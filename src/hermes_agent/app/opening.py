@@ -26,7 +26,7 @@ from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.replay.ledger import Book
-from hermes_agent.replay.seam import ReplaySeam, Seam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.store.database import open_store
@@ -34,7 +34,7 @@ from hermes_agent.store.workers import Timings
 
 log = logging.getLogger(__name__)
 TAPES = "hermes_agent.replay.cassettes:opened_seam"
-PROCESS = "hermes_agent.replay.cassette.lines:Process"
+PROCESS = "hermes_agent.replay.lines:Process"
 
 
 @asynccontextmanager
@@ -109,7 +109,7 @@ def inserted_tape(
     """What stands between the runs and the world, a recording open as long as the block; of a replay also where it
     keeps its rows (empty: as configured), with which ids, and the limits that were in force. Raises `CassetteError`."""
     if options.tape is None:
-        yield ReplaySeam(clock, RandomIds()), "", None, None
+        yield Seam(clock, RandomIds()), "", None, None
         return
     process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
     with late(TAPES)(options.tape, secrets.redact, clock, process) as inserted:

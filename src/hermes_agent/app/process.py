@@ -29,8 +29,8 @@ from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import StandingOf, standing_here
 
 if TYPE_CHECKING:
-    from hermes_agent.replay.cassette.playing import Player
-    from hermes_agent.replay.cassette.recording import Recorder
+    from hermes_agent.replay.recorder import Recorder
+    from hermes_agent.replay.replayer import Player
 
 Tape: TypeAlias = "Recorder | Player"
 MakeSource = Callable[[Needs], ToolSource]
@@ -91,7 +91,7 @@ class Options:
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
         silent = delivers is delivers_nothing
         posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
-        return Service(most=self.most, posting=posting, afterwards=afterwards)
+        return Service(most=self.most, posting=posting, afterwards=(afterwards,))
 
 
 @dataclass(kw_only=True)

@@ -136,7 +136,7 @@ class Reloading:
             at_once = [] if self._runtime.has_cassette else names
             at_once = [*(key for key in keys if not self._waits(key)), *at_once]
             log.info("%s", report(at_once, [key for key in keys if self._waits(key)]))
-        notice = " ".join(self._failed) or self._modelless()
+        notice = " ".join(self._failed) or loaded.notice or self._modelless()
         if notice:
             self._say_once(notice)
         else:

@@ -15,8 +15,7 @@ from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_
 from hermes_agent.host.schema import section, setting
 from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.providers.mixture.settings import MixtureSettings
-from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, MixtureSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,

@@ -21,7 +21,7 @@ from hermes_agent.core.section import Section
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.event_bus import notify
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -61,7 +61,7 @@ class SettingsSnapshots:
     async def apart(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
         """The same for a command on this session, outside of any run: never recorded, never from a recording."""
         async with self.now.held() as snapshot:
-            yield await agent_at(snapshot, record, journal, ReplaySeam(self._process.machine, RandomIds()))
+            yield await agent_at(snapshot, record, journal, Seam(self._process.machine, RandomIds()))
 
     async def prompt(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
         """The sections and tools of the prompt that this session would begin with now, also where there is no model."""

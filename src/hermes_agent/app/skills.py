@@ -104,6 +104,7 @@ class Skills:
             by=by,
             reserved=lambda: self._reserved,
         )
+        made.note_read = lambda session, name: self._open_store().exposures.note_read(session, name)
         return made
 
     def meet(self, record: SessionRecord, toolsets: Sequence[str], tools: Sequence[str]) -> Offer:
@@ -203,9 +204,9 @@ class Offer:
     def __init__(self, library: Library, workspace: str, occasion: Occasion, *, told: bool) -> None:
         self._library, self._workspace, self._occasion, self._told = library, workspace, occasion, told
 
-    async def index(self) -> str:
-        """The section of its prefix."""
-        return await index_text(self._library, self._workspace, self._occasion) if self._told else ""
+    async def index(self) -> tuple[str, tuple[str, ...]]:
+        """The section of its prefix, and the names in it."""
+        return await index_text(self._library, self._workspace, self._occasion) if self._told else ("", ())
 
     async def broken(self) -> tuple[str, ...]:
         """Sentences about the skills that cannot be used."""

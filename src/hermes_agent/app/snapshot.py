@@ -21,8 +21,7 @@ from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models.broker_chain import Answerer, BrokerChain
-from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
 from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
@@ -55,7 +54,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.surfaces import UNATTENDED, rules_of
-from hermes_agent.tools.todo import Todos, TodoTail
+from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import PassingTools, Toolbox
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class SettingsSnapshot:
 
     async def catch_up(self) -> None:
         """Have a run begin with what other homes of the household have learned."""
-        if self.process.store.versions.home:
+        if self.process.store.versions.machine:
             await self.notes.catch_up()
             await self.skills.catch_up()
 
@@ -165,8 +164,13 @@ class SettingsSnapshot:
     async def broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
         `NoModel`."""
+        return await self.models.model(main or self.process.options.model, ledger, first, alone=alone)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models by these settings, whose chains are made once."""
         process = self.process
-        answering = BrokerChain(
+        return Models(
             loaded=self.loaded,
             secrets=process.secrets,
             cool_downs=StoredCoolDowns(process.store, process.machine),
@@ -174,7 +178,6 @@ class SettingsSnapshot:
             http=process.http,
             clock=process.machine,
         )
-        return await answering.model(main or process.options.model, ledger, first, alone=alone)
 
     async def _reachable(self, route: Route) -> Route:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""
@@ -233,7 +236,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     sources: list[TailSource] = [
         Now(own.clock),
         ThisRun(attended=attended, reading=process.options.reading),
-        TodoTail(snapshot.needs.get(Todos)),
+        snapshot.needs.get(Todos),
         PassingTools(toolbox),
         *offer.tail,
         *([recall] if recall else []),
@@ -301,7 +304,7 @@ def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> 
 
 
 async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:
-    process, skills = snapshot.process, await offer.index()
+    process, (skills, eligible) = snapshot.process, await offer.index()
     person = person_of(record.principal, process.standings.is_owner, record.conversation)
     look = partial(
         environment_of,
@@ -316,7 +319,7 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
     is_near = Path(record.workspace).is_relative_to(process.home.root)
     around = look() if is_near else await asyncio.to_thread(look)
     wrong = (*around.warnings, *snapshot.toolkit.wrong(), *await offer.broken())
-    return replace(around, skills=skills, warnings=wrong)
+    return replace(around, skills=skills, warnings=wrong, eligible=eligible)
 
 
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:

@@ -22,8 +22,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
-from hermes_agent.sandbox.lazy_place import LazyPlace
-from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
@@ -51,7 +50,7 @@ HOOKS = (
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
 PERMISSION, CHECKPOINTS = HOOKS[3:]
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
-OPENED = "hermes_agent.tools.handles:opened"
+OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 WRONG_WITH = "hermes_agent.tools.permission.remembered:wrong_with"
@@ -65,7 +64,7 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
     """What tools can be made of: the home, each section of its settings, these values, and where commands run."""
 
     def place_by(maker: str) -> Place:
-        return LazyPlace(settings.terminal.place, lambda: late(maker)(home, settings.terminal, environment()))
+        return lazy_place(settings.terminal.place, lambda: late(maker)(home, settings.terminal, environment()))
 
     sections = (getattr(settings, field.name) for field in fields(settings))
     place, todos = place_by(PLACE), Todos(home.cache / "todo")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.models.routes import model_settings, sign_ins
-from hermes_agent.cli.models.offers import is_ready
+from hermes_agent.cli.offers import is_ready
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass

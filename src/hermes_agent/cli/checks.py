@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,35 +10,26 @@ from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.memory_provider import MemoryProvider
 from hermes_agent.app.models.routes import refused_by
+from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, check_memory
+from hermes_agent.app.operations.models import ask_once
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
-from hermes_agent.cli.asking import ask_once
-from hermes_agent.cli.models.auxiliary import single
-from hermes_agent.cli.routes import key_name, route_to
-from hermes_agent.cli.session_lookup import lookup_session
+from hermes_agent.cli.operation import offline
+from hermes_agent.cli.routes import key_name, route_to, single
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.outbound import Slot
 from hermes_agent.core.plural import plural
 from hermes_agent.host.config import MEND
-from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
-from hermes_agent.host.secrets import Secrets
-from hermes_agent.memory.whose import Person
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
-from hermes_agent.store.database import Store
-from hermes_agent.store.health import examine
 
 OLDEST_PYTHON = (3, 11)
-ANSWER_SECONDS = 5.0
-WEEK = 7 * 86_400.0
 FEW = 3
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
@@ -66,6 +56,21 @@ class Check:
     todo: str = ""
 
 
+def ok(name: str, found: str, todo: str = "") -> Check:
+    """A check that came out well."""
+    return Check(name=name, state=State.OK, found=found, todo=todo)
+
+
+def warn(name: str, found: str, todo: str = "") -> Check:
+    """One of what works all the same."""
+    return Check(name=name, state=State.WARN, found=found, todo=todo)
+
+
+def fail(name: str, found: str, todo: str = "") -> Check:
+    """One of what does not work."""
+    return Check(name=name, state=State.FAIL, found=found, todo=todo)
+
+
 def python(_surface: Surface) -> list[Check]:
     """Is this Python new enough?"""
     found = ".".join(map(str, sys.version_info[:3]))
@@ -80,12 +85,12 @@ def home(surface: Surface) -> list[Check]:
     try:
         place.ensure()
     except HomeError as error:
-        return [Check(name="home", state=State.FAIL, found=str(place.root), todo=str(error))]
-    checks = [Check(name="home", state=State.OK, found=str(place.root))]
+        return [fail("home", str(place.root), str(error))]
+    checks = [ok("home", str(place.root))]
     mode = place.root.stat().st_mode & 0o777
     if mode & 0o077:
         todo = f"chmod 700 {place.root}"
-        checks.append(Check(name="home mode", state=State.WARN, found=f"others can look into it ({mode:o})", todo=todo))
+        checks.append(warn("home mode", f"others can look into it ({mode:o})", todo))
     free = shutil.disk_usage(place.root).free
     state = State.OK if free >= LEAST_ROOM else State.WARN
     todo = "" if state is State.OK else "Free some room: a full disk stops every run."
@@ -97,19 +102,19 @@ def settings(surface: Surface) -> list[Check]:
     loaded = surface.loaded
     if loaded.problems:
         todo = f"{loaded.remedy} {MEND}"
-        wrong = [Check(name="config", state=State.FAIL, found=str(problem)) for problem in loaded.problems]
+        wrong = [fail("config", str(problem)) for problem in loaded.problems]
         return [*wrong[:-1], replace(wrong[-1], todo=todo), *_env(surface)]
     count = len(loaded.sources)
     found = "defaults" if loaded.basis == "defaults" else f"{count} setting{'' if count == 1 else 's'}"
-    return [Check(name="config", state=State.OK, found=found), *_env(surface)]
+    return [ok("config", found), *_env(surface)]
 
 
 def _env(surface: Surface) -> list[Check]:
     try:
         warnings = surface.secrets.warnings
     except HomeError as error:
-        return [Check(name="keys file", state=State.FAIL, found=str(error))]
-    return [Check(name="keys file", state=State.WARN, found=warning) for warning in warnings]
+        return [fail("keys file", str(error))]
+    return [warn("keys file", warning) for warning in warnings]
 
 
 def programs(_surface: Surface) -> list[Check]:
@@ -131,13 +136,13 @@ def keys(surface: Surface) -> list[Check]:
     except HomeError:
         return []
     if found:
-        return [Check(name="keys", state=State.OK, found=", ".join(found))]
+        return [ok("keys", ", ".join(found))]
     try:
         without = f"none; {route_to(surface, surface.invocation.model).name} is asked without one"
     except NoModel:
         todo = "`hermes setup` finds or asks for one; a local model needs none."
-        return [Check(name="keys", state=State.WARN, found="none", todo=todo)]
-    return [Check(name="keys", state=State.OK, found=without)]
+        return [warn("keys", "none", todo)]
+    return [ok("keys", without)]
 
 
 def auxiliary(surface: Surface) -> list[Check]:
@@ -148,11 +153,11 @@ def auxiliary(surface: Surface) -> list[Check]:
         try:
             if name:
                 found = f"{purpose}: {single(surface, name).name}"
-                checks.append(Check(name="auxiliary", state=State.OK, found=found))
+                checks.append(ok("auxiliary", found))
         except NoModel as error:
             todo = f"{error} Meanwhile it is done without (`auxiliary.{purpose}.model`)."
             found = f"{purpose}: {name} cannot be asked"
-            checks.append(Check(name="auxiliary", state=State.WARN, found=found, todo=todo))
+            checks.append(warn("auxiliary", found, todo))
     return checks
 
 
@@ -164,10 +169,10 @@ def tools(surface: Surface) -> list[Check]:
     except NoModel:
         return []  # that there is none is told where it is asked
     except HermesError as error:
-        return [Check(name="tools", state=State.FAIL, found="unknown", todo=str(error))]
+        return [fail("tools", "unknown", str(error))]
     aside = [*kit.quarantined, *refused_by(route, kit.toolbox(CLI).offered)]
-    checks = [Check(name="tools", state=State.WARN, found=f"{tool.name} is left out: {tool.reason}") for tool in aside]
-    return checks + [Check(name="model", state=State.WARN, found=said) for said in limits_of(route)]
+    checks = [warn("tools", f"{tool.name} is left out: {tool.reason}") for tool in aside]
+    return checks + [warn("model", said) for said in limits_of(route)]
 
 
 async def place(surface: Surface, *, offline: bool) -> list[Check]:
@@ -178,39 +183,39 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
     try:
         found = await try_place(surface.home, terminal, environment(), str(Path.cwd()), RandomIds().short())
     except HermesError as error:
-        return [Check(name="place", state=State.FAIL, found=terminal.place, todo=str(error))]
+        return [fail("place", terminal.place, str(error))]
     except TimeoutError:
-        return [Check(name="place", state=State.FAIL, found=terminal.place, todo="It did not answer within a minute.")]
-    return [Check(name="place", state=State.OK, found=found)]
+        return [fail("place", terminal.place, "It did not answer within a minute.")]
+    return [ok("place", found)]
 
 
 async def database(surface: Surface) -> list[Check]:
     """Does the database open, and is it whole, down to each record?"""
     try:
-        async with lookup_session(surface) as store:
-            health = await examine(store)
-            found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
-            if health.damage:
-                todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
-                return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
-            damaged = await store.history.damaged()
-            lost = [slot for slot in await store.outbox.failed() if slot.at > SystemClock().now() - WEEK]
+        async with offline(surface) as access:
+            health = await check_database(access)
     except HermesError as error:
-        return [Check(name="database", state=State.FAIL, found=str(error))]
-    checks = [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
-    return checks + [_damaged(damaged)] * bool(damaged) + [_undelivered(slot) for slot in lost[:FEW]]
+        return [fail("database", str(error))]
+    full_text, damage = health.database.full_text, health.database.damage
+    found = f"{health.database.engine}, {'with' if full_text else 'without'} full-text search"
+    if damage:
+        todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
+        return [fail("database", f"{found}: {damage}", todo)]
+    checks = [Check(name="database", state=State.OK if full_text else State.WARN, found=found)]
+    checks += [_damaged(health.damaged)] * bool(health.damaged)
+    return checks + [_undelivered(slot) for slot in health.undelivered[:FEW]]
 
 
 def _damaged(entries: list[str]) -> Check:
     found = f"{plural(len(entries), 'entry', 'entries')} of logs cannot be read: {', '.join(entries[:FEW])}"
     more = f" and {len(entries) - FEW} more" if len(entries) > FEW else ""
     todo = "They are left out wherever the sessions are read. To have them back, put a backup in the database's place."
-    return Check(name="log", state=State.FAIL, found=f"{found}{more}", todo=todo)
+    return fail("log", f"{found}{more}", todo)
 
 
 def _undelivered(slot: Slot) -> Check:
     found = f"message {slot.id} for {slot.to.platform} chat {slot.to.chat} was not delivered: {slot.error}"
-    return Check(name="outbox", state=State.WARN, found=found)
+    return warn("outbox", found)
 
 
 async def memory(surface: Surface) -> list[Check]:
@@ -218,34 +223,29 @@ async def memory(surface: Surface) -> list[Check]:
     settings = surface.loaded.value.memory
     if settings.provider == "none":
         return []
-    http = Http()
     try:
-        async with lookup_session(surface) as store, asyncio.timeout(ANSWER_SECONDS):
-            values = {Http: http, Secrets: surface.secrets, Store: store}
-            outside = MemoryProvider(needs_without_store(surface.home, surface.loaded.value, values))
-            found = await outside.backend(Person(key="", owner=True)).health()
+        async with offline(surface) as access:
+            found = await check_memory(access, surface.secrets)
     except (HermesError, TimeoutError) as error:
         said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"
         todo = "Until it answers, nothing is recalled; the notes work all the same."
-        return [Check(name="memory", state=State.FAIL, found=f"{settings.provider}: {said}", todo=todo)]
-    finally:
-        await http.close()
-    return [Check(name="memory", state=State.OK, found=f"{settings.provider}: {found}")]
+        return [fail("memory", f"{settings.provider}: {said}", todo)]
+    return [ok("memory", f"{settings.provider}: {found}")]
 
 
 async def model(surface: Surface) -> list[Check]:
     """Does the configured model answer?"""
     try:
         route = route_to(surface)
-        async with lookup_session(surface) as store:
-            answered = await ask_once(surface, store, route, principal="cli:doctor")
+        async with offline(surface) as access:
+            answered = await ask_once(access, surface.secrets, route, principal="cli:doctor")
     except NoModel as error:
-        return [Check(name="model", state=State.WARN, found="none", todo=str(error))]
+        return [warn("model", "none", str(error))]
     except ProviderError as error:
-        return [Check(name="model", state=State.FAIL, found=f"{error.provider}/{error.model}", todo=str(error))]
+        return [fail("model", f"{error.provider}/{error.model}", str(error))]
     except HermesError as error:
-        return [Check(name="model", state=State.WARN, found="not asked", todo=str(error))]
-    return [Check(name="model", state=State.OK, found=f"{answered.route} answered in {answered.seconds:.2f} s")]
+        return [warn("model", "not asked", str(error))]
+    return [ok("model", f"{answered.route} answered in {answered.seconds:.2f} s")]
 
 
 QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, auxiliary, tools)

@@ -7,21 +7,19 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from hermes_agent.cli.output import announce
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.cli.time_format import Since
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import ConfigError
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 GLANCE = 0.25
 """Seconds between two looks into a log that is followed."""
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,23 +27,11 @@ class LineFilter:
     """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`, of the session
     and run whose ids begin so."""
 
-    since: datetime | None = None
+    since: float = 0.0
     level: str = "info"
     everybody: bool = False
     session: str = ""
     run: str = ""
-
-
-def since_of(text: str, now: datetime) -> datetime:
-    """The moment that `10m`, `2h`, `3d` or a date and time name. Raises `ConfigError`."""
-    number, unit = text[:-1], UNITS.get(text[-1:])
-    if unit and number.isdecimal():
-        return now - timedelta(**{unit: int(number)})
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigError(f"`{text}` is no moment: write 30s, 10m, 2h, 3d or 2026-05-01T12:00.") from error
-    return moment.astimezone()
 
 
 class Reader:
@@ -69,7 +55,7 @@ class Reader:
             return None
         if not all(str(line.get(key, "")).startswith(getattr(self._wanted, key)) for key in ("session", "run")):
             return None
-        if level < LEVELS.index(self._wanted.level) or (self._wanted.since and at < self._wanted.since):
+        if level < LEVELS.index(self._wanted.level) or at.timestamp() < self._wanted.since:
             return None
         return dict(line)
 
@@ -152,17 +138,22 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--run", default="", metavar="ID", help="Of this run alone."),
         click.option("--session", default="", metavar="ID", help="Of this session alone."),
         click.option("--level", type=click.Choice(LEVELS), default="info", help="At least as bad."),
-        click.option("--since", default="", metavar="WHEN", help="From then on: 30s, 10m, 2h, 3d, or a date and time."),
+        click.option(
+            "--since",
+            default=0.0,
+            type=Since(),
+            metavar="WHEN",
+            help="From then on: 30s, 10m, 2h, 3d, or a date and time.",
+        ),
         click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C."),
     ):
         command = option(command)
     return command
 
 
-def show_log(log: Path, *, follow: bool, as_json: bool, count: int, since: str, **wanted: Any) -> None:  # noqa: ANN401  the fields of `LineFilter`
+def show_log(log: Path, *, follow: bool, as_json: bool, count: int, **wanted: Any) -> None:  # noqa: ANN401  the fields of `LineFilter`
     """Print the last lines that are wanted, and those that come where they are followed."""
-    now = datetime.fromtimestamp(SystemClock().now(), UTC).astimezone()
-    reader = Reader(LineFilter(since=since_of(since, now) if since else None, **wanted))
+    reader = Reader(LineFilter(**wanted))
     text_of = line_as_json if as_json else shown
     recent: deque[dict[str, Any]] | None = deque(maxlen=count)
     for line in lines(log, reader):

@@ -13,6 +13,9 @@ import msgspec
 
 from hermes_agent.app.intake.intake import Part, Taken, named, total
 from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.runs import last_number, run_cost, was_cut_short
+from hermes_agent.app.operations.sessions import SessionRecord, find_session
 from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
@@ -23,7 +26,6 @@ from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.loops import asked_to_end, heeding
 from hermes_agent.host.paths import current_folder, environment, find_home
-from hermes_agent.store.sessions import Session as SessionRecord
 
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
@@ -121,12 +123,12 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)
-    after = await runtime.store.history.last_number(record.id)
+    after = await last_number(runtime, record.id)
     asks = bool(invocation.prompt or given.parts)
     if not asks:
         if await runtime.hermes.resume(record.id):
             return record.id, after, True
-        if not await _was_cut_short(runtime, record.id):
+        if not await was_cut_short(runtime, record.id):
             return record.id, after, False
     parts = await _parts(runtime, invocation, record)
     inbound = Inbound(
@@ -174,17 +176,10 @@ async def _parts(runtime: System, invocation: Invocation, record: SessionRecord)
     return (await runtime.skills.preloaded(invocation.skills, *where), *parts)
 
 
-async def _was_cut_short(runtime: System, session: str) -> bool:
-    """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
-    entries = await runtime.store.history.entries(session)
-    ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
-    return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
-
-
 async def session_for(runtime: System, invocation: Invocation, conversation: Conversation) -> SessionRecord:
     """The session that the command line means: a named one, this folder's latest, or a new one."""
     if invocation.resume:
-        return await runtime.store.sessions.find(invocation.resume)
+        return await find_session(Access(system=runtime, who=runtime.owner), invocation.resume)
     return await runtime.hermes.open_session(
         conversation, runtime.owner, workspace=conversation.chat, model=invocation.model, new=not invocation.go_on
     )
@@ -225,13 +220,13 @@ def progress_line(event: Event) -> str:
 async def _as_json(runtime: System, session: str, ended: RunEnded, result: Result, code: int) -> str:
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
-    costs = [row.cost for row in await runtime.store.usage.rows(session) if row.run == view.run]
+    cost = await run_cost(runtime, session, view.run)
     whole, problem = result.parts(ended)
     return result.as_json(
         whole or result.reply,
         outcome=ended.outcome,
         problem=problem.replace("`/continue`", GO_ON),
-        cost=None if None in costs else sum(filter(None, costs)),
+        cost=cost,
         session=session,
         exit_code=code,
     )

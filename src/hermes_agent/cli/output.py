@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +13,7 @@ from hermes_agent.host.late import late
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 GAP = "  "
+T = TypeVar("T")
 
 
 def say(text: str = "") -> None:
@@ -34,6 +36,16 @@ def say_json(value: object) -> None:
     """The result as JSON: records as objects, indented."""
     plain = msgspec.json.format(msgspec.json.encode(value), indent=2)
     sys.stdout.write(f"{plain.decode()}\n")
+
+
+def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: str = "") -> None:
+    """A result in words, or as JSON; where it is empty, `nothing` is remarked."""
+    if as_json:
+        say_json(found)
+    elif nothing and not found:
+        remark(nothing)
+    elif words := text(found):
+        say(words)
 
 
 def clean(text: str) -> str:

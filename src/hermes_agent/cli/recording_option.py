@@ -9,8 +9,8 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
-    from hermes_agent.replay.cassette.playing import Player
-    from hermes_agent.replay.cassette.recording import Recorder
+    from hermes_agent.replay.recorder import Recorder
+    from hermes_agent.replay.replayer import Player
 
 TAPE = "hermes_agent.replay.cassettes:tape"
 

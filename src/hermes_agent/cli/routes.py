@@ -64,3 +64,11 @@ def refuse_typo(surface: Surface, route: Route) -> None:
 def key_name(surface: Surface, vendor: Vendor) -> str:
     """The name under which this vendor's key is there, empty where it is not."""
     return next((name for name in vendor.key_names if surface.secrets.get(name)), "")
+
+
+def single(surface: Surface, name: str) -> Route:
+    """The route to a model that may work for a purpose. Raises `NoModel`, also for a mixture."""
+    route = route_to(surface, name)
+    if route.vendor.mixes:
+        raise NoModel(f"{route.name} is a mixture, which only answers conversations: name a single model here.")
+    return route

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import click
 
 from hermes_agent.core.clock import SystemClock
 
-SPAN = re.compile(r"(\d{1,5})\s*([hdw])")
-UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-
-
-def moment(at: float) -> str:
-    """Seconds since 1970 as date and time on this machine's clock."""
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+SPAN = re.compile(r"(\d{1,5})\s*([smhdw])")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Since(click.ParamType[float]):
-    """A span (`24h`, `7d`, `2w`) before now, or a date `2026-11-21` on this machine's clock, as seconds since 1970."""
+    """A span (`10m`, `24h`, `7d`) before now, or a date (and time) on this machine's clock, as seconds since 1970."""
 
     name = "since"
 
@@ -30,7 +25,11 @@ class Since(click.ParamType[float]):
             return value
         try:
             if span:
-                return SystemClock().now() - int(span[1]) * UNITS[span[2]].total_seconds()
+                return SystemClock().now() - timedelta(**{UNITS[span[2]]: int(span[1])}).total_seconds()
             return datetime.fromisoformat(text).astimezone().timestamp()
         except (ValueError, OverflowError):
-            self.fail(f"`{text}` is neither a span (24h, 7d, 2w) nor a date (2026-11-21).", param, ctx)
+            self.fail(
+                f"`{text}` is neither a span (30s, 10m, 24h, 7d, 2w) nor a date (2026-11-21, 2026-11-21T12:00).",
+                param,
+                ctx,
+            )

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from hermes_agent.cli.time_format import moment
+from hermes_agent.app.operations.sessions import SessionRecord
+from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.store.sessions import Session
 
 LONGEST_SHOWN = 2_000
 PAGE = """<!doctype html>
@@ -56,14 +56,14 @@ def said_in(entries: Iterable[Entry]) -> list[Said]:
     return [said for _, said in spoken if said.text]
 
 
-def as_markdown(session: Session, entries: Sequence[Entry]) -> str:
+def as_markdown(session: SessionRecord, entries: Sequence[Entry]) -> str:
     """The transcript for reading."""
     parts = [f"# {session.title or session.id}", facts(session)]
     parts += [f"## {said.who} · {moment(said.at)}\n\n{said.text}" for said in said_in(entries)]
     return "\n\n".join(parts) + "\n"
 
 
-def as_html(session: Session, entries: Sequence[Entry]) -> str:
+def as_html(session: SessionRecord, entries: Sequence[Entry]) -> str:
     """The transcript as one page that loads and runs nothing."""
     body = "\n".join(
         f'<section class="{html.escape(said.who.split()[0])}"><h2>{html.escape(said.who)} · {moment(said.at)}</h2>'
@@ -74,13 +74,13 @@ def as_html(session: Session, entries: Sequence[Entry]) -> str:
     return PAGE.format(title=title, facts=html.escape(facts(session)), body=body)
 
 
-def as_jsonl(session: Session, entries: Sequence[Entry]) -> str:
+def as_jsonl(session: SessionRecord, entries: Sequence[Entry]) -> str:
     """The whole log: the session's row first, then every event, one JSON object per line."""
     encoder = msgspec.json.Encoder()
     return "".join(f"{encoder.encode(line).decode()}\n" for line in (session, *entries))
 
 
-def facts(session: Session) -> str:
+def facts(session: SessionRecord) -> str:
     """The session in one line."""
     parts = [session.id, moment(session.created), session.surface, session.model, session.workspace]
     return " · ".join(part for part in parts if part)

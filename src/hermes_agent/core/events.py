@@ -212,9 +212,21 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
+class Verdict(StrEnum):
+    """Whether what a run did was right: a check that ran `verified` it, a person `accepted` it, it `failed` its check,
+    or it was `undone`; the model's own word is none of these."""
+
+    UNKNOWN = "unknown"
+    VERIFIED = "verified"
+    ACCEPTED = "accepted"
+    FAILED = "failed"
+    UNDONE = "undone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """A run is over. `text` is the reply, or the sentence that says why there is none; `error` names the error's class.
+    """A run is over. `text` is the reply, or the sentence that says why there is none; `error` names the error's class;
+    `verified_by` is the check, or the person, of the `verdict`.
 
     Every outcome but `answered` can be continued.
     """
@@ -224,6 +236,8 @@ class RunEnded:
     turns: int
     reason: str = ""
     error: str = ""
+    verdict: Verdict = Verdict.UNKNOWN
+    verified_by: str = ""
     kind: Literal["run_ended"] = field(default="run_ended", init=False)
 
 
@@ -265,6 +279,10 @@ Durable = (
     | Branched
     | RunEnded
 )
+VOCABULARY_OF: dict[str, int] = {}
+"""Kinds of durable events that came after the first vocabulary, by its number: a version that does not know them leaves
+the sessions alone whose log has them."""
+VOCABULARY = max(VOCABULARY_OF.values(), default=1)
 Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | ToolProgress | Notice
 Event = Durable | Live
 

@@ -67,11 +67,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A document: its bytes as base64, its media type and the name that a person gave it."""
+    """A document: its bytes as base64, its media type and the name that a person gave it. `reference` says where the
+    bytes are that nobody has fetched yet; no conversation holds such a part."""
 
     name: str
     media_type: str
     data: str = ""
+    reference: str = ""
     origin: Origin = Origin.OWNER
     kind: Literal["file"] = field(default="file", init=False)
 
@@ -111,7 +113,7 @@ Part = Text | Thinking | Image | File | ToolCall | ToolResult
 
 
 class Role(StrEnum):
-    """Whose turn of the conversation a message is. Runtime notices travel as `user` with origin `runtime`."""
+    """Whose turn of the conversation a message is. System notices travel as `user` with origin `runtime`."""
 
     USER = "user"
     ASSISTANT = "assistant"

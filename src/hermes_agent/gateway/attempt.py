@@ -110,7 +110,8 @@ class Attempt:
         await self._line.pacer.turn(slot.to)
         sent = part
         # A file is found by its name: what was begun of an earlier version may have been words.
-        certain = abilities.keyed or (abilities.read_back and (slot.version == 1 or part.file is None))
+        honoured = self._line.pacer.age(slot.at) < abilities.keyed
+        certain = honoured or (abilities.read_back and (slot.version == 1 or part.file is None))
         if doubtful and not certain:
             self.repeats += 1
             sent = replace(part, text=f"{REPEAT}{part.text}")
@@ -131,7 +132,7 @@ class Attempt:
             return
         self.sending = False
         # Who held the slot before and died may have sent under this key what an earlier version said.
-        await self._shown(receipt, part, doubtful=abilities.keyed and (doubtful or slot.epoch > FIRST_CLAIM))
+        await self._shown(receipt, part, doubtful=honoured and (doubtful or slot.epoch > FIRST_CLAIM))
 
     async def _shown(self, receipt: str, part: Part, *, doubtful: bool) -> None:
         """There is a piece more. `doubtful`: it may be there since an earlier version, and show that."""

@@ -1,8 +1,8 @@
-"""What a channel is: the facts of one chat platform, and the Protocol that its code keeps."""
+"""What a channel is: the facts of one chat platform, and what its code promises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.inbound_events import Hear
+from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.host.http import Http
 from hermes_agent.host.nearest import nearest_key
 
@@ -64,11 +64,12 @@ class Abilities:
     """What a platform can do.
 
     `longest_message` is counted in `unit`. `typing` is how many seconds a sign of typing lasts (0: there is none),
-    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0: they
-    cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out (0: none
-    goes). `keyed`: sending again under the same key sends nothing twice. `read_back`: `find` can tell whether something
-    was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be marked as Markdown has it (by more
-    than three backticks, by tildes, indented in lists); where not, they are given the plainest marks.
+    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0:
+    they cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out
+    (0: none goes). `keyed`: for so many seconds sending again under the same key sends nothing twice. `read_back`:
+    `find` can tell whether something was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be
+    marked as Markdown has it (by more than three backticks, by tildes, indented in lists); where not, they are
+    given the plainest marks.
     """
 
     longest_message: int
@@ -83,7 +84,7 @@ class Abilities:
     largest_file: int = 0
     voice: bool = False
     mentions: bool = False
-    keyed: bool = False
+    keyed: float = 0.0
     read_back: bool = False
     hears_edits: bool = False
     fences: bool = False
@@ -121,13 +122,16 @@ class Part:
     answers: str = ""
 
 
-class Channel(Protocol):
-    """One platform, reached with one token.
+class Channel:
+    """One platform, reached with one token. A channel that says so of itself has what is done where its platform has
+    nothing of the kind.
 
     - `listen` runs until it is cancelled and calls `hear` for what people do, in the order of the platform, one
       after the other within a chat; the platform is told that something arrived only after `hear` has returned, so that
       what was not taken in is told again; what a previous process left is told too, where the platform kept it;
     - `listen` raises `NotNow` where the connection broke (it is called again), `TokenRefused` where no call will do;
+    - `fetch` gets the bytes of a file that came with a message, by its `reference`, also in a later process, or several
+      files that stand for it; of more than `most` bytes no more than show that there are more. Raises `ChannelError`;
     - `send` makes one message and returns the platform's id of it, its receipt; under a `key` that was used before it
       makes no second one where the abilities say `keyed`;
     - `edit` gives the message of a receipt new content; the content that it has already is no error; buttons that are
@@ -148,31 +152,26 @@ class Channel(Protocol):
     - `close` gives everything back; nothing is called afterwards.
     """
 
-    async def listen(self, hear: Hear) -> None: ...
+    async def listen(self, hear: Hear) -> None:
+        raise NotImplementedError
 
-    async def send(self, to: Conversation, part: Part, key: str) -> str: ...
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        raise NotImplementedError
 
-    async def edit(self, to: Conversation, receipt: str, part: Part) -> None: ...
+    async def check(self) -> None:
+        raise NotImplementedError
 
-    async def delete(self, to: Conversation, receipt: str) -> None: ...
+    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  what others need
+        """Never asked: no files come."""
+        raise NeverHere("there are no files here.")
 
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None: ...
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        """Never asked: what was sent stays."""
 
-    async def draft(self, to: Conversation, text: str, key: str) -> None: ...
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        """Never asked: what was sent stays."""
 
-    async def typing(self, to: Conversation) -> None: ...
-
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None: ...
-
-    async def check(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-class Bare:
-    """What a `Channel` does of what its platform has not."""
-
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  what others need
         """Never asked: what was written cannot be read back."""
         return None
 

@@ -6,18 +6,22 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from hermes_agent.app.chats.home_chats import place_at
+from hermes_agent.app.chats.people import NONE, People
+from hermes_agent.app.operations.chats import post
+from hermes_agent.app.operations.serving import outbox_of
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import LostLease, StoreError
-from hermes_agent.core.outbound import Content, Slot, SlotState
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, SlotState, lost
 from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
-from hermes_agent.gateway.notices import Notices
 from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
@@ -51,7 +55,7 @@ class Delivery:
         self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
     ) -> None:
         self._notices = notices
-        self._outbox = runtime.store.outbox
+        self._outbox = outbox_of(runtime)
         self._clock = runtime.clock
         self._lines = lines
         self._drafts = drafts
@@ -192,3 +196,42 @@ class Delivery:
         if slot.attempts >= FEWEST and self._clock.now() - slot.at > DAY:
             return SlotState.FAILED, f"Given up after a day: {error}", 0.0
         return state, error, delay
+
+
+DAY = 86_400.0
+
+
+class Notices:
+    """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
+    that tells. `wake` is called when there is something to deliver."""
+
+    def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
+        self._runtime = runtime
+        self._people = people
+        self._clock = runtime.clock
+        self._wake = wake
+
+    async def undelivered(self, slot: Slot, error: str) -> None:
+        """Something will never be delivered. Raises `StoreError`."""
+        if not slot.key.startswith(TOLD):
+            text = f"What I wanted to say in the chat {slot.to.chat} could not be delivered: {error}"
+            await self._send(slot.to, f"slot {slot.id}", text)
+
+    async def lost(self, slot: Slot, error: str) -> None:
+        """A defect keeps something from being shown: whoever waits for it there is told. Raises `StoreError`."""
+        if not slot.key.startswith(TOLD):
+            await post(self._runtime, lost(slot.id, slot.to, error))
+            self._wake()
+
+    async def removed(self, where: Conversation, reason: str) -> None:
+        """The agent can no longer write somewhere; told once a day. Raises `StoreError`."""
+        day = int(self._clock.now() // DAY)
+        await self._send(where, f"{where.key} {day}", f"I can no longer write in the chat {where.chat}: {reason}")
+
+    async def _send(self, about: Conversation, key: str, text: str) -> None:
+        home = place_at(about.platform, self._people.channels.get(about.platform, NONE).home)
+        if home is None or (home.chat, home.thread) == (about.chat, about.thread):
+            return
+        letter = Letter(key=f"{TOLD}{key}", to=home, content=Content(text=text))
+        await post(self._runtime, letter)
+        self._wake()

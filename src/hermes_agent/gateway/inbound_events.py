@@ -23,14 +23,13 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """A file that came with a message. `fetch` gets its bytes, of more than the given number no more than show that
-    there are more, and raises `ChannelError`; nothing is fetched for people who may not speak. `voice` marks spoken
-    words."""
+    """A file that came with a message. `reference` is what `Channel.fetch` finds its bytes by, in this process or in
+    the next one; nothing is fetched for people who may not speak. `voice` marks spoken words."""
 
     name: str
     media_type: str
     size: int
-    fetch: Callable[[int], Awaitable[bytes]]
+    reference: str
     voice: bool = False
 
 

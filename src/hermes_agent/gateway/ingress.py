@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -12,23 +11,22 @@ from pathlib import Path
 
 from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
+from hermes_agent.app.operations import serving
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import CHANGED, SAID, TAKEN_BACK, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.gateway.access import Access, Refusal, harmless
-from hermes_agent.gateway.access_control import AccessControl
-from hermes_agent.gateway.channel_runtime import ChannelRuntime
+from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
+from hermes_agent.gateway.bounded_cache import BoundedCache
+from hermes_agent.gateway.channel import Channel
+from hermes_agent.gateway.channel_runtime import ChannelRuntime, Minutes
 from hermes_agent.gateway.inbound_events import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
-from hermes_agent.gateway.media import brought, not_taken
-from hermes_agent.gateway.pacing import Minutes
+from hermes_agent.gateway.media import Downloads, parts_of
 from hermes_agent.gateway.streaming import Known, Streaming
 
 log = logging.getLogger(__name__)
 
 TOPICS_KNOWN = 2000
-LARGEST = 2**63
-"""What a database takes as a number: programs of people send what they like for a button."""
 TOO_MUCH = "That was too much in one minute. I read nothing more until it is over: write it again then."
 TOO_LONG = "That is too long: {:,} characters at most."
 FORWARDED = "(What follows was forwarded: others wrote it.)"
@@ -37,7 +35,6 @@ STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
 MOST_PASSED_OVER = 1000
 """Groups of which the log says that there is no answer in them."""
-TOPIC = "topic"
 DELETED = ":deleted"
 """Ends the id of the mail that takes a message back."""
 
@@ -57,16 +54,22 @@ class Ingress:
         access: AccessControl,
         command_queue: CommandQueue,
         drafts: Streaming,
-        workspace: Path,
+        channel: Callable[[str], Channel | None],
     ) -> None:
         self._runtime = runtime
         self.settings = settings
         self._access = access
         self._command_queue = command_queue
         self._drafts = drafts
-        self.workspace = workspace
         self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
-        self._topics: OrderedDict[str, str] = OrderedDict()
+        self.downloads = Downloads(
+            channel,
+            access.shown,
+            lambda: Path(command_queue.workspace) / "received",
+            lambda: self.settings.largest_file_mb,
+        )
+        command_queue.complete = self.downloads.complete
+        self._topics = BoundedCache[str, str](TOPICS_KNOWN)
         self._minutes = Minutes(runtime.clock)
         self._strangers: dict[str, float] = {}
         self._passed_over: set[tuple[str, str]] = set()
@@ -100,7 +103,7 @@ class Ingress:
             said.sender, said.where, addressed=said.addressed or (is_command(said.text) and not said.forwarded)
         )
         if standing is Refusal.STRANGER:
-            await self._access.people.meet(self._runtime.store)  # They may have been let in a moment ago.
+            await serving.meet(self._runtime, self._access.people)  # They may have been let in a moment ago.
             access = self._access.access(line.kind.name)
             standing = access.admits(said.sender, said.where)
         if isinstance(standing, Refusal):
@@ -113,7 +116,7 @@ class Ingress:
         said = self._access.read(line.kind.name, said)
         who = self._access.principal(line.kind.name, said.sender, standing)
         conversation = await self._conversation(access, said, standing)
-        inbound = self._inbound(line, said, who, conversation)
+        inbound = inbound_of(line, said, who, conversation)
         over = self._minutes.count(who.key) - self.settings.messages_per_minute
         if over > 1:
             return  # That was said.
@@ -128,9 +131,8 @@ class Ingress:
 
     async def _is_gone(self, line: ChannelRuntime, said: Said) -> bool:
         """Whether the message whose new text this is was deleted before it was answered."""
-        find = self._runtime.store.inbox.find
-        found = [await find(line.kind.name, id_) for id_ in (said.source_id, f"{said.source_id}{SAID}")]
-        return any(mail is not None and mail.reason == TAKEN_BACK for mail in found)
+        ids = (said.source_id, f"{said.source_id}{SAID}")
+        return any([await serving.was_withdrawn(self._runtime, line.kind.name, each) for each in ids])
 
     def _pass_over(self, channel: str, chat: str) -> None:
         """Somebody who may speak named the agent in a group in which it does not answer: the log says once which."""
@@ -143,14 +145,14 @@ class Ingress:
         if why is not Refusal.STRANGER or said.edited:
             return
         name = harmless(said.sender.name)
-        code = await self._runtime.store.pairing.ask(line.kind.name, said.sender.user, name)
+        code = await serving.ask_pairing(self._runtime, line.kind.name, said.sender.user, name)
         if code:
             text = (
                 f"I do not know you yet. If my owner runs `hermes pairing approve {code}` within an hour, "
                 "we can talk here."
             )
             nobody = Principal(platform=line.kind.name, user=said.sender.user)
-            await self._command_queue.answer(self._inbound(line, said, nobody, said.where), text)
+            await self._command_queue.answer(inbound_of(line, said, nobody, said.where), text)
 
     async def _order(self, access: Access, inbound: Inbound) -> None:
         name, is_known = parse_command(inbound.text)
@@ -160,10 +162,10 @@ class Ingress:
         elif not is_known and standing is Standing.GUEST:
             await self._command_queue.answer(inbound, f"There is no command `/{name}`. See `/help`.")
         elif name == "stop":
-            await self._command_queue.stop(inbound)
+            await self._command_queue.stop(inbound, fetched=self.downloads.stop(inbound.conversation))
         elif is_known and bypasses_queue(name):
             await self._command_queue.do_at_once(inbound)
-            self._topics.pop(replace(inbound.conversation, topic="").key, None)
+            self._topics.pop(replace(inbound.conversation, topic="").key)
         else:
             await self._command_queue.enqueue(inbound)
 
@@ -173,15 +175,17 @@ class Ingress:
         record = await hermes.open_session(
             inbound.conversation,
             inbound.principal,
-            workspace=str(self.workspace),
+            workspace=self._command_queue.workspace,
             model=self._access.people.model(said.where),
         )
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media or said.forwarded else await hermes.scheduler.question(record.id)
-        parts = await self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
-        message = replace(inbound, parts=parts, busy=busy, answers=answers, notice=not_taken(parts))
+        answers = "" if said.media or said.forwarded else await serving.question_in(self._runtime, record.id)
+        parts = self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
+        message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
-        if self._command_queue.wait(inbound.conversation) or is_hooked(self._runtime):  # Nobody else waits for a hook.
+        # Files come, and hooks answer, in the queue of the conversation: nobody else waits for them.
+        is_slow = is_hooked(self._runtime) or any(isinstance(part, File) for part in parts)
+        if is_slow or self._command_queue.wait(inbound.conversation):
             await self._command_queue.enqueue(replace(message, answers=""))
             return
         try:
@@ -191,18 +195,17 @@ class Ingress:
         except HermesError as error:
             await self._command_queue.answer(inbound, str(error))
 
-    async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
+    def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
         origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
-        folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
-        files = await brought(said, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
         shown = partial(self._access.shown, inbound.conversation.platform)
-        around = (replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in (*notes, *files))
-        return (*around, *words)
+        around = (*notes, *parts_of(said, origin))
+        hidden = (replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in around)
+        return (*hidden, *words)
 
     async def _withdrawn(self, line: ChannelRuntime, access: Access, deleted: Withdrawn) -> None:
         """A message was deleted where it was written: it is not answered any more."""
@@ -223,7 +226,7 @@ class Ingress:
 
     async def _invited(self, line: ChannelRuntime, invited: Invited) -> str:
         """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
-        await self._access.people.meet(self._runtime.store)
+        await serving.meet(self._runtime, self._access.people)
         access = self._access.access(line.kind.name)
         known = access.standing(invited.sender.user, invited.sender.groups)
         may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
@@ -246,7 +249,7 @@ class Ingress:
         standing = access.admits(pressed.sender, pressed.where)
         if isinstance(standing, Refusal):
             return "This is not for you."
-        slot = await self._runtime.store.outbox.get(pressed.slot) if pressed.slot < LARGEST else None
+        slot = await serving.slot_at(self._runtime, pressed.slot)
         place = (pressed.where.platform, pressed.where.chat)
         if slot is None or (slot.to.platform, slot.to.chat) != place:
             return "This is not there any more."
@@ -271,29 +274,28 @@ class Ingress:
             return str(error)
         return content.buttons[pressed.choice].label
 
-    def _inbound(self, line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
-        # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
-        mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
-        changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
-        return Inbound(
-            source=line.kind.name,
-            source_id=f"{said.source_id}{changed}",
-            principal=who,
-            conversation=conversation,
-            parts=(Text(text=said.text, origin=Origin(who.standing)),),
-            received=said.at,
-            replaces=said.source_id if said.edited else "",
-            title=said.title,
-        )
-
     async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:
         base = access.conversation(said.where, said.sender, standing)
-        if base.key not in self._topics:
-            facts = await self._runtime.store.facts.of(base.key)
-            self._topics[base.key] = facts.get(TOPIC, "")
-            while len(self._topics) > TOPICS_KNOWN:
-                self._topics.popitem(last=False)
-        return replace(base, topic=self._topics[base.key])
+        if (topic := self._topics.get(base.key)) is None:
+            topic = self._topics.put(base.key, await serving.topic_of(self._runtime, base))
+        return replace(base, topic=topic)
+
+
+def inbound_of(line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
+    """A message with its words alone."""
+    # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
+    mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
+    changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
+    return Inbound(
+        source=line.kind.name,
+        source_id=f"{said.source_id}{changed}",
+        principal=who,
+        conversation=conversation,
+        parts=(Text(text=said.text, origin=Origin(who.standing)),),
+        received=said.at,
+        replaces=said.source_id if said.edited else "",
+        title=said.title,
+    )
 
 
 def is_hooked(runtime: System) -> bool:
@@ -306,4 +308,4 @@ async def was_at_work(runtime: System, access: Access, where: Conversation) -> b
     if where.chat_kind != "dm" and access.answers_in(where):
         return True
     # Matrix may not tell any more that it was a chat with one person, and not who that was.
-    return await runtime.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)
+    return await serving.has_spoken_in(runtime, where)

@@ -10,6 +10,7 @@ from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.chats.platforms import Platform, own_platform
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.operations.serving import facts_of
 from hermes_agent.app.process import Tape
 from hermes_agent.app.restart_notice import report_back
 from hermes_agent.app.settings import Settings
@@ -111,7 +112,7 @@ async def open_gateway(
     async with open_system(home, options) as runtime:
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
         gateway = Gateway(runtime, access, channels, switched_on, changed)
-        await access.pseudonyms.load_salt(runtime.store.facts)
+        await access.pseudonyms.load_salt(facts_of(runtime))
         await report_back(runtime)
         await gateway.start()
         try:

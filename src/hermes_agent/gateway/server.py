@@ -12,18 +12,19 @@ from pathlib import Path
 
 from hermes_agent.app.chats.settings import GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue
+from hermes_agent.app.operations import serving
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.system import System
 from hermes_agent.core.activity import activity
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
+from hermes_agent.core.events import Seen
 from hermes_agent.gateway.access_control import AccessControl
-from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
+from hermes_agent.gateway.channel import Channel, ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
 from hermes_agent.gateway.channel_runtime import ChannelRuntime, Channels, made
-from hermes_agent.gateway.delivery import Delivery
+from hermes_agent.gateway.delivery import Delivery, Notices
 from hermes_agent.gateway.inbound_events import Heard
 from hermes_agent.gateway.ingress import Ingress
-from hermes_agent.gateway.notices import Notices
 from hermes_agent.gateway.streaming import Streaming
 from hermes_agent.host.http import Http
 from hermes_agent.host.lock_file import LockFile, holder_of
@@ -62,7 +63,7 @@ class Gateway:
         self.notices = Notices(runtime, access.people, lambda: self.delivery.wake())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.notices)
         self.command_queue = CommandQueue(runtime, str(workspace), self.delivery.wake, access.people.model)
-        self.ingress = Ingress(runtime, settings, access, self.command_queue, self.drafts, workspace)
+        self.ingress = Ingress(runtime, settings, access, self.command_queue, self.drafts, self._channel)
         self.ingress.removed = self.notices.removed
         self._kinds = channels.kinds
         self._changed = changed
@@ -79,14 +80,16 @@ class Gateway:
 
     async def start(self) -> None:
         """Begin to listen and to deliver."""
-        scheduler = self.runtime.hermes.scheduler
-        scheduler.bus.overhear(self.drafts.overhear)
-        scheduler.bus.overhear(lambda seen: self.delivery.wake() if seen.event.kind in SAYING else None)
-        scheduler.subscribe(self.delivery.wake)
+        serving.follow_events(self.runtime, self._overhear, self.delivery.wake)
         self._delivering = spawn(self.delivery.run(), name="delivery")
         log.info("the gateway begins, with %s", ", ".join(sorted(self._kinds)) or "no channel")
         for kind in self._kinds.values():
             self._begin(kind)
+
+    def _overhear(self, seen: Seen) -> None:
+        self.drafts.overhear(seen)
+        if seen.event.kind in SAYING:
+            self.delivery.wake()
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:  # noqa: ARG002  as `Follower`
         """Raise `ConfigError` for a channel that there is not."""
@@ -101,11 +104,8 @@ class Gateway:
         self._kinds.update(kinds)
         self.access.follow(self.settings.channels, settings.privacy.hash_ids)
         self.ingress.settings = self.settings
-        self.ingress.workspace = workspace
         self.command_queue.workspace = str(workspace)
-        scheduler = self.runtime.hermes.scheduler
-        scheduler.service = replace(scheduler.service, most=self.settings.max_runs)
-        scheduler.wake()
+        serving.limit_runs(self.runtime, self.settings.max_runs)
         for name in [*self.known, *self.unmade]:
             same = name in kinds and options_of(before, name) == options_of(self.settings, name)
             if not same or name in self.unmade or self._serving[name].done() or self._has_other_secrets(name):
@@ -124,7 +124,7 @@ class Gateway:
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(0 if self._hurried else self.settings.drain_seconds) as self._draining:
-                await self.runtime.hermes.scheduler.rest()
+                await serving.rest(self.runtime)
                 await self.command_queue.drain()
                 await self.delivery.idle()
         self._draining = None
@@ -181,16 +181,20 @@ class Gateway:
 
     async def _listen(self, line: ChannelRuntime) -> float | None:
         """Listen as the one process that has this token; seconds to wait where another one has it."""
-        locks, kind = self.runtime.hermes.scheduler.locks, line.kind
-        mark = self._mark(kind)
-        lease = await locks.acquire(f"channel {kind.name} {mark}")
-        if lease is None:
-            self._report(line, "waiting", "Another process listens with the same token.")
-            return TAKEN_PAUSE
+        mark = self._mark(line.kind)
+        async with serving.lock(self.runtime, f"channel {line.kind.name} {mark}") as check:
+            if check is None:
+                self._report(line, "waiting", "Another process listens with the same token.")
+                return TAKEN_PAUSE
+            await self._listen_alone(line, mark, check)
+        return None
+
+    async def _listen_alone(self, line: ChannelRuntime, mark: str, check: Callable[[], None]) -> None:
+        kind = line.kind
 
         async def hear(heard: Heard) -> str:
             self._report(line, "listening", "")
-            self.runtime.store.workers.alive(lease)
+            check()
             return await self.ingress.hear(line, heard)
 
         try:
@@ -209,8 +213,6 @@ class Gateway:
         finally:
             if not self._ending:  # What is due at the end is still delivered.
                 self.lines.pop(kind.name, None)
-            await locks.release(lease)
-        return None
 
     def _line(self, kind: Kind) -> ChannelRuntime | None:
         """The line of a channel; None where it cannot be made, which is told."""
@@ -221,7 +223,7 @@ class Gateway:
             http=self._http,
             clock=self.runtime.clock,
             folder=self.runtime.home.root / "channels" / kind.name,
-            kept=self.runtime.store.facts,
+            kept=serving.facts_of(self.runtime),
             note=lambda text: self._note(kind.name, text),
         )
         # Boundary: one job.
@@ -239,6 +241,10 @@ class Gateway:
             return None
         self.known[kind.name] = line
         return line
+
+    def _channel(self, name: str) -> Channel | None:
+        line = self.known.get(name)
+        return line.channel if line is not None else None
 
     def _note(self, name: str, text: str) -> None:
         line = self.known.get(name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
 
+from hermes_agent.app.operations.chats import post
+from hermes_agent.app.operations.serving import check_run, outbox_of
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
@@ -30,6 +31,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import Retrying, TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
 from hermes_agent.gateway.attempt import in_the_end, in_time
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channel_runtime import ChannelRuntime
 from hermes_agent.host.tasks import spawn
@@ -123,16 +125,13 @@ class Streaming:
     wake: Callable[[], None]
     held: set[int] = field(default_factory=set)
     astray: bool = False
-    _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
+    _known: BoundedCache[str, Known] = field(default_factory=lambda: BoundedCache(KNOWN))
     _drafts: dict[str, Draft] = field(default_factory=dict)
     _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def know(self, session: str, known: Known) -> None:
         """Where that session is."""
-        self._known[session] = known
-        self._known.move_to_end(session)
-        while len(self._known) > KNOWN:
-            self._known.popitem(last=False)
+        self._known.put(session, known)
 
     def overhear(self, seen: Seen) -> None:
         """Keep up with a run."""
@@ -184,9 +183,8 @@ class Streaming:
         """Have the message of a run that turned out to say nothing deleted."""
         await self.settled(draft.key)
         if draft.receipt:
-            outbox = self.runtime.store.outbox
             letter = Letter(key=draft.key, to=draft.to, content=Content(text=""), session=draft.session)
-            await self.runtime.store.write(lambda tx: outbox.put(tx, letter))
+            await post(self.runtime, letter)
 
     def _later(self, draft: Draft, seconds: float) -> None:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
@@ -259,8 +257,7 @@ class Streaming:
             return
         if draft.receipt:
             await draft.line.pacer.turn(draft.to)
-            if (journal := self.runtime.hermes.scheduler.journal_of(draft.session)) is not None:
-                journal.alive()  # Whoever took the run over may have shown its reply there.
+            check_run(self.runtime, draft.session)  # Whoever took the run over may have shown its reply there.
             with suppress(TimeoutError):
                 await in_time(draft.line.channel.edit(draft.to, draft.receipt, Part(text=text)))
         else:
@@ -269,7 +266,7 @@ class Streaming:
 
     async def _open(self, draft: Draft, text: str) -> None:
         """Send the first words, in the slot that the reply will have."""
-        outbox = self.runtime.store.outbox
+        outbox = outbox_of(self.runtime)
         if await outbox.waits(draft.to):
             return  # What was said before comes first.
         letter = Letter(key=draft.key, to=draft.to, content=Content(text=text), session=draft.session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow
+from hermes_agent.gateway.dispatcher import first_of
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 
@@ -45,10 +47,14 @@ class Socket:
         """End the connection with a code; one that is ended already stays so."""
         await self._session.close(code)
 
-    async def receive(self) -> dict[str, Any]:
-        """The next message, an empty one where it was no JSON object. Raises `Closed`."""
+    async def receive(self, patience: float | None = None) -> dict[str, Any]:
+        """The next message, an empty one where it was no JSON object. Raises `Closed`; `NotNow` after that many seconds
+        of silence."""
         try:
-            text = await self._session.receive_text()
+            async with asyncio.timeout(patience):
+                text = await self._session.receive_text()
+        except TimeoutError as error:
+            raise NotNow("The platform is silent.") from error
         except late(f"{LIBRARY}:WebSocketDisconnect") as error:
             why = f"{error.code} {error.reason}".strip()
             raise Closed(f"The platform ended the connection ({why}).", error.code) from error
@@ -76,17 +82,11 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
             finally:
                 await socket.leave(leaves)
     except BaseExceptionGroup as group:
-        raise _only(group) from group
+        raise first_of(group) from group
     except late(f"{LIBRARY}:WebSocketUpgradeError") as error:
         raise NotNow(f"The platform opens no connection ({error.response.status_code}).") from error
     except http.failures as error:
         raise NotNow(f"The platform cannot be reached: {error}") from error
-
-
-def _only(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def require(extra: str) -> None:

@@ -13,7 +13,7 @@ from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
-from hermes_agent.host.schema import Checked, Plain, PlainMap, Problem, build, find, fingerprint
+from hermes_agent.host.schema import Checked, Plain, PlainMap, Problem, build, find, fingerprint, plain_at, with_value
 
 S = TypeVar("S")
 Basis = Literal["file", "last good", "defaults"]
@@ -29,8 +29,8 @@ class Loaded(Generic[S]):
     """Settings that can be used, whatever the file looks like.
 
     `sources` names where each value that is no default comes from (`config.yaml:12`). `basis` says what `value` is made
-    of: the file as it stands, the last one that was right, or the defaults. With `problems` every surface shows
-    `notice`. `overridden` holds, by key, what stood where the environment now says something else (None: nothing).
+    of: the file as it stands, the last one that was right, or the defaults. With `problems` or `notices` every surface
+    shows `notice`. `overridden` holds, by key, what stood where the environment says something else (None: nothing).
     """
 
     value: S
@@ -39,12 +39,14 @@ class Loaded(Generic[S]):
     basis: Basis
     plain: PlainMap
     overridden: Mapping[str, Plain] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
     @property
     def notice(self) -> str:
-        """What is wrong with the file and what is used instead, as a sentence; empty where all is well."""
+        """What is wrong with the file and what is used instead, or what will be wrong with a later version, as a
+        sentence; empty where all is well."""
         if not self.problems:
-            return ""
+            return " ".join(self.notices)
         more = f" (and {len(self.problems) - 1} more: `hermes config check`)" if len(self.problems) > 1 else ""
         return f"{self.problems[0]}{more} {self.remedy}"
 
@@ -78,11 +80,15 @@ def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None
         problem = Problem(file=str(home.config_file), line=0, text=str(error))
         return _fallback(home, schema, (problem,), remembered, variables)
     if content is None:
-        return _loaded(schema, Checked(values={}, lines={}, problems=()), "defaults", variables)
+        return _loaded(schema, Checked(values={}, lines={}), "defaults", variables)
     if remembered.get("text") == content.decode("utf-8", "replace") and remembered.get("schema") == fingerprint(schema):
-        known = Checked(values=remembered["values"], lines=remembered["lines"], problems=())
+        known = Checked(
+            values=remembered["values"],
+            lines=remembered["lines"],
+            notices=tuple(remembered.get("notices", ())),
+        )
         return _loaded(schema, known, "file", variables)
-    checked: Checked = late("hermes_agent.host.yaml_check:check")(content, schema, str(home.config_file))
+    checked = _checked(content, schema, str(home.config_file))
     if checked.problems:
         return _fallback(home, schema, checked.problems, remembered, variables)
     remember(home, schema, content, checked)
@@ -96,6 +102,7 @@ def remember(home: Home, schema: type[Any], content: bytes, checked: Checked) ->
         "text": content.decode("utf-8", "replace"),
         "values": checked.values,
         "lines": checked.lines,
+        "notices": checked.notices,
     }
     with suppress(HomeError):
         write_private(home.last_good_config, json.dumps(kept).encode(), durable=False)
@@ -113,7 +120,7 @@ def _fallback(
     values: PlainMap = remembered["values"]
     if remembered.get("schema") != fingerprint(schema):
         kept = str(home.last_good_config)
-        values = late("hermes_agent.host.yaml_check:check")(remembered["text"].encode(), schema, kept).values
+        values = _checked(remembered["text"].encode(), schema, kept).values
     return _loaded(schema, Checked(values=values, lines={}, problems=problems), "last good", variables)
 
 
@@ -125,7 +132,7 @@ def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[
     for name, key in OVERRIDES.items():
         said = (environment() if variables is None else variables).get(name, "")
         if said and find(schema, key) is not None:
-            overridden[key] = _at(values, key)
+            overridden[key] = plain_at(values, key)
             values = with_value(values, key, said)
             sources[key] = f"environment ({name})"
     return Loaded(
@@ -135,23 +142,13 @@ def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[
         basis=basis,
         plain=values,
         overridden=overridden,
+        notices=checked.notices,
     )
 
 
-def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
-    """A copy of the values with one more under its dotted key."""
-    name, _, rest = key.partition(".")
-    if not rest:
-        return {**values, name: value}
-    below = values.get(name)
-    return {**values, name: with_value(below if isinstance(below, dict) else {}, rest, value)}
-
-
-def _at(values: PlainMap, key: str) -> Plain:
-    found: Plain = values
-    for name in key.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+def _checked(content: bytes, schema: type[Any], file: str) -> Checked:
+    checked: Checked = late("hermes_agent.host.yaml_check:check")(content, schema, file)
+    return checked
 
 
 def _leaves(values: PlainMap, prefix: str = "") -> list[str]:

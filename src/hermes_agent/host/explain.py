@@ -5,37 +5,17 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.nearest import nearest_key
-from hermes_agent.host.schema import Plain, PlainMap, Setting, find, sections, walk
+from hermes_agent.host.schema import Plain, PlainMap, Setting, find, plain_at, renamed_to, walk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """All there is to know about one setting."""
-
-    key: str
-    value: Plain
-    source: str
-    default: Plain
-    expected: str
-    doc: str
-
-
-def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> Explanation:
-    """Value, source, default and meaning of one setting or section. Raises `ConfigError` for an unknown key."""
+def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> tuple[Setting, Plain, str, Plain]:
+    """One setting or section; its value; where that comes from; and its default. Raises `ConfigError` for an unknown
+    key."""
     entry = known(schema, key)
-    value = plain_at(plain_of(loaded.value), key)
-    return Explanation(
-        key=key,
-        value=value,
-        source=source_of(loaded, key),
-        default=_plain(entry.default),
-        expected=entry.expected,
-        doc=entry.doc,
-    )
+    return entry, plain_at(plain_of(loaded.value), key), source_of(loaded, key), _plain(entry.default)
 
 
 def source_of(loaded: Loaded[Any], key: str) -> str:
@@ -53,8 +33,7 @@ def known(schema: type[Any], key: str) -> Setting:
     """The setting of this key. Raises `ConfigError` with the nearest known key."""
     entry = find(schema, key) if key else None
     if entry is None:
-        names = [*(name for name, _ in walk(schema)), *sections(schema)]
-        near = nearest_key(key, names)
+        near = renamed_to(schema, key) or nearest_key(key, (name for name, _ in walk(schema)))
         meant = f"Did you mean `{near}`?" if near else "`hermes config show` lists the settings."
         raise ConfigError(f"There is no setting `{key}`. {meant}")
     return entry
@@ -63,15 +42,6 @@ def known(schema: type[Any], key: str) -> Setting:
 def plain_of(value: object) -> PlainMap:
     """All settings of a settings object as plain values, defaults included, in the order of its class."""
     return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}  # type: ignore[arg-type]  # every settings object is a dataclass
-
-
-def plain_at(plain: Plain, key: str) -> Plain:
-    """What stands under a dotted key; None where nothing does."""
-    for name in key.split("."):
-        if not isinstance(plain, dict) or name not in plain:
-            return None
-        plain = plain[name]
-    return plain
 
 
 def _plain(value: object) -> Plain:

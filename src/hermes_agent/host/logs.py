@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from hermes_agent.host.files import PRIVATE_FILE
@@ -59,32 +60,34 @@ class LogFile(logging.Handler):
 
     def _current(self, more: int) -> int:
         """The open file, which is the one under the path even where another process turned it over."""
-        handle = self._open()
-        if os.fstat(handle).st_size + more <= self._largest:
+        handle, size = self._open()
+        if size + more <= self._largest:
             return handle
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return handle  # Another process turns it over, or stands still while it does: logging waits for nobody.
-        if self._is_current(handle) and os.fstat(handle).st_size + more > self._largest:
+        if (self._size_of(handle) or 0) + more > self._largest:
             self._turn_over()
         self._release()
-        return self._open()
+        return self._open()[0]
 
-    def _open(self) -> int:
-        if self._handle is not None and not self._is_current(self._handle):
-            self._release()
-        if self._handle is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            self._handle = os.open(self._path, flags, PRIVATE_FILE)
-        return self._handle
+    def _open(self) -> tuple[int, int]:
+        """The open file, and its bytes."""
+        if self._handle is not None and (size := self._size_of(self._handle)) is not None:
+            return self._handle, size
+        self._release()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._handle = os.open(self._path, flags, PRIVATE_FILE)
+        return self._handle, os.fstat(self._handle).st_size
 
-    def _is_current(self, handle: int) -> bool:
+    def _size_of(self, handle: int) -> int | None:
+        """Bytes of a file; None where it is not the one under the path any more."""
         try:
-            there = self._path.stat()
+            there, ours = self._path.stat(), os.fstat(handle)
         except FileNotFoundError:
-            return False
-        return os.path.samestat(os.fstat(handle), there)
+            return None
+        return ours.st_size if os.path.samestat(ours, there) else None
 
     def _turn_over(self) -> None:
         for number in range(self._kept - 1, 0, -1):
@@ -118,9 +121,14 @@ def log_of(name: str, *, session: str = "", run: str = "") -> logging.LoggerAdap
     return logging.LoggerAdapter(logging.getLogger(f"{ROOT}.{name}"), {"session": session, "run": run})
 
 
+@lru_cache(maxsize=1)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def _line(record: logging.LogRecord) -> str:
     facts = {
-        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "time": f"{_second(int(record.created))}.{int(record.created % 1 * 1000):03}+00:00",
         "level": record.levelname.lower(),
         "part": record.name.removeprefix(f"{ROOT}."),
         "session": getattr(record, "session", ""),

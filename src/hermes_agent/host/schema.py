@@ -1,13 +1,14 @@
-"""Settings as a tree of frozen dataclasses, described for whoever reads a file or writes a manual page."""
+"""Settings as a tree of frozen dataclasses: one description that reading, checking, editing, explaining and the manual
+follow."""
 
 from __future__ import annotations
 
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,82 +19,53 @@ from hermes_agent.version import VERSION
 S = TypeVar("S")
 T = TypeVar("T")
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
-LISTS: Mapping[Any, Callable[[list[Any]], Any]] = {(list, (str,)): list, (tuple, (str, ...)): tuple}
 PlainMap: TypeAlias = "dict[str, Plain]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scalar:
-    """A `str`, `int`, `float` or `bool`."""
-
-    of: type
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One of a few words: a `Literal` or a `StrEnum`, which `make` builds."""
-
-    values: tuple[str, ...]
-    make: Callable[[str], str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOf:
-    """A list of texts, as a `list` or a `tuple`."""
-
-    make: Callable[[list[Any]], Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapOf:
-    """Texts under names that the person chooses."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A nested dataclass."""
-
-    schema: type[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Dataclasses of one kind under names that the person chooses."""
-
-    schema: type[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Free:
-    """Anything: the one section that is not checked."""
-
-
-WORDS: Mapping[type[Any], str] = {
-    ListOf: "a list of texts",
-    MapOf: "names with a text each",
-    Section: "a section",
-    Table: "names with a section each",
-    Free: "anything",
+WORDS = {
+    "text": "a text",
+    "whole": "a whole number",
+    "number": "a number",
+    "truth": "true or false",
+    "list": "a list of texts",
+    "map": "names with a text each",
+    "section": "a section",
+    "table": "names with a section each",
+    "free": "anything",
 }
-Kind = Scalar | Choice | ListOf | MapOf | Section | Table | Free
+"""What may stand in a setting of each kind; a `choice` is one of a few words. `free` is the one that is not checked."""
+KINDS: Mapping[object, tuple[str, Callable[[Any], object]]] = {
+    str: ("text", str),
+    int: ("whole", int),
+    float: ("number", float),
+    bool: ("truth", bool),
+    list[str]: ("list", list),
+    tuple[str, ...]: ("list", tuple),
+    **dict.fromkeys((dict[str, str], Mapping[str, str]), ("map", dict)),
+    **dict.fromkeys((dict[str, Any], Mapping[str, Any]), ("free", dict)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One field of a settings class. `doc` and the bounds `least` and `most` come from its metadata."""
+    """One field of a settings class. `make` builds its value of a plain one; `schema` is the class of a section, or of
+    each row of a table, and None for any other kind; `values` are the words of a choice. The rest comes from the
+    field: see `setting`."""
 
     name: str
-    kind: Kind
+    kind: str
+    make: Callable[[Any], object]
     optional: bool
     default: object
-    doc: str
+    schema: Any = None
+    values: tuple[str, ...] = ()
+    doc: str = ""
     least: float | None = None
     most: float | None = None
+    was: str = ""
 
     @property
     def expected(self) -> str:
         """What may stand there, in words."""
-        words = _words(self.kind)
+        words = WORDS.get(self.kind) or "one of " + ", ".join(self.values)
         if self.least is not None and self.most is not None:
             words += f" from {self.least:g} to {self.most:g}"
         elif self.least is not None:
@@ -103,14 +75,15 @@ class Setting:
         return words + (" (or nothing)" if self.optional else "")
 
 
-def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None) -> T:
-    """The field of a setting: what it is where nothing is said, what it means, and a number's bounds, both included."""
-    return field(default=default, metadata={"doc": doc, "least": least, "most": most})
+def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None, was: str = "") -> T:
+    """The field of a setting: what it is where nothing is said, what it means, and a number's bounds, both included.
+    `was` is the dotted key that it had in the version before, which is taken too, with a notice."""
+    return field(default=default, metadata={"doc": doc, "least": least, "most": most, "was": was})
 
 
-def section(made: Callable[[], T], doc: str) -> T:
+def section(made: Callable[[], T], doc: str, *, was: str = "") -> T:
     """The field of settings for a part that has settings of its own, or for named ones."""
-    return field(default_factory=made, metadata={"doc": doc})
+    return field(default_factory=made, metadata={"doc": doc, "was": was})
 
 
 def describe(schema: type[object]) -> Mapping[str, Setting]:
@@ -125,25 +98,11 @@ def _described(schema: type[Any]) -> Mapping[str, Setting]:
 
 
 def walk(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
-    """Every leaf below a class with its dotted key; a name that the person chooses shows as `NAME`."""
+    """Every setting and section below a class with its dotted key; a name that the person chooses shows as `NAME`."""
     for name, entry in describe(schema).items():
-        key = f"{prefix}{name}"
-        match entry.kind:
-            case Section(schema=inner):
-                yield from walk(inner, f"{key}.")
-            case Table(schema=inner):
-                yield from walk(inner, f"{key}.NAME.")
-            case _:
-                yield key, entry
-
-
-def sections(schema: type[Any], prefix: str = "") -> Iterator[str]:
-    """The dotted keys of all sections and tables below a class."""
-    for name, entry in describe(schema).items():
-        if isinstance(entry.kind, Section | Table):
-            yield f"{prefix}{name}"
-            inner = ".NAME." if isinstance(entry.kind, Table) else "."
-            yield from sections(entry.kind.schema, f"{prefix}{name}{inner}")
+        yield f"{prefix}{name}", entry
+        if entry.schema is not None:
+            yield from walk(entry.schema, f"{prefix}{name}.{'NAME.' if entry.kind == 'table' else ''}")
 
 
 def find(schema: type[Any], key: str) -> Setting | None:
@@ -153,15 +112,37 @@ def find(schema: type[Any], key: str) -> Setting | None:
     if entry is None or not rest:
         return entry
     match entry.kind:
-        case Section(schema=inner):
-            return find(inner, rest)
-        case Table(schema=inner):
+        case "section":
+            return find(entry.schema, rest)
+        case "table":
             chosen, _, below = rest.partition(".")
-            return (find(inner, below) if below else _row(inner, chosen)) if chosen else None
-        case MapOf() | Free():
-            return Setting(name=rest, kind=Scalar(of=str), optional=True, default=None, doc=entry.doc)
+            row = replace(entry, name=chosen, kind="section", default=None, doc="")
+            return (find(entry.schema, below) if below else row) if chosen else None
+        case "map" | "free":
+            return replace(entry, name=rest, kind="text", make=str, optional=True, default=None)
         case _:
             return None
+
+
+def renamed_to(schema: type[Any], key: str) -> str:
+    """The key that a setting of the version before has now; empty for any other."""
+    return next((new for new, entry in walk(schema) if key and entry.was == key), "")
+
+
+def plain_at(plain: Plain, key: str) -> Plain:
+    """What stands under a dotted key; None where nothing does."""
+    for name in key.split("."):
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain
+
+
+def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
+    """A copy of the values with one more under its dotted key."""
+    name, _, rest = key.partition(".")
+    if not rest:
+        return {**values, name: value}
+    below = values.get(name)
+    return {**values, name: with_value(below if isinstance(below, dict) else {}, rest, value)}
 
 
 def fingerprint(schema: type[Any]) -> str:
@@ -189,42 +170,19 @@ def _stamp(file: str | None) -> tuple[int, int]:
 def build(schema: type[S], plain: Mapping[str, Plain]) -> S:
     """The settings that these checked values stand for; what is missing takes its default."""
     known = describe(schema)
-    return schema(**{name: _value(known[name].kind, value) for name, value in plain.items()})
-
-
-def _value(kind: Kind, plain: Any) -> object:  # noqa: ANN401 - what it holds is known by `kind`
-    if plain is None:
-        return None
-    match kind:
-        case Section(schema=inner):
-            return build(inner, plain)
-        case Table(schema=inner):
-            return {name: build(inner, row) for name, row in plain.items()}
-        case Choice(make=make) | ListOf(make=make):
-            return make(plain)
-        case Scalar(of=of):
-            return of(plain)
-        case MapOf() | Free():
-            return plain
-
-
-def _row(schema: type[Any], name: str) -> Setting:
-    return Setting(name=name, kind=Section(schema=schema), optional=False, default=None, doc="")
+    return schema(**{name: None if value is None else known[name].make(value) for name, value in plain.items()})
 
 
 def _setting(entry: Field[Any], hint: object, schema: type[Any]) -> Setting:
-    inner, optional = _unwrap(hint)
     if entry.default is MISSING and entry.default_factory is MISSING:
         raise TypeError(f"{schema.__name__}.{entry.name} has no default")
-    return Setting(
-        name=entry.name,
-        kind=_kind(inner, f"{schema.__name__}.{entry.name}"),
-        optional=optional,
-        default=entry.default_factory() if entry.default_factory is not MISSING else entry.default,
-        doc=entry.metadata.get("doc", ""),
-        least=entry.metadata.get("least"),
-        most=entry.metadata.get("most"),
-    )
+    inner, optional = _unwrap(hint)
+    default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+    try:
+        facts = {**_typed(inner), **entry.metadata}
+    except TypeError as error:
+        raise TypeError(f"{schema.__name__}.{entry.name}: {error}") from error
+    return Setting(name=entry.name, optional=optional, default=default, **facts)
 
 
 def _unwrap(hint: object) -> tuple[Any, bool]:
@@ -234,39 +192,24 @@ def _unwrap(hint: object) -> tuple[Any, bool]:
     return (members[0], True) if len(members) == 1 else (hint, False)
 
 
-def _kind(hint: object, where: str) -> Kind:
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return Choice(values=arguments, make=str)
-    if hint in (str, int, float, bool):
-        return Scalar(of=hint)
-    if isinstance(hint, type) and (issubclass(hint, StrEnum) or is_dataclass(hint)):
-        return Section(schema=hint) if is_dataclass(hint) else Choice(values=tuple(hint), make=hint)
-    if (origin, arguments) in LISTS:
-        return ListOf(make=LISTS[origin, arguments])
-    if origin in (dict, Mapping) and arguments and arguments[0] is str:
-        return _mapping(arguments[1], where)
-    raise TypeError(f"{where}: no settings file can hold a {hint}")
+def _typed(hint: Any) -> dict[str, Any]:  # noqa: ANN401 - any annotation
+    """What of a setting follows from its type."""
+    if hint in KINDS:
+        kind, make = KINDS[hint]
+        return {"kind": kind, "make": make}
+    if get_origin(hint) is Literal:
+        return {"kind": "choice", "make": str, "values": get_args(hint)}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"kind": "choice", "make": hint, "values": tuple(hint)}
+    if isinstance(hint, type) and is_dataclass(hint):
+        return {"kind": "section", "make": partial(build, hint), "schema": hint}
+    if get_args(hint)[:1] == (str,) and isinstance(row := get_args(hint)[-1], type) and is_dataclass(row):
+        return {"kind": "table", "make": partial(_rows, row), "schema": row}
+    raise TypeError(f"no settings file can hold a {hint}")
 
 
-def _mapping(of: object, where: str) -> Kind:
-    if of is str:
-        return MapOf()
-    if of is Any:
-        return Free()
-    if isinstance(of, type) and is_dataclass(of):
-        return Table(schema=of)
-    raise TypeError(f"{where}: a table holds texts or settings classes, not {of}")
-
-
-def _words(kind: Kind) -> str:
-    match kind:
-        case Scalar(of=of):
-            return {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[of]
-        case Choice(values=values):
-            return "one of " + ", ".join(values)
-        case _:
-            return WORDS[type(kind)]
+def _rows(schema: type[S], plain: Mapping[str, Any]) -> dict[str, S]:
+    return {name: build(schema, row) for name, row in plain.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,8 +226,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a text says. `values` holds only what is right, `lines` the line of each leaf in it."""
+    """What a text says. `values` holds only what is right, `lines` the line of each leaf in it, `notices` what is
+    right and will not be in a later version."""
 
     values: PlainMap
     lines: dict[str, int]
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
+    notices: tuple[str, ...] = ()

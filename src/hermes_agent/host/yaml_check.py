@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, TypeGuard
 
 import yaml
@@ -15,20 +15,16 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import (
     Checked,
-    Choice,
-    Free,
-    ListOf,
-    MapOf,
     Plain,
     PlainMap,
     Problem,
-    Scalar,
-    Section,
     Setting,
-    Table,
     describe,
-    sections,
+    find,
+    plain_at,
+    renamed_to,
     walk,
+    with_value,
 )
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,6 +34,7 @@ MOST_NODES = 20_000
 QUOTES = ("'", '"')
 LONGEST_NUMBER = 18
 TAG = "tag:yaml.org,2002:"
+TEXT = Setting(name="", kind="text", make=str, optional=False, default="")
 _scalars = yaml.constructor.SafeConstructor()
 MAKERS: Mapping[str, Callable[[ScalarNode], Plain]] = {
     "int": _scalars.construct_yaml_int,
@@ -54,25 +51,24 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
         return Checked(values={}, lines={}, problems=(problem,))
     try:
         root = compose(text)
-    except _TooDeep as error:
-        return Checked(values={}, lines={}, problems=(Problem(file=file, line=error.line, text="nested too deeply."),))
     except yaml.YAMLError as error:
         return Checked(values={}, lines={}, problems=(_syntax(error, file),))
     reader = _Reader(schema=schema, file=file)
     values: PlainMap = {}
     if root is not None and not _is_null(root):
-        values = reader.section(root, schema, "")
-        reader.refuse_later_version(root, values)
-    return Checked(values=values, lines=reader.lines, problems=tuple(reader.problems))
+        values = reader.taken_over(reader.section(root, schema, ""))
+    return Checked(
+        values=values, lines=reader.lines, problems=tuple(reader.problems), notices=tuple(map(str, reader.notices))
+    )
 
 
 def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
     """What a person typed for one setting as a plain value, and why it does not fit (empty where it does)."""
-    if isinstance(entry.kind, Section | Table):
+    if entry.schema is not None:
         return None, f"`{key}` is a section; set one of the settings in it."
-    if isinstance(entry.kind, Scalar) and entry.kind.of is str:
+    if entry.kind == "text":
         return text, ""
-    if isinstance(entry.kind, ListOf) and not text.lstrip().startswith("["):
+    if entry.kind == "list" and not text.lstrip().startswith("["):
         items: list[Plain] = [item.strip() for item in text.split(",") if item.strip()]
         return items, ""
     try:
@@ -86,14 +82,6 @@ def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
     return value, ""
 
 
-class _TooDeep(yaml.YAMLError):
-    """Deeper than any settings are."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__("nested too deeply")
-        self.line = line
-
-
 def compose(text: str) -> Node | None:
     """The nodes of a text. Raises `yaml.YAMLError`.
 
@@ -105,7 +93,8 @@ def compose(text: str) -> Node | None:
         for event in yaml.parse(text, Loader=Loader):
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > SUSPICIOUS:
-                raise _TooDeep(event.start_mark.line + 1 if event.start_mark else 0)
+                mark: Any = event.start_mark  # of the C parser, or the other one
+                raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)
     return yaml.compose(text, Loader=Loader)
 
 
@@ -137,17 +126,12 @@ class _Reader:
     file: str
     lines: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
+    renamed: dict[str, tuple[Node, Plain]] = field(default_factory=dict)
     nodes: int = 0
 
     def problem(self, node: Node, text: str) -> None:
         self.problems.append(Problem(file=self.file, line=node.start_mark.line + 1, text=text))
-
-    def refuse_later_version(self, root: Node, values: PlainMap) -> None:
-        """A schema with a field `version` has as its default the number that it knows."""
-        entry, said = describe(self.schema).get("version"), values.get("version")
-        if entry and isinstance(said, int) and isinstance(entry.default, int) and said > entry.default:
-            words = f"written for version {said} of the settings, this program knows {entry.default}: update it."
-            self.problem(root, words)
 
     def entries(self, node: Node, key: str, expected: str) -> Mapping[str, tuple[Node, Node]]:
         """The entries of a mapping by name; a name that stands twice is a problem at its second place."""
@@ -171,7 +155,7 @@ class _Reader:
         for name, (place, value) in self.entries(node, key, "a section").items():
             entry = known.get(name)
             if entry is None:
-                self.unknown(place, _join(key, name))
+                self.unknown(place, value, _join(key, name))
                 continue
             before = len(self.problems)
             read = self.value(value, entry, _join(key, name))
@@ -179,26 +163,38 @@ class _Reader:
                 values[name] = read
         return values
 
-    def unknown(self, place: Node, key: str) -> None:
-        near = nearest_key(key, [*(known for known, _ in walk(self.schema)), *sections(self.schema)])
+    def unknown(self, place: Node, value: Node, key: str) -> None:
+        """A setting of the version before is read under its new name; any other name is a problem."""
+        new = renamed_to(self.schema, key)
+        if new and (entry := find(self.schema, new)):
+            self.renamed[new] = (place, self.value(value, entry, new))
+            words = f"`{key}` is called `{new}` now; the old name is taken in this version alone."
+            self.notices.append(Problem(file=self.file, line=place.start_mark.line + 1, text=words))
+            return
+        near = nearest_key(key, (known for known, _ in walk(self.schema)))
         meant = f" Did you mean `{near}`?" if near else " `hermes config show` lists the settings."
         self.problem(place, f"unknown setting `{key}`.{meant}")
 
-    def value(self, node: Node, entry: Setting, key: str) -> Plain:
-        match entry.kind:
-            case Section(schema=schema):
-                return {} if _is_null(node) else self.section(node, schema, key)
-            case Table(schema=schema):
-                return {} if _is_null(node) else self.table(node, schema, key)
-            case _:
-                self.lines[key] = node.start_mark.line + 1
-                return self.leaf(node, entry, key)
+    def taken_over(self, values: PlainMap) -> PlainMap:
+        """The values with those that stand under old names, unless the new one stands there too."""
+        for key, (place, value) in self.renamed.items():
+            if plain_at(values, key) is not None:
+                self.problem(place, f"`{key}` stands here under its old name too: take this one out.")
+            elif value is not None:
+                values = with_value(values, key, value)
+        return values
 
-    def table(self, node: Node, schema: type[Any], key: str) -> PlainMap:
-        rows: PlainMap = {}
-        for name, (_, row) in self.entries(node, key, "names with a section each").items():
-            rows[name] = {} if _is_null(row) else self.section(row, schema, _join(key, name))
-        return rows
+    def value(self, node: Node, entry: Setting, key: str) -> Plain:
+        if entry.schema is None:
+            self.lines[key] = node.start_mark.line + 1
+            return self.leaf(node, entry, key)
+        if _is_null(node):
+            return {}
+        if entry.kind == "section":
+            return self.section(node, entry.schema, key)
+        rows = self.entries(node, key, entry.expected).items()
+        one = replace(entry, kind="section")
+        return {name: self.value(row, one, _join(key, name)) for name, (_, row) in rows}
 
     def leaf(self, node: Node, entry: Setting, key: str) -> Plain:
         """A value, or None with a problem noted (or None where nothing is meant)."""
@@ -207,11 +203,14 @@ class _Reader:
                 self.problem(node, f"`{key}` is empty; it takes {entry.expected}. Take the line out for the default.")
             return None
         match entry.kind:
-            case ListOf():
-                value = self.texts(node)
-            case MapOf():
-                value = self.map_of_texts(node, key)
-            case Free():
+            case "list":
+                is_one = isinstance(node, SequenceNode) and all(map(_is_text, node.value))
+                value: Plain = [item.value for item in node.value] if is_one else None
+            case "map" if isinstance(node, MappingNode):
+                rows = self.entries(node, key, entry.expected).items()
+                texts = {name: self.leaf(row, TEXT, _join(key, name)) for name, (_, row) in rows}
+                return {name: text for name, text in texts.items() if text is not None}
+            case "free":
                 free = self.free(node, key, 0)
                 if self.nodes > MOST_NODES:
                     self.problem(node, f"`{key}` is nested too deeply or has too many entries.")
@@ -221,22 +220,6 @@ class _Reader:
         if value is None:
             self.problem(node, f"`{key}` takes {entry.expected}, but {_shown(node)} stands here.")
         return value
-
-    def texts(self, node: Node) -> Plain:
-        if not isinstance(node, SequenceNode) or not all(_is_text(item) for item in node.value):
-            return None
-        return [item.value for item in node.value]
-
-    def map_of_texts(self, node: Node, key: str) -> Plain:
-        if not isinstance(node, MappingNode):
-            return None
-        texts: PlainMap = {}
-        for name, (_, value) in self.entries(node, key, "names with a text each").items():
-            if not _is_text(value):
-                self.problem(value, f"`{key}.{name}` takes a text, but {_shown(value)} stands here.")
-            else:
-                texts[name] = value.value
-        return texts
 
     def free(self, node: Node, key: str, depth: int) -> Plain:
         """Whatever stands there; an alias that repeats itself without end is cut off by depth and count."""
@@ -255,32 +238,19 @@ class _Reader:
 
 def _scalar(node: Node, entry: Setting) -> Plain:
     """The value where it fits kind and bounds, otherwise None."""
-    if not _is_text(node):
+    if not _is_text(node) or entry.kind == "map":
         return None
-    if isinstance(entry.kind, Choice):
-        return str(node.value) if node.value in entry.kind.values else None
-    assert isinstance(entry.kind, Scalar)  # `leaf` reads the other kinds
-    if entry.kind.of is str:
-        return str(node.value)
-    value = _typed(node, entry.kind.of)
-    if value is None or isinstance(value, bool):
-        return value
-    if not math.isfinite(value) or not (
-        (entry.least is None or value >= entry.least) and (entry.most is None or value <= entry.most)
-    ):
+    if entry.kind in ("text", "choice"):
+        return str(node.value) if entry.kind == "text" or node.value in entry.values else None
+    value = _guess(node)
+    if isinstance(value, bool) or entry.kind == "truth":
+        return value if isinstance(value, bool) and entry.kind == "truth" else None
+    if isinstance(value, int) and _is_decimal(node):
+        value = float(value) if entry.kind == "number" else value
+    elif not isinstance(value, float) or entry.kind != "number":
         return None
-    return value
-
-
-def _typed(node: ScalarNode, of: type) -> int | float | None:
-    guessed = _guess(node)
-    if of is bool:
-        return guessed if isinstance(guessed, bool) else None
-    if isinstance(guessed, bool) or not isinstance(guessed, int | float):
-        return None
-    if isinstance(guessed, int):
-        return (float(guessed) if of is float else guessed) if _is_decimal(node) else None
-    return guessed if of is float else None
+    fits = (entry.least is None or value >= entry.least) and (entry.most is None or value <= entry.most)
+    return value if fits else None
 
 
 def _is_decimal(node: ScalarNode) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
@@ -45,13 +44,6 @@ class Learned:
         """What waits, without what waited too long."""
         await self.store.proposals.expire(self.clock.now())
         return await self.store.proposals.waiting()
-
-    async def log(self, limit: int = 20) -> list[str]:
-        """What waits, then the newest changes, a line each."""
-        waiting = await self.waiting()
-        waits = [title_of(each, together_with(each, waiting)) for each in waiting]
-        changes = [line_of(version) for version in await self.versions(limit)]
-        return [*waits, *changes] or ["Nothing was learned yet."]
 
     async def show(self, name: str) -> str:
         """One change or proposal whole: who, from what, what it cost, and the words."""
@@ -125,16 +117,6 @@ class Learned:
             in_line=sum(job.ended is None for job in jobs),
         )
 
-    async def stats(self, since: float = 0.0) -> list[str]:
-        """The same in lines."""
-        found = await self.brought(since)
-        lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
-        lines += [f"  {_job(job)}" for job in found.latest]
-        if found.bounded or found.rules:
-            lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
-        lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
-        return lines or ["No conversation was reviewed yet."]
-
     async def _at(self, kind: Kind, item: str, at: float) -> list[Version]:
         """The version of an item that was in force at a time."""
         versions = await self.store.versions.list(kind, item, limit=RECENT)
@@ -169,6 +151,16 @@ class Learned:
         return proposal
 
 
+def stats_lines(found: Brought) -> list[str]:
+    """What learning used and brought, in lines."""
+    lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
+    lines += [f"  {_job(job)}" for job in found.latest]
+    if found.bounded or found.rules:
+        lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
+    lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
+    return lines or ["No conversation was reviewed yet."]
+
+
 def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:
     """The names of what waits and is a part of the same."""
     return ", ".join(each.name for each in waiting if each.whole == proposal.whole and each.id != proposal.id)
@@ -180,7 +172,7 @@ def line_of(version: Version) -> str:
     source = f", from {change.session}" if change.session else ""
     undoes = f" of {change.undoes}" if change.undoes else ""
     return (
-        f"{version.id}  {_moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
+        f"{version.id}  {moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
         f"{change.action}{undoes} by {change.author.value}{source}"
     )
 
@@ -206,7 +198,7 @@ def _proposed(proposal: Proposal, others: str) -> str:
     lines = [
         title_of(proposal, others),
         f"Conversation {proposal.session}, review {proposal.job}; messages: {cited}.",
-        f"It expires {_moment(proposal.expires)}." if proposal.ended is None else "",
+        f"It expires {moment(proposal.expires)}." if proposal.ended is None else "",
         "",
         words_of(proposal),
     ]
@@ -238,8 +230,4 @@ def _sum(total: Sum) -> str:
 
 def _job(job: Job) -> str:
     whose = f" of {job.session}" if job.session else ""
-    return f"{_moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"
-
-
-def _moment(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+    return f"{moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
+from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store
@@ -75,7 +75,7 @@ class Conversations:
 
     async def _found(self, found: Found) -> str:
         hits = "".join(
-            f"\n  #{hit.number} {_when(hit.at)} {hit.role.value}: {marked(hit.snippet, hit.marks)}"
+            f"\n  #{hit.number} {moment(hit.at)} {hit.role.value}: {marked(hit.snippet, hit.marks)}"
             for hit in found.hits
         )
         return await self._head(found.session) + hits
@@ -86,7 +86,7 @@ class Conversations:
             return f"session {session}"
         title = f" “{record.title}”" if record.title else ""
         here = " (this conversation)" if session == self._session else ""
-        return f"session {session}{title}{here}, {_when(record.created)} to {_when(record.updated)}"
+        return f"session {session}{title}{here}, {moment(record.created)} to {moment(record.updated)}"
 
 
 def _page(spoken: Iterable[Spoken], around: int) -> tuple[list[Spoken], list[Spoken]]:
@@ -103,8 +103,4 @@ def _page(spoken: Iterable[Spoken], around: int) -> tuple[list[Spoken], list[Spo
 def _line(spoken: Spoken, longest: int) -> str:
     left_out = len(spoken.text) - longest
     text = f"{spoken.text[:longest]} [{left_out:,} characters more]" if left_out > 0 else spoken.text
-    return f"#{spoken.number} {_when(spoken.at)} {spoken.role.value}: {text}"
-
-
-def _when(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+    return f"#{spoken.number} {moment(spoken.at)} {spoken.role.value}: {text}"

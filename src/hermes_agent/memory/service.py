@@ -58,10 +58,3 @@ def texts(found: list[Mapping[str, Any]], *names: str) -> list[str]:
     """The first of these fields that is a text and not empty, of each row that has one."""
     chosen = (next((row[name] for name in names if isinstance(row.get(name), str) and row[name]), "") for row in found)
     return [text for text in chosen if text]
-
-
-def key_of(name: str, secret: str, variable: str) -> str:
-    """The secret. Raises `HermesError` where there is none."""
-    if not secret:
-        raise HermesError(f"{name} needs a key: `hermes config set {variable} ...`.")
-    return secret

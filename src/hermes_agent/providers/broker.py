@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import field, replace
 from http import HTTPStatus
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import (
     AuthRefused,
@@ -17,7 +15,7 @@ from hermes_agent.core.errors import (
     ProviderError,
     ThinkingRefused,
 )
-from hermes_agent.core.messages import Message, Role, Text
+from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, ToolResult
 from hermes_agent.core.model import (
     Continuing,
     Delta,
@@ -28,26 +26,21 @@ from hermes_agent.core.model import (
     StopReason,
     Usage,
 )
-from hermes_agent.host.http import Http
 from hermes_agent.providers.abilities import limits_for
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing.chain import Chain, single
-from hermes_agent.providers.routing.endpoint import (
-    CallContext,
-    CallOpened,
-    CallSettled,
-    Endpoint,
-    Ledger,
-    PreparedRequest,
-)
-from hermes_agent.providers.routing.endpoints import Endpoints
+from hermes_agent.providers.routing.chain import Chain
+from hermes_agent.providers.routing.endpoint import CallOpened, CallSettled, Endpoint, Ledger, PreparedRequest
 from hermes_agent.providers.routing.joining import Draft, going_on
 from hermes_agent.providers.routing.policy import Failed, GiveUp, Place, Step, Try
-from hermes_agent.providers.routing.shrinking import shrunk
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.routing.router import Router
 from hermes_agent.providers.vendor import USUAL_LEVEL
 
 __all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
+
+# How many of the last messages stay as they are when a conversation is shrunk once, and when it is shrunk twice.
+KEPT = (8, 2)
+LONGEST = 300
+LEFT_OUT = " [...: the rest of this result is left out here; run the call again if it is needed]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,20 +64,10 @@ class _Question:
 class Broker:
     """A chain of models behind the book and the limits: implements `core.model.Model`."""
 
-    def __init__(
-        self,
-        chain: Chain | Route,
-        *,
-        ledger: Ledger,
-        http: Http,
-        clock: Clock,
-        settings: ModelSettings,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        desk = CallContext(ledger=ledger, http=http, clock=clock, settings=settings)
-        self._relays = Endpoints(single(chain) if isinstance(chain, Route) else chain, desk, chance)
-        self._clock = clock
-        self._usual_effort = settings.reasoning_effort
+    def __init__(self, chain: Chain, ledger: Ledger) -> None:
+        self._router = Router(chain, ledger)
+        self._clock = chain.clock
+        self._usual_effort = chain.settings.reasoning_effort
         # By conversation: how often it was shrunk, and at how many messages.
         self._shrunk: dict[tuple[str, str], tuple[int, int]] = {}
         self._told: set[str] = set()
@@ -93,25 +76,25 @@ class Broker:
     @property
     def name(self) -> str:
         """`vendor/model` of the one that is asked, while nothing fails."""
-        return self._relays.primary.route.name
+        return self._router.primary.route.name
 
     @property
     def window(self) -> int:
         """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
-        return self._relays.current.route.facts.window
+        return self._router.current.route.facts.window
 
     @property
     def sees(self) -> bool:
         """Whether the first model of the chain sees pictures."""
-        return self._relays.primary.route.facts.images
+        return self._router.primary.route.facts.images
 
     async def prepare(self) -> None:
         """Renew the key of a sign-in where it is old; ask a local server for the model's real window."""
-        await self._relays.primary.prepare()
+        await self._router.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
-        attempts = self._attempts(_Question(request=request, place=await self._relays.begin()))
+        attempts = self._attempts(_Question(request=request, place=await self._router.begin()))
         try:
             async for items in attempts:
                 for item in items:
@@ -124,29 +107,29 @@ class Broker:
         while not question.answered:
             if question.delay:
                 await self._clock.sleep(question.delay)
-            line = self._relays.line(question.place)
+            endpoint = self._router.endpoint(question.place)
             attempt = None
             try:
-                attempt = await self._attempt(question, line)
-                yield self._remarks(question.request, line, question.plan)
+                attempt = await self._attempt(question, endpoint)
+                yield self._remarks(question.request, endpoint, question.plan)
                 async for items in attempt:
                     yield self._heard(items, question)
                 return
             except ProviderError as error:
-                again = await self._again(error, question, line)
+                again = await self._again(error, question, endpoint)
             finally:
                 if attempt is not None:
                     await attempt.aclose()
             yield (*question.draft.held_back(), again)
 
-    async def _attempt(self, question: _Question, line: Endpoint) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+    async def _attempt(self, question: _Question, endpoint: Endpoint) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """The next attempt, ready to be made."""
         question.plan, question.delay = None, 0.0
         question.draft.begin(exact=False)
-        await line.prepare()
-        plan = question.plan = line.plan(self._to_send(question, line))
+        await endpoint.prepare()
+        plan = question.plan = endpoint.plan(self._to_send(question, endpoint))
         question.draft.begin(exact=plan.request.prefill)
-        return line.attempt(plan, len(question.failed) + 1)
+        return endpoint.attempt(plan, len(question.failed) + 1)
 
     def _heard(self, items: Sequence[Delta] | Reply, question: _Question) -> Sequence[Delta | Reply]:
         if not isinstance(items, Reply):
@@ -154,14 +137,16 @@ class Broker:
         question.answered = True
         return (*self._who_answers(question), *question.draft.end(items))
 
-    async def _again(self, error: ProviderError, question: _Question, line: Endpoint) -> Retrying | Continuing | Reply:
+    async def _again(
+        self, error: ProviderError, question: _Question, endpoint: Endpoint
+    ) -> Retrying | Continuing | Reply:
         """The next attempt after a failed one; raises the error, with a note why, where there is none."""
         if isinstance(error, ContextTooLong) and not question.request.shrink:
             raise error
         plan = question.plan
         if isinstance(error, ThinkingRefused) and plan is not None:
             plan.compiler.forget()
-        if await self._with_another_key(error, question, line):
+        if await self._with_another_key(error, question, endpoint):
             return Retrying(reason=str(error), attempt=len(question.failed), delay=0.0)
         keeps = question.draft.broke()
         error.partial = question.draft.words or error.partial
@@ -174,14 +159,14 @@ class Broker:
                 prefilled=plan is not None and plan.request.prefill,
             ),
         )
-        smaller = self._size_when_smaller(type(error), question.request, line)
-        decision = await self._relays.after(question.failed, left=line.left(question.request), smaller=smaller)
+        smaller = self._size_when_smaller(type(error), question.request, endpoint)
+        decision = await self._router.after(question.failed, left=endpoint.left(question.request), smaller=smaller)
         if isinstance(decision, GiveUp):
             # To a reply that it was given the beginning of, a model that twice adds nothing has nothing to add.
             if keeps and isinstance(error, EmptyReply) and plan is not None and plan.request.prefill:
                 question.answered = True
-                return _all_was_said(question.draft.words, line)
-            error.add_note("; ".join([decision.reason, *self._relays.unusable]))
+                return _all_was_said(question.draft.words, endpoint)
+            error.add_note("; ".join([decision.reason, *self._router.unusable]))
             raise error
         self._prepare_step(decision, question)
         if question.place.station == 0:
@@ -190,25 +175,25 @@ class Broker:
         kind = Continuing if keeps else Retrying
         return kind(reason=str(error), attempt=len(question.failed), delay=decision.delay)
 
-    async def _with_another_key(self, error: ProviderError, question: _Question, line: Endpoint) -> bool:
-        """Whether the key of a sign-in that was not taken, as one that was revoked, is renewed; once for a line and a
-        question. Raises `AuthRefused` where the person must sign in again."""
+    async def _with_another_key(self, error: ProviderError, question: _Question, endpoint: Endpoint) -> bool:
+        """Whether the key of a sign-in that was not taken, as one that was revoked, is renewed; once for an endpoint
+        and a question. Raises `AuthRefused` where the person must sign in again."""
         refused = isinstance(error, AuthRefused) and error.status == HTTPStatus.UNAUTHORIZED
-        if not refused or line.route.source is None or question.place in question.renewed:
+        if not refused or endpoint.route.source is None or question.place in question.renewed:
             return False
         question.renewed.add(question.place)
-        if not await line.renew(refused=line.route.key):
+        if not await endpoint.renew(refused=endpoint.route.key):
             return False
         question.failed += (Failed(place=question.place, kind=type(error)),)
         return True
 
-    def _to_send(self, question: _Question, line: Endpoint) -> ModelRequest:
-        request = replace(question.request, effort=self._effort(question.request, line.route))
+    def _to_send(self, question: _Question, endpoint: Endpoint) -> ModelRequest:
+        request = replace(question.request, effort=self._effort(question.request, endpoint.route))
         times, upto = self._shrunk.get((request.session, request.purpose), (0, 0))
         if times:
             request = replace(request, messages=shrunk(request.messages, times, upto))
         if question.draft.words:
-            request = going_on(request, question.draft.words, prefill=question.prefill and line.route.prefills)
+            request = going_on(request, question.draft.words, prefill=question.prefill and endpoint.route.prefills)
         return request
 
     def _effort(self, request: ModelRequest, route: Route) -> str:
@@ -216,16 +201,16 @@ class Broker:
         own = route.facts.reasoning_effort
         return own if own is not None and request.effort == self._usual_effort else request.effort
 
-    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Endpoint) -> int | None:
+    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, endpoint: Endpoint) -> int | None:
         if kind not in {ContextTooLong, PayloadTooLarge}:
             return None
         times, _ = self._shrunk.get((request.session, request.purpose), (0, 0))
         messages = shrunk(request.messages, times + 1, len(request.messages))
-        return line.size(replace(request, messages=messages))
+        return endpoint.size(replace(request, messages=messages))
 
-    def _remarks(self, request: ModelRequest, line: Endpoint, plan: PreparedRequest | None) -> list[Remark]:
+    def _remarks(self, request: ModelRequest, endpoint: Endpoint, plan: PreparedRequest | None) -> list[Remark]:
         """What is said of this request once in a run: what the model cannot do, and which tools it cannot be given."""
-        route, said = line.route, limits_for(line.route, request)
+        route, said = endpoint.route, limits_for(endpoint.route, request)
         aside = plan.compiler.aside if plan is not None and route.facts.tools else ()
         said += [f"{route.name} is not offered the tool {tool.name}: {tool.reason}." for tool in aside]
         wanted = self._effort(request, route)
@@ -238,7 +223,7 @@ class Broker:
 
     def _who_answers(self, question: _Question) -> list[Remark]:
         """That another model than the first of the chain answers, and why; that the first does again."""
-        name, first = self._relays.line(question.place).route.name, self.name
+        name, first = self._router.endpoint(question.place).route.name, self.name
         if question.place.station == 0:
             if self._substitute:
                 self._substitute = ""
@@ -247,7 +232,7 @@ class Broker:
         if self._substitute == name:
             return []
         self._substitute = name
-        why = question.why or self._relays.why(0) or f"{first} cannot"
+        why = question.why or self._router.why(0) or f"{first} cannot"
         return [Remark(text=f"Answered by {name}, because {why.rstrip('.')}.", level="warning")]
 
     def _is_new(self, text: str) -> bool:
@@ -268,12 +253,47 @@ class Broker:
                 pass
 
 
-def _all_was_said(words: str, line: Endpoint) -> Reply:
+def _all_was_said(words: str, endpoint: Endpoint) -> Reply:
     """The reply whose rest turned out to be nothing."""
     return Reply(
         message=Message(role=Role.ASSISTANT, parts=(Text(text=words),)),
         stop=StopReason.END,
         usage=Usage(known=False),
-        provider=line.route.vendor.name,
-        model=line.route.model,
+        provider=endpoint.route.vendor.name,
+        model=endpoint.route.model,
     )
+
+
+def shrunk(messages: Sequence[Message], times: int, upto: int) -> list[Message]:
+    """The messages with the older of the first `upto` trimmed: long tool results to their first words, pictures and
+    files to a line."""
+    if not times:
+        return list(messages)
+    old = max(0, upto - KEPT[min(times, len(KEPT)) - 1])
+    return [*(_trimmed(message) for message in messages[:old]), *messages[old:]]
+
+
+def _trimmed(message: Message) -> Message:
+    parts = tuple(_smaller(part) for part in message.parts)
+    return (
+        message
+        if all(new is old for new, old in zip(parts, message.parts, strict=True))
+        else replace(message, parts=parts)
+    )
+
+
+def _smaller(part: Part) -> Part:
+    match part:
+        case ToolResult():
+            size = sum(len(piece.text) if isinstance(piece, Text) else len(piece.data) for piece in part.parts)
+            if size <= LONGEST + len(LEFT_OUT):
+                return part
+            origin = next((piece.origin for piece in part.parts), None)
+            words = Text(text=part.text[:LONGEST] + LEFT_OUT)
+            return replace(part, parts=(words if origin is None else replace(words, origin=origin),))
+        case Image(data=data) if data:
+            return Text(text=f"[A picture ({part.media_type}) that is left out here.]", origin=part.origin)
+        case File():
+            return Text(text=f"[The file {part.name} that is left out here.]", origin=part.origin)
+        case _:
+            return part

@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from hermes_agent.core.messages import Message, Part
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import NO_NAMES, Wire
-from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
+from hermes_agent.providers.pieces import BYTES_PER_TOKEN, estimate, json_bytes
 from hermes_agent.providers.route import Route, output_limit
-from hermes_agent.providers.sight import ANY_PICTURE, PictureRules
+from hermes_agent.providers.sight import ANY_PICTURE, PictureRules, Sight
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
-from hermes_agent.providers.turn_cache import TurnCache, joined
-from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.verifier import Transcript, Turn
+from hermes_agent.providers.wire import NO_NAMES, Taken, Wire
 
 LEAST_ROOM = 1_024
 
 
 class ConversationCompiler(ABC):
-    """Writes the requests of one conversation as one JSON object: `_head`, the turns, `_tail`.
+    """Writes the requests of one conversation on one route as one JSON object: `_head`, the turns, `_tail`. What was
+    compiled of earlier messages is kept, and `_head` is byte-identical in all requests with the same prefix.
 
     A dialect fills in:
 
@@ -40,7 +41,10 @@ class ConversationCompiler(ABC):
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._kept = TurnCache(route, self._turn, self.pictures, self.rules)
+        sight = Sight(images=route.facts.images, files=route.facts.files, rules=self.pictures)
+        self._transcript = Transcript(maker=route.name, sight=sight, rules=self.rules)
+        self._encoded: list[bytes] = []
+        self._sizes: list[int] = []
         self._some_fit = True
         self.names: Mapping[str, str] = NO_NAMES
         self.aside: Sequence[SetAside] = ()
@@ -51,21 +55,30 @@ class ConversationCompiler(ABC):
         self.tokens = 0
 
     @property
-    def call_ids(self) -> set[str]:
-        return self._kept.call_ids
+    def call_ids(self) -> Taken:
+        """The id of every call in the messages."""
+        return self._transcript.call_ids
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The verified turns, without the ending that a request may need."""
+        return self._transcript.turns
 
     def forget(self) -> None:
-        self._kept.forget()
+        """Send nothing again of the thinking so far, and of what the provider keeps: it refused them."""
+        self._transcript.forget()
 
     def take(self, request: ModelRequest) -> None:
+        """Compile what is new of a request; `tokens` is then the size of prefix and messages by bytes / 4."""
         if self._prefix is not request.prefix:
             self._begun = self._head(self._fitted(request.prefix))
             self._prefix = request.prefix
-        self._fragments, tokens = self._kept.follow(request.messages, prefill=request.prefill)
+        self._fragments, tokens = self._follow(request.messages, prefill=request.prefill)
         self._prefill = request.prefill
         self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
+        """The request that was taken last."""
         fields = json_bytes(self._tail(request, max_output))[1:]
         end = b"]" + fields if fields == b"}" else b"]," + fields
         body = joined(self._begun, self._shown(self._fragments), end)
@@ -94,6 +107,25 @@ class ConversationCompiler(ABC):
         }
         return replace(prefix, tools=tools)
 
+    def _follow(self, messages: Sequence[Message], *, prefill: bool = False) -> tuple[list[bytes], int]:
+        """The turns of these messages as fragments, and their tokens. A turn is encoded again only where it grew."""
+        transcript = self._transcript
+        transcript.follow(messages)
+        del self._encoded[transcript.fresh :], self._sizes[transcript.fresh :]
+        for turn in transcript.turns[transcript.fresh :]:
+            self._add(turn, self._encoded, self._sizes)
+        transcript.mark_written()
+        keep, ending = transcript.ending(prefill=prefill)
+        fragments, sizes = self._encoded[:keep], self._sizes[:keep]
+        for turn in ending:
+            self._add(turn, fragments, sizes)
+        return fragments, sum(sizes)
+
+    def _add(self, turn: Turn, fragments: list[bytes], sizes: list[int]) -> None:
+        fragments.append(self._turn(turn))
+        parts: list[Part] = [*turn.parts, *(part for result in turn.results for part in result.parts)]
+        sizes.append(estimate(fragments[-1], parts))
+
     @abstractmethod
     def _head(self, prefix: Prefix) -> bytes: ...
 
@@ -111,3 +143,12 @@ class ConversationCompiler(ABC):
 
     def _shown(self, fragments: list[bytes]) -> list[bytes]:
         return fragments
+
+
+def joined(head: bytes, fragments: list[bytes], tail: bytes) -> bytes:
+    """`head`, the fragments with commas between them, `tail`: copied once, because a long conversation is megabytes."""
+    first, *others = fragments
+    if not others:
+        return b"".join((head, first, tail))
+    others[-1] += tail
+    return b",".join((head + first, *others))

@@ -26,8 +26,8 @@ from hermes_agent.core.errors import (
     TimedOut,
 )
 from hermes_agent.host.late import late
-from hermes_agent.providers.dialect import Table
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.wire import Table
 
 SHOWN = 300
 # Where AWS says what kind of error it is: "ThrottlingException", an address may follow.
@@ -52,6 +52,30 @@ BY_STATUS: Mapping[int, type[ProviderError]] = {
     504: TimedOut,
     529: Overloaded,
 }
+
+OPENAI_ERRORS: Table = {
+    "billing_hard_limit_reached": OutOfCredit,
+    "billing_not_active": OutOfCredit,
+    "content_filter": ContentRefused,
+    "content_policy_violation": ContentRefused,
+    "context_length_exceeded": ContextTooLong,
+    "exceed_context_size_error": ContextTooLong,
+    "insufficient_quota": OutOfCredit,
+    "image_content_policy_violation": ContentRefused,
+    "invalid_api_key": AuthRefused,
+    "invalid_encrypted_content": ThinkingRefused,
+    "model_not_found": ModelNotFound,
+    "overloaded": Overloaded,
+    "overloaded_error": Overloaded,
+    "previous_response_not_found": ThinkingRefused,
+    "rate_limit_exceeded": RateLimited,
+    "server_error": ServerFailed,
+    "server_is_overloaded": Overloaded,
+    "slow_down": RateLimited,
+    "usage_limit_reached": RateLimited,
+    "usage_not_included": OutOfCredit,
+}
+"""The kinds and codes of errors as OpenAI names them, and everybody who speaks one of its protocols."""
 
 # Providers tell these cases apart in words alone: a 400 of any of them may be one.
 BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (

@@ -15,9 +15,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ContentRefused, EmptyReply
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason
-from hermes_agent.providers.dialect import Finished
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.wire import Finished
 
 IMAGE_TOKENS = 1_600
 BYTES_PER_TOKEN = 4

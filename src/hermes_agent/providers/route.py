@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal
 from urllib.parse import quote, urlsplit
 
 from hermes_agent.core.dataclass import dataclass
@@ -36,7 +36,6 @@ DEFAULT_OUTPUT = 32_000
 # Of a server that must be asked for its window, before it was asked.
 LOCAL_WINDOW = 8_192
 GAP = re.compile(r"\{([A-Z_]+)\}")
-SignIns = Callable[[Vendor], "KeySource | None"]
 NOTHING: Mapping[str, ModelOverride] = MappingProxyType({})
 
 
@@ -48,14 +47,10 @@ class Grant:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class KeySource(Protocol):
-    """Gives keys that do not last.
-
-    - `grant` gives one that can be used now; `refused` is one that the vendor did not take, so that another is wanted;
-    - raises `ProviderError` with what to do, where there is none.
-    """
-
-    async def grant(self, http: Http, *, refused: str = "") -> Grant: ...
+KeySource = Callable[..., Awaitable[Grant]]
+"""Gives a key that can be used now, for `http`; with `refused`, a key that the vendor did not take, another one. Raises
+`ProviderError` with what to do, where there is none."""
+SignIns = Callable[[Vendor], KeySource | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +111,10 @@ class Route:
 
     async def renewed(self, http: Http, *, refused: str = "") -> Route:
         """The route with a key that can be used now: itself where nothing changed. `refused` is a key that the vendor
-        did not take. Raises as `KeySource.grant` does."""
+        did not take. Raises as `KeySource` does."""
         if self.source is None:
             return self
-        grant = await self.source.grant(http, refused=refused)
+        grant = await self.source(http, refused=refused)
         if grant.key == self.key:
             return self
         return replace(self, key=grant.key, headers=grant.headers)
@@ -143,8 +138,7 @@ def load_vendor(name: str) -> Vendor:
         near = late("difflib").get_close_matches(name, VENDORS, n=1)
         guess = f" Did you mean `{near[0]}`?" if near else ""
         raise NoModel(f"No vendor is called `{name}`.{guess} Known: {', '.join(VENDORS)}.")
-    vendor: Vendor = late(VENDORS[name])
-    return vendor
+    return VENDORS[name]
 
 
 def nobody(_vendor: Vendor) -> KeySource | None:

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.ids import Ids
 from hermes_agent.core.spending import Rules
-from hermes_agent.replay.cassette.lines import Process
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
-from hermes_agent.replay.cassette.redacting import Redact
-from hermes_agent.replay.recorder import RecordingSeam
-from hermes_agent.replay.replayer import LiveReplayer, Replayer
+from hermes_agent.replay.cassette import Redact, read_cassette
+from hermes_agent.replay.lines import Process
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayer import Player, Replay, player_of
 from hermes_agent.replay.seam import Seam
 
 OpenedSeam = tuple[Seam, str, Ids | None, Rules | None]
@@ -36,30 +33,24 @@ def tape(
         raise CassetteError("--nearest replays everything; --live-from goes on for real: choose one.")
     if record:
         return Recorder(Path(record), SystemClock())
-    if not replay:
-        return None
-    path = Path(replay)
-    return Player(read_cassette(path), Replay(path=path, nearest=nearest, live_from=live_from))
+    how = Replay(nearest=nearest, live_from=live_from)
+    return player_of(read_cassette(Path(replay)), how) if replay else None
 
 
 @contextmanager
-def opened_seam(tape: Recorder | Player, redact: Redact, clock: Clock, process: Process) -> Iterator[OpenedSeam]:
+def opened_seam(tape: Recorder | Player, redact: Redact, process: Process) -> Iterator[OpenedSeam]:
     """Record or replay within the block. Raises `CassetteError`."""
     if isinstance(tape, Recorder):
         tape.start(redact, process)
         try:
-            yield RecordingSeam(tape), "", tape.store_ids, None
+            yield tape, "", tape.store_ids, None
         finally:
-            tape.close()
-    elif tape.how.is_live:
-        yield LiveReplayer(tape, redact, clock, RandomIds()), "", None, None
-    elif tape.how.database:
-        yield Replayer(tape, redact), tape.how.database, tape.store_ids, tape.cassette.header.process.rules
-    else:
-        with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
-            yield (
-                Replayer(tape, redact),
-                str(Path(folder) / "hermes.db"),
-                tape.store_ids,
-                tape.cassette.header.process.rules,
-            )
+            tape.file.close()
+        return
+    tape.redact = redact
+    if tape.how.is_live:
+        yield tape, "", None, None
+        return
+    with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
+        database = tape.how.database or str(Path(folder) / "hermes.db")
+        yield tape, database, tape.store_ids, tape.cassette.header.process.rules

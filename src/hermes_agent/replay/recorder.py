@@ -2,87 +2,135 @@
 
 from __future__ import annotations
 
-import asyncio
+import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
-from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.agent.tail import TailSource
+from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import GoingInCircles, HermesError
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
-from hermes_agent.core.tool import Answer
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.replay.cassette.lines import Arrived, RecordedSection, RunOver, Seen
-from hermes_agent.replay.cassette.mail import RecordedGate
-from hermes_agent.replay.cassette.recorded_calls import RecordedCalls
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.cassette import CassetteFile, Redact
 from hermes_agent.replay.ledger import RunLedger
-from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas
+from hermes_agent.replay.lines import (
+    VERSION,
+    Arrived,
+    Changed,
+    Header,
+    Process,
+    RecordedSection,
+    RunBegun,
+    RunOver,
+    Seen,
+    SessionMade,
+    noted,
+)
+from hermes_agent.replay.recorded_calls import RecordedCalls
+from hermes_agent.replay.recorded_model import RecordedModel
+from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
+from hermes_agent.replay.tracks import RecordedGate, RecordedStops, RecordedTrack, ids_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
+from hermes_agent.version import VERSION as PROGRAM
 
 
-class RecordingSeam:
-    """A `Seam` that writes a cassette."""
+class Recorder(Seam):
+    """A `Seam` that writes a cassette; it may outlive the runtime that it records, and go on with the next one."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.clock: Clock = recorder.clock
-        self.ids: Ids = recorder.ids
-        self._recorder = recorder
+    def __init__(self, path: Path, machine: Clock) -> None:
+        self._seed = secrets.token_hex(16)
+        super().__init__(machine, ids_of(self._seed, "process"))
+        self.store_ids = ids_of(self._seed, "store")
+        self.file = CassetteFile(path, str)
+        self._tracks: dict[str, RecordedTrack] = {}
+        self._known: set[str] = set()
         self._offered: dict[str, Schemas] = {}
+        self._steps = count(1)
+        self._written: set[str] = set()
+
+    def start(self, redact: Redact, process: Process) -> None:
+        """Open the file, and begin it where it is new. Raises `CassetteError`."""
+        self.file.redact = redact
+        if self.file.open():
+            at, t = self.clock.now(), self.clock.monotonic()
+            self.file.add(Header(version=VERSION, seed=self._seed, at=at, t=t, program=PROGRAM, process=process))
+
+    def track(self, session: str, purpose: str = "") -> RecordedTrack:
+        """The track of a session, or of what goes on beside it for a purpose."""
+        key = f"{session}/{purpose}" if purpose else session
+        if key not in self._tracks:
+            number = str(sum("/" not in known for known in self._tracks) + 1)
+            name = f"{self.track(session).name}/{purpose}" if purpose else number
+            self._tracks[key] = RecordedTrack(name, self.clock, self._seed, self.file)
+        return self._tracks[key]
 
     def own(self, session: str, purpose: str = "") -> RunSeam:
         """A clock that stands still between the things that come in, and ids of the recording."""
-        track = self._recorder.track(session, purpose)
-        stops, gate = self._recorder.stops(session), RecordedGate(self._recorder.file, track)
-        return RunSeam(clock=track.clock, ids=track.ids, gate=gate, when=stops.when)
+        track = self.track(session, purpose)
+        return RunSeam(clock=track.clock, ids=track.ids, gate=RecordedGate(track), when=self.track(session).stops.when)
 
     def made(self, session: Session) -> None:
         """A session was made."""
-        self._recorder.made(session)
-
-    def arrival(self) -> float:
-        """Now."""
-        return self.clock.now()
+        self._known.add(session.id)
+        self.file.add(SessionMade(track=self.track(session.id).name, session=session))
 
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
         """A message is in the inbox."""
-        self._recorder.add(Arrived(track=self._recorder.name(session), at=at, inbound=inbound))
+        self.file.add(Arrived(track=self.track(session).name, at=at, inbound=inbound))
 
     async def changed(self, session: str, store: Store, since: int | None = None) -> None:
-        """A command changed the session."""
-        await self._recorder.changed(session, store, since)
+        """A command changed the session. One that was not in a run yet is taken in as a whole when it is."""
+        record = await store.sessions.get(session) if session in self._known else None
+        if record is not None:
+            entries = () if since is None else tuple(await store.history.entries(session, since))
+            name = self.track(session).name
+            self.file.add(Changed(track=name, session=record, held=since is not None, entries=entries))
 
     async def start_run(self, session: Session, store: Store) -> None:
-        """A run begins."""
-        await self._recorder.start_run(session, store)
+        """A run of this session begins; where it was there before the recording, what it is goes into the recording."""
+        track = self.track(session.id)
+        track.tick()
+        track.ids.restart()
+        if session.id in self._known:
+            return
+        self._known.add(session.id)
+        entries = tuple(await store.history.entries(session.id))
+        hashes = {entry.event.hash for entry in entries if entry.event.kind == "prefix_frozen"}
+        found = [await store.prefixes.get(each) for each in sorted(hashes)]
+        prefixes = tuple(prefix for prefix in found if prefix is not None)
+        self.file.add(SessionMade(track=track.name, session=session, entries=entries, prefixes=prefixes))
 
     def refused(self, session: str, error: HermesError) -> None:
-        """It cannot."""
-        self._recorder.refused(session, error)
+        """A run cannot begin."""
+        track = self.track(session)
+        track.add(RunBegun(track=track.name, limits=Limits(), effort="", error=noted(error)))
 
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """The run is over."""
-        name = self._recorder.name(session)
-        self._recorder.stops(session).over()
-        self._recorder.add(RunOver(track=name, outcome=outcome, number=number, released=released))
+        track = self.track(session)
+        track.stops.over()
+        self.file.add(RunOver(track=track.name, outcome=outcome, number=number, released=released))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
-        """The model, its exchanges recorded."""
-        return await self._recorder.model(session, purpose, ledger, live, in_run=isinstance(ledger, RunLedger))
+        """The model, its exchanges recorded. For one of no run, no stop strikes."""
+        track = self.track(session, purpose)
+        stops = self.track(session).stops if isinstance(ledger, RunLedger) else RecordedStops(track)
+        return await RecordedModel(track, stops, self._steps, self._written).bind(ledger, live)
 
     async def environment(self, session: str, look: Look) -> Environment:
         """What is found, recorded."""
         found = await look()
         tools = self._offered.get(session, ())
-        self._recorder.add(Seen(track=self._recorder.name(session), facts=asdict(found), tools=tools))
+        self.file.add(Seen(track=self.track(session).name, facts=found, tools=tools))
         return found
 
     def offered(self, session: str, tools: Schemas) -> Schemas:
@@ -90,16 +138,18 @@ class RecordingSeam:
         self._offered[session] = tools
         return tools
 
-    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
         """The sources, what they say recorded."""
-        return [RecordedSource(source=each, recorder=self._recorder) for each in sources]
+        return [RecordedSource(source=each, track=self.track(session)) for each in sources]
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent, its calls recorded."""
-        compaction = {} if agent.compactor is None else asdict(agent.compactor.settings)
-        self._recorder.begun(session, agent.budget.limits, agent.effort, compaction=compaction)
-        calls = self._recorder.calls(session)
-        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(RecordedHooks(hooks=agent.hooks, calls=calls),))
+        track, limits = self.track(session), agent.budget.limits
+        compaction = None if agent.compactor is None else agent.compactor.settings
+        track.add(RunBegun(track=track.name, limits=limits, effort=agent.effort, compaction=compaction))
+        track.stops.begun()
+        calls = RecordedCalls(track)
+        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(calls.around(agent.hooks),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +157,7 @@ class RecordedSource:
     """A source of the tail, what it says recorded."""
 
     source: TailSource
-    recorder: Recorder
+    track: RecordedTrack
 
     @property
     def name(self) -> str:
@@ -117,44 +167,5 @@ class RecordedSource:
     async def words(self, session: str, heard: str) -> str:
         """As the source says it."""
         words = await self.source.words(session, heard)
-        self.recorder.add(RecordedSection(track=self.recorder.name(session), name=self.name, words=words))
+        self.track.file.add(RecordedSection(track=self.track.name, name=self.name, words=words))
         return words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedHooks:
-    """All hooks of an agent as one, what comes of the call recorded."""
-
-    hooks: tuple[Hook, ...]
-    calls: RecordedCalls
-
-    async def before_call(self, proposed: Proposed) -> None:
-        """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
-        inside = replace(proposed, context=self.calls.context(proposed.context))
-        try:
-            await self.calls.stops.entered(proposed.call.id)
-            for hook in self.hooks:
-                await hook.before_call(inside)
-            await self.calls.stops.passed()
-        except GoingInCircles as error:
-            self._ends(proposed, error)
-            raise
-        except asyncio.CancelledError:
-            self._ends(proposed, None)
-            raise
-        self.calls.may_run(proposed.call.id)
-
-    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """What the hooks make of the answer is what came of the call."""
-        try:
-            for hook in reversed(self.hooks):
-                answer = await hook.after_call(proposed, answer)
-            await self.calls.stops.passed()
-        except asyncio.CancelledError:
-            self._ends(proposed, None)
-            raise
-        self._ends(proposed, answer)
-        return answer
-
-    def _ends(self, proposed: Proposed, came: Answer | HermesError | None) -> None:
-        self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, came)

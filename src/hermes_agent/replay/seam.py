@@ -1,10 +1,9 @@
-"""The seam between runs and the world: live, recorded, or replayed."""
+"""The seam between runs and the world; `Recorder` and `Replayer` are others."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
-from typing import Protocol
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.mailbox import Gate, OpenGate
@@ -41,8 +40,8 @@ class RunSeam:
     asked: bool | None = None
 
 
-class Seam(Protocol):
-    """What stands between a run and the world.
+class Seam:
+    """What stands between a run and the world; this one is the world as it is.
 
     - `clock` and `ids` are those of the process, `own` those of one session, or of what goes on beside it for a
       `purpose`;
@@ -53,42 +52,6 @@ class Seam(Protocol):
     - `environment` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
       each message; `outfit` gives the agent that runs.
     """
-
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def ids(self) -> Ids: ...
-
-    def own(self, session: str, purpose: str = "") -> RunSeam: ...
-
-    def made(self, session: Session) -> None: ...
-
-    def arrival(self) -> float: ...
-
-    def arrived(self, session: str, inbound: Inbound, at: float) -> None: ...
-
-    async def changed(self, session: str, store: Store, since: int | None = None) -> None: ...
-
-    async def start_run(self, session: Session, store: Store) -> None: ...
-
-    def refused(self, session: str, error: HermesError) -> None: ...
-
-    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None: ...
-
-    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
-
-    async def environment(self, session: str, look: Look) -> Environment: ...
-
-    def offered(self, session: str, tools: Schemas) -> Schemas: ...
-
-    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]: ...
-
-    def outfit(self, session: str, agent: Agent) -> Agent: ...
-
-
-class ReplaySeam:
-    """The world as it is."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self.clock = clock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -11,14 +12,15 @@ from typing import Protocol
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE, loose_ends
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
-from hermes_agent.runs.one_run import BuildAgent, Service
+from hermes_agent.runs.one_run import BuildAgent, Service, since_last_end
 from hermes_agent.runs.scheduler import Scheduler
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -300,7 +302,22 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     async def view(self, session: str) -> Session:
         """The session as the log has it."""
         record = await self.record(session)
-        return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))
+        return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
+
+
+async def served(hermes: Hermes, until: Awaitable[object]) -> None:
+    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+
+    async def end() -> None:
+        await until
+
+    over, outdated = spawn(end(), name="until the end"), hermes.scheduler.outdated
+    try:
+        await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        over.cancel()
+    if outdated.done():
+        raise outdated.result()
 
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
@@ -312,7 +329,7 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
-    view = fold(Session(id=session), await store.history.entries(session))
+    view = await since_last_end(store, session)
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)

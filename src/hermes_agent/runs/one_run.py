@@ -13,7 +13,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError, UnknownSession
@@ -55,7 +55,12 @@ async def asked_elsewhere(store: Store, session: str) -> str:
     """The same of a run in another process, by its log."""
     if not await store.inbox.under_way(session):
         return ""
-    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+    return asked_in(await since_last_end(store, session))
+
+
+async def since_last_end(store: Store, session: str) -> Session:
+    """The view of what happened since a run of the session ended: all that anybody may still wait for."""
+    return await folded(Session(id=session), store.history.pages(session, await store.runs.last_end(session)))
 
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
@@ -97,7 +102,7 @@ class Service:
 
     most: int | None = None
     posting: Posting | None = None
-    afterwards: Afterwards | None = None
+    afterwards: tuple[Afterwards, ...] = ()
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
         """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
@@ -113,7 +118,7 @@ async def open_session(store: Store, running: Running, service: Service) -> Sess
     if record is None:
         raise UnknownSession(f"There is no session {view.id}.")
     view.workspace = record.workspace
-    fold(view, await store.history.entries(view.id, view.number))
+    await folded(view, store.history.pages(view.id, view.number))
     service.speaks(journal, record)
     await journal.mailbox.recall()
     return record

@@ -23,6 +23,11 @@ LABELS = {"once": "Once", "session": "This session", "always": "Always", "deny":
 Surface = Callable[[str], bool]
 
 
+def own_conversation(record: Session) -> tuple[Conversation, ...]:
+    """A session speaks where it is spoken to."""
+    return (Conversation.parse(record.conversation),)
+
+
 def reply_key(session: str, run: str) -> str:
     """The key of the slot in which a run shows its draft and its reply."""
     return f"{session}:{run}"
@@ -30,46 +35,54 @@ def reply_key(session: str, run: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """`delivers` tells the surfaces whose sessions are spoken to through the outbox, `here` those that this process
-    delivers itself, so that nobody has to be woken."""
+    """`delivers` tells the surfaces that are spoken to through the outbox, `here` those that this process delivers
+    itself, so that nobody has to be woken; `told_to` the conversations to which a session speaks."""
 
     outbox: Outbox
     delivers: Surface
     here: Surface
+    told_to: Callable[[Session], tuple[Conversation, ...]] = own_conversation
 
     def of(self, record: Session, mailbox: Mailbox, view: View) -> JoinedChanges | None:
         """What belongs into the commits of a run of this session; None where nothing does. A question that nobody has
         answered when its run ends loses its buttons."""
-        if not self.delivers(record.surface):
+        told = [each for each in self.told_to(record) if self.delivers(each.platform)]
+        if not told:
             return None
-        to, wake = Conversation.parse(record.conversation), not self.here(record.surface)
         open_ = set(view.asked - view.answers.keys())  # Also what an interrupted run had asked.
 
         def joined(entries: Sequence[Entry]) -> Sequence[Change]:
             open_.update(view.asked - view.answers.keys())
-            changes = [change for entry in entries if (change := self._change(record, to, entry, mailbox, wake=wake))]
+            changes = [
+                change for entry in entries for to in told if (change := self._change(record, to, entry, mailbox))
+            ]
             if any(isinstance(entry.event, RunEnded) for entry in entries):
-                left = [f"{record.id}:{question}" for question in sorted(open_ - view.answers.keys())]
-                changes += [self._answered(key, NOT_ANSWERED, wake=wake) for key in left]
+                left = sorted(open_ - view.answers.keys())
+                changes += [self._answered(record, to, each, NOT_ANSWERED) for each in left for to in told]
                 open_.clear()
             return changes
 
         return joined
 
-    def _change(
-        self, record: Session, to: Conversation, entry: Entry, mailbox: Mailbox, *, wake: bool
-    ) -> Change | None:
+    def _change(self, record: Session, to: Conversation, entry: Entry, mailbox: Mailbox) -> Change | None:
         if isinstance(entry.event, Answered):
-            return self._answered(f"{record.id}:{entry.event.question}", f"→ {entry.event.answer}", wake=wake)
+            return self._answered(record, to, entry.event.question, f"→ {entry.event.answer}")
         said = said_by(record.id, entry)
         if said is None:
             return None
-        letter = Letter(key=said[0], to=to, content=said[1], session=record.id, inbox=mailbox.last_taken)
-        return lambda tx: self.outbox.put(tx, letter, at=entry.at, wake=wake)
+        key, inbox = key_in(record, to, said[0]), mailbox.last_taken if to.key == record.conversation else 0
+        letter = Letter(key=key, to=to, content=said[1], session=record.id, inbox=inbox)
+        return lambda tx: self.outbox.put(tx, letter, at=entry.at, wake=not self.here(to.platform))
 
-    def _answered(self, key: str, answer: str, *, wake: bool) -> Change:
+    def _answered(self, record: Session, to: Conversation, question: str, answer: str) -> Change:
         """What became of a question, in its place."""
-        return lambda tx: self.outbox.answered(tx, key, answer, wake=wake)
+        key = key_in(record, to, f"{record.id}:{question}")
+        return lambda tx: self.outbox.answered(tx, key, answer, wake=not self.here(to.platform))
+
+
+def key_in(record: Session, to: Conversation, key: str) -> str:
+    """The key of a slot in one of several conversations."""
+    return key if to.key == record.conversation else f"{key}@{to.key}"
 
 
 def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:

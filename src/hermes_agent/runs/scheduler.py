@@ -12,7 +12,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
-from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
@@ -53,11 +53,8 @@ log; all others are rows alone."""
 
 
 class Scheduler:
-    """The runs of this process.
-
-    `queue` names the lanes that it claims: with `own_only` those of sessions passed to `enqueue`, otherwise every lane
-    of the queue, as `service` says. `locks` are the named leases that are not runs.
-    """
+    """The runs of this process. `queue` names the lanes that it claims: with `own_only` those of sessions passed to
+    `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that are not runs."""
 
     def __init__(
         self,
@@ -84,6 +81,7 @@ class Scheduler:
         self._crash_isolation = CrashIsolation(seam.clock, self._running)
         self._views: OrderedDict[str, tuple[int, Session]] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
+        self.outdated: asyncio.Future[DatabaseTooNew] = asyncio.get_running_loop().create_future()
         self._wanted = asyncio.Event()
         if self.service.most is not None:
             self.bus.overhear(self._notice)
@@ -173,7 +171,9 @@ class Scheduler:
                 failed = noted(error)
                 for session in self._own or self._running:
                     self.bus.fail(session, failed)
-            if self._own is not None:
+                if isinstance(error, DatabaseTooNew) and not self.outdated.done():
+                    self.outdated.set_result(error)
+            if self._own is not None or self.outdated.done():
                 return
             lasted = self._seam.clock.monotonic() - began
             pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
@@ -256,8 +256,8 @@ class Scheduler:
                 ended = await one_run(self._build, record, running, self._seam.own(lane).ids)
                 view, released = journal.session, journal.mailbox.released
                 await self._seam.ended(lane, ended.outcome, view.number, released=released)
-                if self.service.afterwards is not None:
-                    notify(self.service.afterwards, record, view, ended)
+                for listener in self.service.afterwards:
+                    notify(listener, record, view, ended)
                 if running.switch.stopped and not released:
                     await self._store.lanes.release(running.lease)
                     break

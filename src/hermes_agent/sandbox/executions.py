@@ -18,14 +18,19 @@ import os
 import re
 import shutil
 import stat
+import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from errno import EEXIST, ENOTEMPTY
 from functools import cache
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 
 from hermes_agent.core.effects import Location
+from hermes_agent.host.process import start_detached
 from hermes_agent.host.process_table import Identity, parse_stat
 from hermes_agent.sandbox.place import Command, PlaceFailed
 
@@ -34,7 +39,6 @@ ENDED = re.compile(r"(\d{1,3})(?: (\d{1,9}))?\n", re.ASCII)
 KEPT = ".kept"
 WORD = ".word"
 """Beside all records: the name of their store, which is another one when records were removed."""
-MOST_MOVED = 64 << 20
 MOST_TYPED = 10_000  # it is quoted twice, and one argument of a program may have 128 kB
 NOBODY = Identity(pid=0)
 
@@ -72,9 +76,9 @@ def identity_in(written: str) -> Identity:
 
 
 def noted_end(written: str) -> tuple[int | None, int | None]:
-    """What a record's `exit` says: the code, and how many processes there were in a table of its own; None for what it
-    does not say. A jailed command may have written anything there."""
-    found = ENDED.fullmatch(written)
+    """What the first line of a record's `exit` says: the code, and how many processes there were in a table of its own;
+    None for what it does not say. The rest is of a longer line below. A jailed command may have written anything."""
+    found = ENDED.match(written)
     if found is None:
         return None, None
     return int(found[1]), int(found[2]) if found[2] else None
@@ -174,18 +178,114 @@ def forget(records: Path, folders: Sequence[Path]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def get_file(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MOST_MOVED:
-            raise PlaceFailed(f"{path} is larger than {MOST_MOVED:,} bytes.")
-        return path.read_bytes()
-    except OSError as error:
-        raise PlaceFailed(f"{path} cannot be read: {error.strerror}.") from error
+FILES = ("meta.json", "out", "exit", "env")
+"""Empty ones stand for none."""
+PREFIX = ".spare."
 
 
-def put_file(path: Path, content: bytes) -> None:
+class PreparedShells:
+    """Makes records below `folder`, and keeps one of them ready."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ready: list[Path] = []
+
+    def make(self) -> None:
+        """Have one ready. Blocks; a failure leaves none, and a record is then made as it comes."""
+        with suppress(OSError):
+            if not self._ready:
+                self._ready.append(self._made())
+
+    def claim(self, record: Path) -> None:
+        """Put a record there: whoever does may start the command. Blocks for microseconds where one is ready. Raises
+        `FileExistsError` where there is one."""
+        made = self._taken() or self._made()
+        try:
+            self._move(made, record)
+        except OSError as error:
+            self._ready.append(made)
+            if error.errno in (EEXIST, ENOTEMPTY):
+                raise FileExistsError(error.errno, error.strerror) from error
+            raise
+
+    def drop(self) -> None:
+        """Remove what is ready, and what programs that were killed left. Blocks."""
+        while made := self._taken():
+            shutil.rmtree(made, ignore_errors=True)
+        with suppress(OSError):  # Whoever comes next removes it.
+            for left in self._folder.glob(f"{PREFIX}*"):
+                if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
+                    shutil.rmtree(left, ignore_errors=True)
+
+    def _taken(self) -> Path | None:
+        with suppress(IndexError):  # several threads may ask for the last one
+            return self._ready.pop()
+        return None
+
+    def _move(self, made: Path, record: Path) -> None:
+        """A folder takes the place of an empty one too; no record is ever empty."""
+        try:
+            made.rename(record)
+        except FileNotFoundError:
+            record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (made if made.is_dir() else self._made()).rename(record)
+
+    def _made(self) -> Path:
+        folder = self._folder / f"{PREFIX}{os.getpid()}.{os.urandom(4).hex()}"
+        folder.mkdir(parents=True, mode=0o700)
+        for name in FILES:
+            os.close(os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        return folder
+
+
+ENFORCER = Path(__file__).with_name("enforcer.py")
+
+
+class TimeLimits:
+    """Starts the enforcer with the first limit; it ends when this process has, and the commands."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        self._python = python
+        self._pipe: int | None = None
+        self._alone = threading.Lock()
+
+    def hold(self, record: Path, seconds: float) -> None:
+        """Have the command of this record ended so many seconds from now, with everything that it started. Blocks, the
+        first time for a millisecond or two. Raises `OSError`."""
+        line = f"{monotonic() + seconds} {os.fsencode(record).hex()}\n".encode()
+        with self._alone:
+            if not self._parse(line):
+                self._drop()  # it was killed, or stands still
+                self._pipe = _started(self._python)
+                os.write(self._pipe, line)
+
+    def close(self) -> None:
+        """Let the enforcer go when the commands have ended."""
+        with self._alone:
+            self._drop()
+
+    def _parse(self, line: bytes) -> bool:
+        with suppress(OSError):
+            return self._pipe is not None and os.write(self._pipe, line) == len(line)
+        return False
+
+    def _drop(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)
+        self._pipe = None
+
+
+def _started(python: str) -> int:
+    """The end of a pipe whose other one a new enforcer reads."""
+    reads, writes = os.pipe()
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise PlaceFailed(f"{path} cannot be written: {error.strerror}.") from error
+        start_detached([python, "-I", "-S", str(ENFORCER)], cwd="/", env={}, stdin=reads, out=nowhere)
+    except OSError:
+        os.close(writes)
+        raise
+    finally:
+        os.close(reads)
+        os.close(nowhere)
+    os.set_blocking(writes, False)
+    return writes

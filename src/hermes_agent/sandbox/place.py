@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from contextlib import suppress
+from typing import Any, Protocol, cast
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.host.tasks import spawn
 
 # Each kind of place and what makes it.
 PLACES: dict[str, str] = {
@@ -87,7 +89,7 @@ class Running(Protocol):
     - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
       it runs too, empty at the present end; `output_path` is where the model finds the whole;
     - `cover` puts bytes over what is in the output from `start` on, while the command runs too; the output stays as
-      long as it is;
+      long as it is; `rewrite` puts others in place of the whole output of a command that has ended;
     - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
     - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
       moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
@@ -115,6 +117,8 @@ class Running(Protocol):
 
     async def cover(self, start: int, data: bytes) -> None: ...
 
+    async def rewrite(self, data: bytes) -> None: ...
+
     async def write(self, data: bytes) -> None: ...
 
     async def signal(self, number: int) -> None: ...
@@ -137,8 +141,6 @@ class Place(Protocol):
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
       it is not, or the shell was not used yet; blocks;
-    - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
-      works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
       to, until the output that is kept is at most so many megabytes; it says how many those were, and where it forgot
       any, `location` is another one from then on;
@@ -162,12 +164,44 @@ class Place(Protocol):
 
     def exported(self, shell: str) -> Mapping[str, str]: ...
 
-    async def get(self, path: str, folder: str = "") -> bytes: ...
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
-
     async def prune(self, minutes: int, megabytes: int) -> int: ...
 
     def waits_for(self, folder: str) -> str: ...
 
     async def close(self) -> None: ...
+
+
+KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
+
+
+def lazy_place(name: str, make: Callable[[], Place]) -> Place:
+    """A place that costs nothing until it is used: `make` is called once, before the first command; beside it the
+    records of commands that ended a week ago are forgotten, and the oldest where they take more than 4 GB."""
+    return cast("Place", _LazyPlace(name, make))
+
+
+class _LazyPlace:
+    def __init__(self, name: str, make: Callable[[], Place]) -> None:
+        self.name = name
+        self._make = make
+        self._made: Place | None = None
+        self._pruned = False
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the place itself has
+        self._made = self._made or self._make()
+        return getattr(self._made, name)
+
+    async def start(self, exec_id: str, command: Command) -> Running:
+        running: Running = await self.__getattr__("start")(exec_id, command)
+        if not self._pruned:
+            self._pruned = True
+            spawn(self._forget(), name="old commands")
+        return running
+
+    async def _forget(self) -> None:
+        with suppress(PlaceFailed):  # the next command says what is wrong with the place
+            await self.prune(KEPT_MINUTES, KEPT_MB)
+
+    async def close(self) -> None:
+        if self._made is not None:  # one that was never made has nothing open
+            await self._made.close()

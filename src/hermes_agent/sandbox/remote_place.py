@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import TypeVar
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_length, check_text
+from hermes_agent.sandbox.executions import EXEC_ID, KEPT, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
-from hermes_agent.sandbox.transport import Call, Transport, Unreachable
+from hermes_agent.sandbox.transport import Call, Transport, Unreachable, Ways
 from hermes_agent.sandbox.wrapper import reached_script
 
 SMALL = 65536  # as in supervisor.sh
 TRIES = 3
+T = TypeVar("T")
 SETTLE_SECONDS = 0.2  # in which the call of a command that was ended ends too
-
-
-class Ways(Protocol):
-    """- `to` gives the way to where a group's commands run: for one that begins there, in `folder`; None for a group
-    that never began. Raises `PlaceFailed`;
-    - `near` gives the way to where a file of this path is, for a session that works in `folder`;
-    - `close` ends every way; what runs there goes on."""
-
-    async def to(self, group: str, folder: str = "") -> Transport | None: ...
-
-    async def near(self, path: str, folder: str) -> Transport: ...
-
-    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +68,13 @@ class RemotePlace:
         limit = f"{command.limit:.1f}" if command.limit else "0"
         arguments = [exec_id, command.shell, keeps, command.folder, command.workdir, mode, limit]
         data = msgspec.json.encode(command) + b"\n" + script.encode()
-        call, word, facts = await _begin(reach, ["start", reach.records, *arguments], data)
-        return await self._begun(reach, exec_id, command, call, word, facts)
+
+        async def attempt() -> tuple[Call, str, str]:
+            """Where the way broke before the first line, the id may be claimed: the next start says so."""
+            call = await reach.call(["start", reach.records, *arguments], data)
+            return (call, *_word(await call.line()))
+
+        return await self._begun(reach, exec_id, command, *await _retried(reach, attempt))
 
     async def attach(self, exec_id: str) -> RemoteCommand | None:
         reach = await self._ways.to(_group(exec_id))
@@ -96,7 +89,7 @@ class RemotePlace:
         return RemoteCommand(self, reach, exec_id, command, cwd.decode(errors="surrogateescape"))
 
     async def location(self, folder: str) -> Location:
-        reach = await self._ways.near("/", folder)
+        reach = await self._ways.near(folder)
         if reach not in self._locations:
             _, facts, _ = await ask(reach, "where")
             boot, store, machine = facts.split(" ", 2)
@@ -125,15 +118,8 @@ class RemotePlace:
         """Another machine would have to be asked before each command."""
         return {}
 
-    async def get(self, path: str, folder: str = "") -> bytes:
-        _, _, rest = await ask(await self._ways.near(path, folder), "get", path, str(MOST_MOVED))
-        return rest
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None:
-        await ask(await self._ways.near(path, folder), "put", path, data=content)
-
     async def prune(self, minutes: int, megabytes: int) -> int:
-        reach = await self._ways.near("/", "")
+        reach = await self._ways.near("")
         return int((await ask(reach, "prune", str(minutes), str(megabytes)))[1])
 
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape
@@ -245,6 +231,11 @@ class RemoteCommand:
             after = (before[:start] + data + before[start + len(data) :])[: len(before)]
             self._said = replace(self._said, output=after if start < len(before) else before)
 
+    async def rewrite(self, data: bytes) -> None:
+        await ask(self._reach, "rewrite", self.exec_id, data=data)
+        if self._said.output is not None:
+            self._said = replace(self._said, output=data)
+
     async def write(self, data: bytes) -> None:
         await ask(self._reach, "send", self.exec_id, data=data)
 
@@ -280,42 +271,27 @@ class RemoteCommand:
 
 
 async def ask(reach: Transport, what: str, *arguments: str, data: bytes = b"") -> tuple[str, str, bytes]:
-    """The supervisor's word, its facts, and what came after. Asked again where the way broke and the place is the same;
-    raises `PlaceFailed` with what was lost where it is another one, and where the supervisor says `fail`."""
-    for left in reversed(range(TRIES)):
-        try:
-            call = await reach.call([what, reach.records, *arguments], data)
-            word, facts = _word(await call.line())
-            rest = await call.rest()
-        except Unreachable:
-            if not left:
-                raise
-            await _restore(reach)
-            continue
-        if word == "fail":
-            raise PlaceFailed(facts)
-        return word, facts, rest
-    raise AssertionError("the last try returns or raises")
+    """The supervisor's word, its facts, and what came after. Raises `PlaceFailed` where the supervisor says `fail`."""
+
+    async def attempt() -> tuple[str, str, bytes]:
+        call = await reach.call([what, reach.records, *arguments], data)
+        return (*_word(await call.line()), await call.rest())
+
+    word, facts, rest = await _retried(reach, attempt)
+    if word == "fail":
+        raise PlaceFailed(facts)
+    return word, facts, rest
 
 
-async def _begin(reach: Transport, arguments: Sequence[str], data: bytes) -> tuple[Call, str, str]:
-    """Send the start and hear its first line. Where the way broke before that, the id may be claimed: a second
-    `start` says so, and the caller attaches."""
-    for left in reversed(range(TRIES)):
-        try:
-            call = await reach.call(arguments, data)
-            return (call, *_word(await call.line()))
-        except Unreachable:
-            if not left:
-                raise
-            await _restore(reach)
-    raise AssertionError("the last try returns or raises")
-
-
-async def _restore(reach: Transport) -> None:
-    lost = await reach.restore()
-    if lost:
-        raise PlaceFailed(lost, hint="Look what is still there, then do again what needs to be done again.")
+async def _retried(reach: Transport, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try again where the way broke and the place is the same. Raises `PlaceFailed` with what was lost where it is
+    another one."""
+    for _ in range(TRIES - 1):
+        with suppress(Unreachable):
+            return await attempt()
+        if lost := await reach.restore():
+            raise PlaceFailed(lost, hint="Look what is still there, then do again what needs to be done again.")
+    return await attempt()
 
 
 async def _hear(call: Call) -> Said:

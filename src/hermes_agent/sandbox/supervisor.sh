@@ -288,19 +288,8 @@ directory() { # SHELL: ok, then where its next command runs
     { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null && say "${first#\# }"
 }
 
-get() { # PATH MOST: ok, then the file; fail
-    if [ ! -f "$1" ] || [ ! -r "$1" ]; then
-        say "fail $1 cannot be read."
-    elif [ "$(wc -c <"$1")" -gt "$2" ]; then
-        say "fail $1 is larger than $2 bytes."
-    else
-        echo ok
-        cat "$1"
-    fi
-}
-
-put() { # PATH, its content as input: ok; fail
-    { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || refuse "fail $1 cannot be written."
+rewrite() { # ID, bytes as input: ok; fail; puts them in place of its whole output
+    { cat >"$root/$1/out"; } 2>/dev/null && echo ok || refuse "fail The output cannot be written."
 }
 
 prune() { # MINUTES MEGABYTES: ok COUNT; forgets what ended longer ago, and the oldest where outputs take more

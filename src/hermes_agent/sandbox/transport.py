@@ -1,12 +1,20 @@
-"""The way into a place that is not this machine: a shell script that is run there, and its answer as it comes."""
+"""Ways into a place elsewhere: the script `supervisor.sh` that runs there, and its answer as it comes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import hashlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
-from hermes_agent.host.process import CapturedProcess, open_piped
+from hermes_agent.host.process import CapturedProcess, Finished, open_piped, run
+from hermes_agent.sandbox.jail import check_workspace
 from hermes_agent.sandbox.place import PlaceFailed
 
 
@@ -48,6 +56,19 @@ class Transport(Protocol):
     async def restore(self) -> str: ...
 
 
+class Ways(Protocol):
+    """- `to` gives the way to where a group's commands run: for one that begins there, in `folder`; None for a group
+    that never began. Raises `PlaceFailed`;
+    - `near` gives the way to where sessions that work in `folder` run commands (empty: any way);
+    - `close` ends every way; what runs there goes on."""
+
+    async def to(self, group: str, folder: str = "") -> Transport | None: ...
+
+    async def near(self, folder: str) -> Transport: ...
+
+    async def close(self) -> None: ...
+
+
 class ProgramCall:
     """A script that a program on this machine runs there (`docker exec`, `apptainer exec`)."""
 
@@ -81,3 +102,113 @@ async def program_call(argv: Sequence[str], env: Mapping[str, str], data: bytes,
     with suppress(OSError):
         return ProgramCall(await open_piped(argv, env=env, data=data), failed=failed)
     raise PlaceFailed(f"`{argv[0]}` cannot be run.")
+
+
+AGAIN_SECONDS = 30.0  # what is gone so soon after it was made anew is not made a third time
+FILE = Path(__file__).with_name("supervisor.sh")
+
+
+@cache
+def supervisor() -> str:
+    """The script without its comments: it is sent with every call."""
+    lines = FILE.read_text().splitlines()
+    return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def words(arguments: Sequence[str]) -> list[str]:
+    """What a machine runs that takes words."""
+    return ["sh", "-c", supervisor(), "supervisor", *arguments]
+
+
+def line(arguments: Sequence[str]) -> str:
+    """The same for a machine that takes a line of shell."""
+    return " ".join(map(quote, words(arguments)))
+
+
+class FolderWays:
+    """See `Ways`: a transport of its own for each folder where sessions work, which `begin` makes. The folder where
+    each group began is kept in a small file of `groups`, on this machine: what runs in the place cannot change it."""
+
+    def __init__(self, groups: Path, begin: Callable[[str], Awaitable[Transport]]) -> None:
+        self.open: dict[str, Transport] = {}
+        self._groups = groups
+        self._begin = begin
+        self._known: dict[str, str] = {}
+        self._latest = ""
+        self._opening = asyncio.Lock()
+
+    async def to(self, group: str, folder: str = "") -> Transport | None:
+        folder = await asyncio.to_thread(self.folder_of, group, folder)
+        return await self.near(folder) if folder else None
+
+    async def near(self, folder: str) -> Transport:
+        folder = folder or self._latest
+        if not folder:
+            raise PlaceFailed("Nothing runs in this place yet.")
+        async with self._opening:
+            if folder not in self.open:
+                await asyncio.to_thread(check_workspace, folder)
+                self.open[folder] = await self._begin(folder)
+            self._latest = folder
+            return self.open[folder]
+
+    async def close(self) -> None:
+        """Nothing is held open: what was begun runs on, with its commands."""
+
+    def folder_of(self, group: str, begins_in: str = "") -> str:
+        """The folder where the group began, now in `begins_in` if it never did; empty where it never did. Blocks."""
+        if group not in self._known:
+            file = self._groups / group
+            if file.exists():
+                self._known[group] = file.read_text()
+            elif begins_in:
+                self._groups.mkdir(parents=True, exist_ok=True, mode=0o700)
+                beside = self._groups / f".{group}.{os.getpid()}.{threading.get_ident()}"
+                beside.write_text(begins_in)
+                beside.replace(file)  # nobody reads half of it
+                self._known[group] = begins_in
+        return self._known.get(group, "")
+
+
+class Renewed:
+    """A transport into what is made anew where it is gone. `kind` and `folder` name it in sentences; `why_gone` says
+    why it is of no use (empty: it is not gone), `renew` makes it anew."""
+
+    kind: str
+    why_gone: Callable[[], Awaitable[str]]
+    renew: Callable[[], Awaitable[None]]
+
+    def __init__(self, folder: str, environment: Mapping[str, str]) -> None:
+        self.environment = dict(environment)
+        self.folder = folder
+        self._renewed = float("-inf")
+        self._restoring = asyncio.Lock()
+
+    async def restore(self) -> str:
+        async with self._restoring:
+            why, now = await self.why_gone(), asyncio.get_running_loop().time()
+            if why and now - self._renewed < AGAIN_SECONDS:
+                raise PlaceFailed(f"The {self.kind} of {self.folder} {why} again, right after it was made anew.")
+            if why:
+                await self.renew()
+                self._renewed = now
+        return why and (
+            f"The {self.kind} {why} and was made anew. Lost: whatever ran in it, and files outside of {self.folder}. "
+            f"Kept: files in {self.folder}, the working directory and exported variables, the output of earlier "
+            "commands."
+        )
+
+
+async def run_to_end(argv: Sequence[str], env: Mapping[str, str], seconds: float) -> Finished:
+    """Run the program of a place on this machine. Raises `PlaceFailed`."""
+    try:
+        return await run(argv, env=env, seconds=seconds)
+    except TimeoutError as error:
+        raise PlaceFailed(f"`{' '.join(argv[:2])}` took more than {seconds:.0f} s.") from error
+    except OSError as error:
+        raise PlaceFailed(f"`{argv[0]}` cannot be run: {error.strerror}.") from error
+
+
+def short_hash(text: str) -> str:
+    """A name for anything, of twelve signs."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

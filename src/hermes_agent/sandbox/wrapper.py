@@ -12,7 +12,7 @@ HEARS = "--default-signal=INT,QUIT"
 COMMENT = "# "
 NOTE = r"printf '# %s\n'"  # some shells' echo reads backslashes
 # Words that replace the shell or its exit trap; such a command runs in a subshell (one fork, about 1 ms).
-_TAKES_OVER = re.compile(r"\b(exec|trap)\b")
+_TAKES_OVER = r"\b(exec|trap)\b"
 # The outer shell gets the signals of the group too, and must live to write down how the inner one took them. A trap
 # that does something is not inherited; an ignored signal would be.
 _SIGNALS = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM")
@@ -29,7 +29,7 @@ _EXPORTED = re.compile(
     r"^(?:declare -x|export) (\w+)(?:=(.*?))?(?=^(?:declare -x|export) \w|\Z)", re.MULTILINE | re.DOTALL
 )
 _MARKED = re.compile(rf"^(?:declare -x|export) {MARK}=.*\n", re.MULTILINE)
-_PIECES = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_PIECES = r"'([^']*)'|\"([^\"]*)\""
 
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
@@ -67,9 +67,10 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
     keep = f"{{ {NOTE} {keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
-    end = f"{count[0]}echo $_h{count[1]} >|{quote(folder)}/exit"
+    # Written over what stands there, not in an emptied file: a shell that dies here leaves the end that was noted.
+    end = f"{count[0]}echo $_h{count[1]} 1<>{quote(folder)}/exit"
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
-    if _TAKES_OVER.search(text):
+    if re.search(_TAKES_OVER, text):
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
         lines += [_OUTLIVE, f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
     else:
@@ -116,5 +117,5 @@ def kept_variables(kept: str) -> dict[str, str]:
 def _unquoted(value: str) -> str:
     value = value.removesuffix("\n")
     if value.startswith("'"):
-        return "".join(plain or quoted for plain, quoted in _PIECES.findall(value))
+        return "".join(plain or quoted for plain, quoted in re.findall(_PIECES, value))
     return re.sub(r"\\([\"\\$`])", r"\1", value[1:-1]) if value.startswith('"') else value

@@ -24,22 +24,23 @@ MOST_PINNED = 8
 FEWEST_WORDS = 2
 
 
-async def index_text(library: Library, workspace: str, occasion: Occasion) -> str:
-    """The section of a new prefix; empty where there are no skills."""
+async def index_text(library: Library, workspace: str, occasion: Occasion) -> tuple[str, tuple[str, ...]]:
+    """The section of a new prefix, empty where there are no skills, and the names in it."""
     headers = await library.all(workspace, occasion, limit=WHOLE_UP_TO + 1)
     if not headers:
-        return ""
+        return "", ()
     if len(headers) <= WHOLE_UP_TO:
         pins = [header.name for header in await _pinned(library, workspace, occasion)]
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
-        return "\n".join([HOW, _fitting([f"- {shown(header)}" for header in headers], "more: skills_list"), *first])
+        named = _fitting([f"- {shown(header)}" for header in headers], "more: skills_list")
+        return "\n".join([HOW, named, *first]), tuple(header.name for header in headers)
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
         lines += [PINNED, *(f"- {shown(header)}" for header in pinned)]
-    return "\n".join([HOW, *lines])
+    return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
 
 
 class Candidates:

@@ -20,12 +20,13 @@ PAGE = 50
 
 class SkillReading:
     """Skills as tools that change nothing. `occasion` says where a session is; who only looks skills through, beside a
-    conversation, `uses` none."""
+    conversation, `uses` none; `note_read` is told of the session and name of what is read."""
 
     def __init__(
         self, library: Library, usage: Usage, occasion: Callable[[str], Awaitable[Occasion]], *, uses: bool = True
     ) -> None:
         self._library, self._usage, self._occasion, self._uses = library, usage, occasion, uses
+        self.note_read: Callable[[str, str], Awaitable[None]] | None = None
 
     @tool(effect=Effect.READS)
     async def skills_list(self, context: CallContext, query: str = "", family: str = "", after: str = "") -> str:
@@ -61,6 +62,8 @@ class SkillReading:
                 text = f"[This skill is not meant for here: {why}.]\n{text}"
         if self._uses:
             await self._usage.count(header.name, "views")
+            if self.note_read is not None:
+                await self.note_read(context.session, header.name)
         # A project's skills are files of whoever wrote the project.
         origin = Origin.FILE if header.layer is Layer.PROJECT else Origin.SKILL
         return Answer(parts=(Text(text=text, origin=origin),))

@@ -95,7 +95,7 @@ class SkillVersions:
         private, category = folder is None, "" if folder is None else self._category(folder)
         for plan in plans:
             head = None if private else await versions.latest(Kind.SKILL, plan.item)
-            if versions.home and head is not None and head.change.after != plan.before:
+            if versions.machine and head is not None and head.change.after != plan.before:
                 raise Overtaken(f"{plan.item} was changed meanwhile: nothing was written.")
             change = self._change(plan.item, plan.before, plan.after, by, action, act)
             change = replace(change, folder=category, private=private)

@@ -16,7 +16,7 @@ KEPT_SECONDS = 40 * 86_400.0
 """An account that is older is made anew from the rows, should it ever be asked about again."""
 
 FIELDS = "id, money, tokens, held_money, held_tokens, told_money, told_tokens"
-READ = "SELECT " + FIELDS + " FROM account WHERE id IN ({ids}) ORDER BY id FOR NO KEY UPDATE"
+READ = "SELECT " + FIELDS + " FROM account WHERE home = $home AND id IN ({ids}) ORDER BY id FOR NO KEY UPDATE"
 # A row that another transaction has not committed would be in no sum: whoever writes one is waited for.
 ALONE = "LOCK TABLE usage IN SHARE ROW EXCLUSIVE MODE"
 # The same rounding as `core.spending.nanos`.
@@ -35,26 +35,27 @@ SUMS = ", ".join(
 UNPRICED = "reserved IS NULL AND cost IS NULL"
 ROWS_OF = {
     Scope.RUN: "session = $1 AND run = $2",
-    Scope.JOB: "job = $1",
-    Scope.PRINCIPAL: "day = $1 AND principal = $2",
-    Scope.DAY: "day = $1",
-    Scope.PURPOSE: "day = $1 AND purpose = $2",
+    Scope.JOB: "home = $home AND job = $1",
+    Scope.PRINCIPAL: "home = $home AND day = $1 AND principal = $2",
+    Scope.DAY: "home = $home AND day = $1",
+    Scope.PURPOSE: "home = $home AND day = $1 AND purpose = $2",
 }
 MAKE = (
-    "INSERT INTO account (id, at, money, tokens, held_money, held_tokens) "
-    "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO account (home, id, at, money, tokens, held_money, held_tokens) "
+    "VALUES ($home, $1, $2, $3, $4, $5, $6) ON CONFLICT (home, id) DO NOTHING"
 )
-FORGET = "DELETE FROM account WHERE at < $1"
+FORGET = "DELETE FROM account WHERE home = $home AND at < $1"
 HOLD = (
-    "UPDATE account SET held_money = held_money + $1, held_tokens = held_tokens + $2 WHERE id IN ($3, $4, $5, $6, $7)"
+    "UPDATE account SET held_money = held_money + $1, held_tokens = held_tokens + $2 WHERE home = $home AND id IN "
+    "($3, $4, $5, $6, $7)"
 )
 SETTLE = (
     "UPDATE account SET money = money + $1, tokens = tokens + $2, held_money = held_money - $3, "
-    "held_tokens = held_tokens - $4 WHERE id IN ($5, $6, $7, $8, $9)"
+    "held_tokens = held_tokens - $4 WHERE home = $home AND id IN ($5, $6, $7, $8, $9)"
 )
 TOLD = {
-    Unit.MONEY: "UPDATE account SET told_money = $2 WHERE id = $1",
-    Unit.TOKENS: "UPDATE account SET told_tokens = $2 WHERE id = $1",
+    Unit.MONEY: "UPDATE account SET told_money = $2 WHERE home = $home AND id = $1",
+    Unit.TOKENS: "UPDATE account SET told_tokens = $2 WHERE home = $home AND id = $1",
 }
 
 

@@ -20,7 +20,7 @@ KEPT_SECONDS = 300.0
 CONVERSES = ("chat", "review")
 ROWS = f"""
 SELECT session, purpose, provider, model, credential, prefix, at, call_id, input, cached, cache_write, shape
-FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok' AND purpose IN {CONVERSES}
+FROM usage WHERE home = $home AND at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok' AND purpose IN {CONVERSES}
 ORDER BY session, purpose, at, call_id
 """
 # What in the log takes the beginning of a conversation away, between two requests.

@@ -8,16 +8,19 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.transaction import Engine, Transaction
 
 PUT = """
-INSERT INTO cool_down (provider, credential, model, mark, until, reason) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (provider, credential, model)
+INSERT INTO cool_down (home, provider, credential, model, mark, until, reason) VALUES ($home, $1, $2, $3, $4, $5, $6)
+ON CONFLICT (home, provider, credential, model)
 DO UPDATE SET mark = excluded.mark, until = excluded.until, reason = excluded.reason
 """
-GET = "SELECT provider, credential, model, mark, until, reason FROM cool_down WHERE until > $1 ORDER BY 1, 2, 3"
+GET = """
+SELECT provider, credential, model, mark, until, reason FROM cool_down
+WHERE home = $home AND until > $1 ORDER BY 1, 2, 3
+"""
 FORGET = """
 DELETE FROM cool_down
-WHERE (CAST($1 AS TEXT) = '' OR provider = $1) AND (CAST($2 AS TEXT) = '' OR credential = $2)
+WHERE home = $home AND (CAST($1 AS TEXT) = '' OR provider = $1) AND (CAST($2 AS TEXT) = '' OR credential = $2)
 """
-OLD = "DELETE FROM cool_down WHERE until <= $1"
+OLD = "DELETE FROM cool_down WHERE home = $home AND until <= $1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

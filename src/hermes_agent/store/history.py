@@ -1,18 +1,29 @@
-"""The log of each session: durable events, appended under a lease, never changed."""
+"""The log of each session, appended under a lease and never changed, and where in it each run is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import get_args
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew
-from hermes_agent.core.events import Durable, Entry, MessageTaken, Notice
+from hermes_agent.core.events import (
+    VOCABULARY_OF,
+    Answered,
+    Asked,
+    Durable,
+    Entry,
+    MessageTaken,
+    Notice,
+    RunEnded,
+    RunStarted,
+)
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.leases import Lease, advance, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
@@ -32,6 +43,7 @@ COPY = (
 )
 # So many entries are read before it is known whether there are many.
 BRIEF = 32
+PAGE = 100  # So few that no collection of garbage comes of them.
 CHUNK = 2000
 EVERYTHING = 2**62
 DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
@@ -48,21 +60,34 @@ class History:
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Add to the log of the lease's session. Raises `LostLease`, and `LogBehind` where that would leave a hole."""
-        await fence(tx, lease, entries[0].number if entries else None)
+        if not entries:
+            await fence(tx, lease)
+            return
+        words = max(VOCABULARY_OF.get(entry.event.kind, 1) for entry in entries)
+        await advance(tx, lease, entries[0].number, entries[-1].number, words)
         lane = lease.lane
         rows = [(lane, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
         if len(rows) == 1:
             await tx.run(INSERT, *rows[0])
-        elif rows:
+        else:
             await tx.many(INSERT, rows)
+        await index(tx, lane, entries)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries that follow number `after`, in order; at most `limit`."""
+        """The entries that follow number `after`, in order; at most `limit`. Where there may be many, `pages` holds the
+        event loop less."""
+        return [entry async for page in self.pages(session, after, limit) for entry in page]
+
+    async def pages(self, session: str, after: int = 0, limit: int | None = None) -> AsyncIterator[list[Entry]]:
+        """The same, some at a time; what are many is read beside the event loop."""
         left = EVERYTHING if limit is None else limit
         rows = await self._rows(session, after, min(left, BRIEF), brief=True)
-        if len(rows) == BRIEF < left:
-            rows += await self._rows(session, rows[-1][0], left - BRIEF, brief=False)
-        return [_entry(session, row) for row in rows]
+        yield _entries(session, rows)
+        size = BRIEF
+        while len(rows) == size < left:
+            left, size = left - size, PAGE
+            rows = await self._rows(session, rows[-1][0], min(left, size), brief=False)
+            yield await asyncio.to_thread(_entries, session, rows)
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -105,8 +130,12 @@ class History:
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
-        await fence(tx, lease)
+        await advance(tx, lease, 1, upto)
         return await tx.run(COPY, lease.lane, source, upto)
+
+
+def _entries(session: str, rows: Sequence[Row]) -> list[Entry]:
+    return [_entry(session, row) for row in rows]
 
 
 def _entry(session: str, row: Row) -> Entry:
@@ -142,3 +171,79 @@ def _passed_over(session: str, number: int, kind: str) -> Durable:
         )
     text = DAMAGED.format(number=number, kind=kind)
     return MessageTaken(message=said(text, Origin.RUNTIME)) if kind in WORDS else Notice(text=text, level="warning")
+
+
+PUT = (
+    "INSERT INTO run (session, run, first, last, status, question) VALUES ($1, $2, $3, $4, $5, $6) "
+    "ON CONFLICT (session, run) DO UPDATE SET last = excluded.last, status = excluded.status, "
+    "question = excluded.question"
+)
+ANSWERED = "UPDATE run SET status = 'running', question = '' WHERE session = $1 AND run = $2 AND question = $3"
+MAIL = "UPDATE inbox SET number = $3 WHERE id = $2 AND lane = $1"
+SPAN = "SELECT first, last FROM run WHERE session = $1 AND run = $2"
+OF_MAIL = (
+    "SELECT inbox.number, coalesce(run.last, 0) FROM inbox "
+    "JOIN entry ON entry.session = inbox.lane AND entry.number = inbox.number "
+    "LEFT JOIN run ON run.session = entry.session AND run.run = entry.run WHERE inbox.id = $2 AND inbox.lane = $1"
+)
+LAST_END = "SELECT coalesce(max(last), 0) FROM run WHERE session = $1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The numbers of the first and the last event of a run; `last` is 0 while it goes on."""
+
+    first: int
+    last: int
+
+    @property
+    def length(self) -> int | None:
+        """How many events to read from the first on; None: all that come."""
+        return self.last - self.first + 1 if self.last else None
+
+
+WHOLE = Span(first=1, last=0)
+"""Of a run from before runs had rows: it is looked for in the whole log."""
+
+
+class Runs:
+    """One row a run, written in the commits of its events."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def span(self, session: str, run: str) -> Span:
+        """Where the run is in the session's log."""
+        return await self._span(SPAN, session, run)
+
+    async def of_mail(self, session: str, row: int) -> Span:
+        """Where the run is that took the message of that row of the inbox, from that message on."""
+        return await self._span(OF_MAIL, session, row)
+
+    async def last_end(self, session: str) -> int:
+        """The number of the last event with which a run ended: what was asked before it waits for nobody any more."""
+        rows = await self._engine.read(lambda tx: tx.rows(LAST_END, session), brief=True)
+        return int(rows[0][0])
+
+    async def _span(self, sql: str, *key: str | int) -> Span:
+        row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)
+        return WHOLE if row is None or not row[0] else Span(first=row[0], last=row[1])
+
+
+async def index(tx: Transaction, session: str, entries: Sequence[Entry]) -> None:
+    """Bring the rows of the runs up to these entries, in the transaction that appends them."""
+    for entry in entries:
+        key = (session, entry.run)
+        match entry.event:
+            case RunStarted():
+                await tx.run(PUT, *key, entry.number, 0, "running", "")
+            case MessageTaken(inbox=row) if row:
+                await tx.run(MAIL, session, row, entry.number)
+            case Asked(question=question):
+                await tx.run(PUT, *key, 0, 0, "waiting", question)
+            case Answered(question=question):
+                await tx.run(ANSWERED, *key, question)
+            case RunEnded(outcome=outcome):
+                await tx.run(PUT, *key, 0, entry.number, outcome.value, "")
+            case _:
+                pass

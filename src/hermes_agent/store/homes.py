@@ -9,13 +9,13 @@ from hermes_agent.core.errors import DatabaseInUse
 from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
 
 FIELDS = "id, host, folder, since"
-ALL = f"SELECT {FIELDS} FROM home ORDER BY since, id"
+ALL = f"SELECT {FIELDS} FROM home WHERE home = $home ORDER BY since, id"
 ENTER = (
-    f"INSERT INTO home ({FIELDS}) VALUES ($1, $2, $3, $4) "
+    f"INSERT INTO home (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4) "
     "ON CONFLICT (id) DO UPDATE SET host = excluded.host, folder = excluded.folder"
 )
 # What was written before homes had ids is the first one's.
-ADOPT = "UPDATE version SET home = $1 WHERE home = ''"
+ADOPT = "UPDATE version SET machine = $1 WHERE home = $home AND machine = ''"
 ALONE = {Dialect.SQLITE: "SELECT 1", Dialect.POSTGRES: "LOCK TABLE home IN EXCLUSIVE MODE"}
 
 

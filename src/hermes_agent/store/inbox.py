@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import lru_cache
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -17,14 +18,15 @@ from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 
 ACCEPT = (
-    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "
-    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6, $7, $8) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+    "INSERT INTO inbox (home, source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "
+    "VALUES ($home, $1, $2, $3, $4, 'new', '', $5, 0, $6, $7, $8) ON CONFLICT (home, source, source_id) DO NOTHING "
+    "RETURNING id"
 )
-ACCEPTED = "SELECT id FROM inbox WHERE source = $1 AND source_id = $2 AND token = $3"
+ACCEPTED = "SELECT id FROM inbox WHERE home = $home AND source = $1 AND source_id = $2 AND token = $3"
 # Mail that comes while a lane waits (for a back-off, or for more mail) does not shorten the wait.
 COUNT = (
-    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
-    "VALUES ($1, $2, 1, $3, $4, 0, 0, 0, 0, '') ON CONFLICT (id) DO UPDATE SET "
+    "INSERT INTO lane (home, id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "VALUES ($home, $1, $2, 1, $3, $4, 0, 0, 0, 0, '') ON CONFLICT (id) DO UPDATE SET "
     "pending = lane.pending + 1, "
     "queue = CASE WHEN lane.pending = 0 THEN excluded.queue ELSE lane.queue END, "
     "queued = CASE WHEN lane.pending = 0 THEN excluded.queued ELSE lane.queued END, "
@@ -53,8 +55,10 @@ SETTLE = (
 )
 # Where a message waits or is worked on, also as what a command said, and as it was changed.
 WRITTEN = (
-    "SELECT id, lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) AND ended IS NULL UNION ALL "
-    "SELECT id, lane, body FROM inbox WHERE source = $1 AND replaces = $2 AND replaces <> '' AND ended IS NULL "
+    "SELECT id, lane, body FROM inbox WHERE home = $home AND source = $1 AND source_id IN ($2, $3) AND ended IS NULL "
+    "UNION ALL "
+    "SELECT id, lane, body FROM inbox WHERE home = $home AND source = $1 AND replaces = $2 AND replaces <> '' "
+    "AND ended IS NULL "
     "ORDER BY 1"
 )
 OPEN = "SELECT body, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
@@ -68,15 +72,17 @@ FORGET_MAIL = (
 )
 UNCOUNT = "UPDATE lane SET pending = pending - $2 WHERE id = $1"
 NEVER = (
-    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, ended, epoch, token) "
-    "VALUES ($1, $2, '', '', 'refused', $3, $4, $4, 0, '') ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+    "INSERT INTO inbox (home, source, source_id, lane, body, state, reason, at, ended, epoch, token) "
+    "VALUES ($home, $1, $2, '', '', 'refused', $3, $4, $4, 0, '') ON CONFLICT (home, source, source_id) DO NOTHING "
+    "RETURNING id"
 )
-FORGET = "DELETE FROM inbox WHERE lane = '' AND ended < $1"
+FORGET = "DELETE FROM inbox WHERE home = $home AND lane = '' AND ended < $1"
 UNDER_WAY = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'taken' LIMIT 1"
 OTHER = "SELECT 1 FROM inbox WHERE lane = $1 AND id <> $2 AND ended IS NULL LIMIT 1"
-BODY = "SELECT body FROM inbox WHERE id = $1"
-AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
-FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
+BODY = "SELECT body FROM inbox WHERE id = $1 AND home = $home"
+AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1 AND home = $home"
+FIND = "SELECT id, lane, state, reason FROM inbox WHERE home = $home AND source = $1 AND source_id = $2"
+SMALL = 10_000  # characters of a body that is kept in mind for its second reading
 NEVER_SECONDS = 7 * 24 * 3600.0
 """How long it is known that a message was deleted which never came."""
 
@@ -294,10 +300,17 @@ class Inbox:
 
 def _read(body: str, row: int = 0, source: str = "", source_id: str = "") -> Inbound | Unreadable:
     try:
-        found: Inbound = revive(Inbound, plain(body))
+        return _small(body) if len(body) < SMALL else _inbound(body)
     except ValueError as error:
         return Unreadable(id=row, source=source, source_id=source_id, why=str(error))
+
+
+def _inbound(body: str) -> Inbound:
+    found: Inbound = revive(Inbound, plain(body))
     return found
+
+
+_small = lru_cache(maxsize=64)(_inbound)  # A run reads its message twice: for the model that it names, and to take it.
 
 
 def _ring(tx: Transaction, lane: Row | None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.events import VOCABULARY
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
@@ -13,23 +14,20 @@ from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
 READY = "owner IS NULL AND pending > 0 AND (ready_at <= $1 OR ready_at > $1 + 3600)"
+# A lane may be kept to one machine, and its log may hold events of a vocabulary that this version does not know.
+MINE = " AND (machine IS NULL OR machine = '{machine}') AND words <= {words}"
 CALM = " AND crashes < {suspect}"
 HOW = "id, epoch, attempts, crashes, error, waits"
-PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} LIMIT 1"
-PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
+PROBE = f"SELECT 1 FROM lane WHERE {READY} AND home = $home AND queue IN ({{queues}}){{calm}} LIMIT 1"
 CLAIM = (
     "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
-    f"(SELECT id FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} ORDER BY queued LIMIT 1 "
+    f"(SELECT id FROM lane WHERE {READY} AND home = $home AND queue = $3{{which}} ORDER BY queued LIMIT 1 "
     f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING {HOW}"
 )
-CLAIM_ONE = (
-    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
-    f"(SELECT id FROM lane WHERE {READY} AND id = $3 AND queue IN ({{queues}}) FOR NO KEY UPDATE SKIP LOCKED) "
-    f"RETURNING {HOW}"
-)
+ONE = " AND id = ${number}"
 MAKE = (
-    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
-    "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO lane (home, id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "VALUES ($home, $1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
 )
 HOLD = f"UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL RETURNING {HOW}"
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
@@ -51,7 +49,9 @@ STOPS = (
     "WHERE lane.owner = $1 AND inbox.withdraws <> '' AND inbox.ended IS NULL ORDER BY 1, 2"
 )
 WAITS = "UPDATE lane SET waits = $2 WHERE id = $1"
-NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues}){calm}"
+NEXT = (
+    "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND home = $home AND queue IN ({queues}){calm}"
+)
 NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
 
@@ -65,9 +65,11 @@ class Lanes:
         self._clock = clock
         self._workers = workers
         self._timings = timings
+        self._turn, self._found = 0, False
 
     async def claim(self, queues: Sequence[str], lane: str | None = None, *, suspects: bool = True) -> Lease | None:
-        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done.
+        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done. The queues
+        take turns.
 
         With `suspects` False lanes under suspicion, which workers may have died of, are left out unless they are asked
         for.
@@ -75,17 +77,24 @@ class Lanes:
         await self._workers.freshen()
         now = self._clock.now()
         one = () if lane is None else (lane,)
-        calm = self._calm(suspects)
-        if not self._workers.heard() and await self._engine.read(_probe(queues, now, one, calm), brief=True) is None:
-            return None  # Looking takes no write lock; after a ring there is something to be expected.
-        sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)), calm=calm)
+        which = self._which(suspects or lane is not None)
+        expected, self._found = self._workers.heard() or self._found, False
+        if not expected and await self._engine.read(_probe(queues, now, one, which), brief=True) is None:
+            return None  # Looking takes no write lock; after a ring or a claim there is something to be expected.
+        sql = CLAIM.format(which=which + (ONE.format(number=4) if one else ""))
+        turn = self._turn % len(queues)
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
-            row = await tx.row(sql, now, self._workers.id, *one, *queues)
-            # A statement of its own: one that claims and reads would see mail that another worker has just ended.
-            return None if row is None else (row, await tx.rows(MAIL, row[0]))
+            # One queue a statement: the first lanes of several would be found by sorting all that are ready.
+            for queue in (*queues[turn:], *queues[:turn]):
+                if (row := await tx.row(sql, now, self._workers.id, queue, *one)) is not None:
+                    # A statement of its own: one that claims and reads would see mail that another worker has ended.
+                    return row, await tx.rows(MAIL, row[0])
+            return None
 
-        return await self._own(change)
+        lease = await self._own(change)
+        self._turn, self._found = self._turn + 1, lease is not None
+        return lease
 
     async def hold(self, lane: str, queue: str) -> Lease | None:
         """Own a lane whether it has mail or not, to write to a log where no run is under way; None where one is."""
@@ -166,9 +175,10 @@ class Lanes:
         if lanes is not None and not lanes:
             return None
         ids = lanes or ()
-        calm = self._calm(suspects or bool(ids))
         sql = (NEXT_OF if ids else NEXT).format(
-            queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)), calm=calm
+            queues=marks(len(queues), 1),
+            lanes=marks(len(ids), 1 + len(queues)),
+            calm=self._which(suspects or bool(ids)),
         )
 
         row = await self._engine.read(lambda tx: tx.row(sql, *queues, *ids), brief=True)
@@ -177,8 +187,9 @@ class Lanes:
         seconds = row[0] - self._clock.now()
         return max(0.0, seconds) if seconds <= LONGEST_PAUSE * 12 else 0.0
 
-    def _calm(self, suspects: bool) -> str:
-        return "" if suspects else CALM.format(suspect=self._timings.suspect)
+    def _which(self, suspects: bool) -> str:
+        mine = MINE.format(machine=self._workers.machine.replace("'", "''"), words=VOCABULARY)
+        return mine if suspects else mine + CALM.format(suspect=self._timings.suspect)
 
     def _lease(self, row: Row, mail: list[Row], generation: int) -> Lease:
         lane, epoch, attempts, crashes, error, waits = row
@@ -199,6 +210,6 @@ class Lanes:
         )
 
 
-def _probe(queues: Sequence[str], now: float, one: tuple[str, ...], calm: str) -> Change[Row | None]:
-    sql = (PROBE_ONE if one else PROBE).format(queues=marks(len(queues), 2 + len(one)), calm=calm)
-    return lambda tx: tx.row(sql, now, *one, *queues)
+def _probe(queues: Sequence[str], now: float, one: tuple[str, ...], which: str) -> Change[Row | None]:
+    more = which + (ONE.format(number=2 + len(queues)) if one else "")
+    return lambda tx: tx.row(PROBE.format(queues=marks(len(queues), 2), calm=more), now, *queues, *one)

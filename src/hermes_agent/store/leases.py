@@ -9,12 +9,14 @@ from hermes_agent.core.errors import LogBehind, LostLease, StoreError
 from hermes_agent.store.transaction import Transaction
 
 FENCE = "SELECT 1 FROM lane WHERE id = $1 AND owner = $2 AND epoch = $3"
-# What is appended follows the last number of the log: after a standby was promoted without the last commits, an entry
-# that comes next by its writer's own count would leave a hole.
-FOLLOWS = "(CAST($4 AS bigint) = 1 OR EXISTS (SELECT 1 FROM entry WHERE session = $1 AND number = $4 - 1))"
-FENCE_AT = f"{FENCE} AND {FOLLOWS} FOR NO KEY UPDATE"
 FENCE = f"{FENCE} FOR NO KEY UPDATE"
-WHY = "SELECT owner, epoch, (SELECT coalesce(max(number), 0) FROM entry WHERE session = $1) FROM lane WHERE id = $1"
+# What is appended moves the head of the log from where its writer saw it: after a standby was promoted without the last
+# commits, an entry that comes next by its writer's own count would leave a hole.
+ADVANCE = (
+    "UPDATE lane SET head = $5, words = CASE WHEN words < $6 THEN $6 ELSE words END "
+    "WHERE id = $1 AND owner = $2 AND epoch = $3 AND head = $4 RETURNING 1"
+)
+WHY = "SELECT owner, epoch, head FROM lane WHERE id = $1"
 IS_DELETED = "SELECT 1 FROM session WHERE id = $1 AND deleted IS NOT NULL"
 WENT_BACK = (
     "the database went back to an earlier state (a standby took over without the last commits, or a backup was put in "
@@ -62,18 +64,24 @@ class Lease:
         return self.epoch >> 32
 
 
-async def fence(tx: Transaction, lease: Lease, number: int | None = None) -> None:
-    """Raise `LostLease` unless the lane is still this lease's, which it stays until the transaction ends, and
-    `LogBehind` unless an entry of that number comes next in its log."""
+async def fence(tx: Transaction, lease: Lease) -> None:
+    """Raise `LostLease` unless the lane is still this lease's, which it stays until the transaction ends."""
     key = (lease.lane, lease.worker, lease.epoch)
-    if number is None and key in tx.fenced:
-        return
-    if not await (tx.holds(FENCE, *key) if number is None else tx.holds(FENCE_AT, *key, number)):
-        raise await _refusal(tx, lease, number)
+    if key not in tx.fenced and not await tx.holds(FENCE, *key):
+        raise await _refusal(tx, lease)
     tx.fenced.add(key)
 
 
-async def _refusal(tx: Transaction, lease: Lease, number: int | None) -> StoreError:
+async def advance(tx: Transaction, lease: Lease, first: int, last: int, words: int = 1) -> None:
+    """Move the head of the lease's log over the entries `first` to `last`, which need a vocabulary of `words`. Raises
+    `LostLease`, and `LogBehind` unless `first` comes next."""
+    key = (lease.lane, lease.worker, lease.epoch)
+    if not await tx.holds(ADVANCE, *key, first - 1, last, words):
+        raise await _refusal(tx, lease, first)
+    tx.fenced.add(key)
+
+
+async def _refusal(tx: Transaction, lease: Lease, number: int | None = None) -> StoreError:
     """Why a lease does not hold, or its entry does not fit."""
     row = await tx.row(WHY, lease.lane)
     if row is None and await tx.row(IS_DELETED, lease.lane) is not None:

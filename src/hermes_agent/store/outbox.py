@@ -23,9 +23,11 @@ FIELDS = (
     "coalesce((SELECT source_id FROM inbox WHERE inbox.id = outbox.inbox), '')"
 )
 NEW = (
-    "INSERT INTO outbox (key, channel, place, session, inbox, body, version, draft, state, due, pieces, owner, epoch, "
-    "attempts, repeats, ready_at, error, at) VALUES ($1, $2, $3, $4, $5, $6, 1, {draft}, '{state}', {due}, '[]', "
-    "{owner}, 1, 0, 0, 0, '', $7) ON CONFLICT (key) DO "
+    "INSERT INTO outbox (home, key, channel, place, session, inbox, body, version, draft, state, due, pieces, owner, "
+    "epoch, "
+    "attempts, repeats, ready_at, error, at) VALUES ($home, $1, $2, $3, $4, $5, $6, 1, {draft}, '{state}', {due}, "
+    "'[]', "
+    "{owner}, 1, 0, 0, 0, '', $7) ON CONFLICT (home, key) DO "
 )
 # New content of a slot that is shown, or being shown: it is changed there.
 PUT = NEW.format(draft=0, state="pending", due=1, owner="NULL") + (
@@ -33,11 +35,11 @@ PUT = NEW.format(draft=0, state="pending", due=1, owner="NULL") + (
     "state = CASE WHEN outbox.state IN ('sent', 'failed') THEN 'pending' ELSE outbox.state END, "
     "attempts = 0, ready_at = 0, ended = NULL RETURNING id"
 )
-BODY = "SELECT body FROM outbox WHERE key = $1"
+BODY = "SELECT body FROM outbox WHERE home = $home AND key = $1"
 REWRITE = (
     "UPDATE outbox SET body = $2, version = version + 1, due = 1, "
     "state = CASE WHEN state IN ('sent', 'failed') THEN 'pending' ELSE state END, attempts = 0, ready_at = 0, "
-    "ended = NULL WHERE key = $1"
+    "ended = NULL WHERE home = $home AND key = $1"
 )
 # A draft that an earlier process left is held again, but not one that may be there already.
 OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + (
@@ -46,8 +48,9 @@ OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + (
     f"WHERE outbox.draft = 1 AND outbox.owner IS NULL AND outbox.state <> 'unsure' RETURNING {FIELDS}"
 )
 FIRST = (
-    "due = 1 AND owner IS NULL AND channel IN ({channels}) "
-    "AND NOT EXISTS (SELECT 1 FROM outbox AS ahead WHERE ahead.due = 1 AND ahead.place = outbox.place "
+    "home = $home AND due = 1 AND owner IS NULL AND channel IN ({channels}) "
+    "AND NOT EXISTS (SELECT 1 FROM outbox AS ahead WHERE ahead.home = outbox.home AND ahead.due = 1 AND ahead.place "
+    "= outbox.place "
     "AND ahead.id < outbox.id)"
 )
 # A time more than an hour ahead was written before the clock was set back: it has come.
@@ -75,12 +78,14 @@ FAIL = (
     "UPDATE outbox SET owner = NULL, state = 'failed', due = 0, error = $2, ended = $3 "
     "WHERE id = $1 AND state <> 'sent'"
 )
-WAITS = "SELECT 1 FROM outbox WHERE due = 1 AND place = $1 LIMIT 1"
+WAITS = "SELECT 1 FROM outbox WHERE home = $home AND due = 1 AND place = $1 LIMIT 1"
 NEXT = f"SELECT min(ready_at) FROM outbox WHERE {FIRST}"
-FIND = f"SELECT {FIELDS} FROM outbox WHERE {{by}} = $1"
-COUNTS = "SELECT state, count(*), sum(CASE WHEN repeats > 0 THEN 1 ELSE 0 END) FROM outbox GROUP BY state"
-FAILED = f"SELECT {FIELDS} FROM outbox WHERE state = 'failed' ORDER BY id DESC LIMIT $1"
-PRUNE = "DELETE FROM outbox WHERE due = 0 AND ended < $1"
+FIND = f"SELECT {FIELDS} FROM outbox WHERE home = $home AND {{by}} = $1"
+COUNTS = (
+    "SELECT state, count(*), sum(CASE WHEN repeats > 0 THEN 1 ELSE 0 END) FROM outbox WHERE home = $home GROUP BY state"
+)
+FAILED = f"SELECT {FIELDS} FROM outbox WHERE home = $home AND state = 'failed' ORDER BY id DESC LIMIT $1"
+PRUNE = "DELETE FROM outbox WHERE home = $home AND due = 0 AND ended < $1"
 LONGEST_PAUSE = 3600.0
 
 

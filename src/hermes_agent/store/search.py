@@ -13,10 +13,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
 from hermes_agent.store.bodies import plain
-from hermes_agent.store.finding.dates import Span
-from hermes_agent.store.finding.question import Question, understood
+from hermes_agent.store.finding.question import Question, Span, understood
 from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken
-from hermes_agent.store.finding.snippets import Spot, snippet
+from hermes_agent.store.finding.snippets import Spot, marked, snippet
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
@@ -35,15 +34,16 @@ WITH wanted (session, first, last) AS (VALUES {{values}})
 SELECT entry.session, entry.number, entry.at, entry.body
 FROM wanted CROSS JOIN entry JOIN session ON session.id = entry.session
 WHERE entry.session = wanted.session AND entry.number BETWEEN wanted.first AND wanted.last
-AND entry.kind IN {KINDS} AND session.deleted IS NULL
+AND entry.kind IN {KINDS} AND session.home = $home AND session.deleted IS NULL
 ORDER BY entry.session, entry.number
 """
 SAID = f"SELECT session, number, at, body FROM entry WHERE session = $1 AND kind IN {KINDS} AND number"
 EARLIER = f"{SAID} < $2 ORDER BY number DESC LIMIT $3"
 LATER = f"{SAID} >= $2 ORDER BY number LIMIT $3"
 RECENT = """
-SELECT id FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1)
-AND (CAST($2 AS TEXT) = '' OR conversation = $2) ORDER BY updated DESC, id DESC LIMIT $3
+SELECT id FROM session WHERE home = $home AND deleted IS NULL
+AND (CAST($1 AS TEXT) = '' OR principal = $1) AND (CAST($2 AS TEXT) = '' OR conversation = $2)
+ORDER BY updated DESC, id DESC LIMIT $3
 """
 EXTENT = "(CAST(${} AS TEXT), CAST(${} AS bigint), CAST(${} AS bigint))"
 
@@ -87,6 +87,11 @@ class Hit:
     role: Role
     snippet: str
     marks: tuple[Spot, ...] = ()
+
+    @property
+    def marked(self) -> str:
+        """The snippet with its found words in Markdown's bold."""
+        return marked(self.snippet, self.marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,66 +13,76 @@ from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
 
 FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix, job"
 CREATE = (
-    f"INSERT INTO session ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
+    f"INSERT INTO session (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
     "ON CONFLICT (id) DO NOTHING"
 )
-GET = f"SELECT {FIELDS} FROM session WHERE id = $1 AND deleted IS NULL"
+GET = f"SELECT {FIELDS} FROM session WHERE id = $1 AND home = $home AND deleted IS NULL"
 CURRENT = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL "
-    "AND id = (SELECT session FROM current_session WHERE conversation = $1)"
+    "AND id = (SELECT session FROM current_session WHERE home = $home AND conversation = $1)"
 )
 SPOKEN = (
     "SELECT 1 FROM current_session JOIN session ON session.id = current_session.session WHERE session.deleted IS NULL "
-    "AND substr(current_session.conversation, 1, $1) IN ($2, $3, $4) LIMIT 1"
+    "AND current_session.home = $home AND substr(current_session.conversation, 1, $1) IN ($2, $3, $4) LIMIT 1"
 )
 SET_CURRENT = (
-    "INSERT INTO current_session (conversation, session) VALUES ($1, $2) "
-    "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
+    "INSERT INTO current_session (home, conversation, session) VALUES ($home, $1, $2) "
+    "ON CONFLICT (home, conversation) DO UPDATE SET session = excluded.session"
 )
-SET_FIRST = "INSERT INTO current_session (conversation, session) VALUES ($1, $2) ON CONFLICT (conversation) DO NOTHING"
+SET_FIRST = (
+    "INSERT INTO current_session (home, conversation, session) VALUES ($home, $1, $2) "
+    "ON CONFLICT (home, conversation) DO NOTHING"
+)
 DROP_DELETED = (
-    "DELETE FROM current_session WHERE conversation = $1 "
+    "DELETE FROM current_session WHERE home = $home AND conversation = $1 "
     "AND NOT EXISTS (SELECT 1 FROM session WHERE id = current_session.session AND deleted IS NULL)"
 )
 LIST_ALL = (
-    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (updated, id) < ($1, $2) "
+    f"SELECT {FIELDS} FROM session WHERE home = $home AND deleted IS NULL AND (updated, id) < ($1, $2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
 )
 LIST_OWN = (
-    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND principal = $4 AND (updated, id) < ($1, $2) "
+    f"SELECT {FIELDS} FROM session WHERE home = $home AND deleted IS NULL AND principal = $4 AND (updated, id) < ($1, "
+    "$2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
 )
 LIST_BUSY = (
-    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1) "
+    f"SELECT {FIELDS} FROM session WHERE home = $home AND deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = "
+    "$1) "
     "AND EXISTS (SELECT 1 FROM inbox WHERE inbox.lane = session.id AND inbox.ended IS NULL) ORDER BY updated DESC, id"
 )
 BY_TITLE = (
-    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND lower(title) = lower($1) "
+    f"SELECT {FIELDS} FROM session WHERE home = $home AND deleted IS NULL AND lower(title) = lower($1) "
     "AND (CAST($2 AS TEXT) = '' OR principal = $2) ORDER BY updated DESC LIMIT 1"
 )
 BY_PREFIX = (
-    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (CAST($2 AS TEXT) = '' OR principal = $2) "
+    f"SELECT {FIELDS} FROM session WHERE home = $home AND deleted IS NULL AND (CAST($2 AS TEXT) = '' OR principal = "
+    "$2) "
     "AND (substr(id, 1, $3) = $1 OR substr(lower(title), 1, $3) = lower($1)) ORDER BY updated DESC LIMIT 4"
 )
 NAMES = (
-    "SELECT id, title FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1) "
+    "SELECT id, title FROM session WHERE home = $home AND deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = "
+    "$1) "
     "ORDER BY updated DESC LIMIT 1000"
 )
-RENAME = "UPDATE session SET title = $2, updated = $3 WHERE id = $1 AND deleted IS NULL"
-ENTITLE = "UPDATE session SET title = $2 WHERE id = $1 AND title = '' AND deleted IS NULL"
+RENAME = "UPDATE session SET title = $2, updated = $3 WHERE id = $1 AND home = $home AND deleted IS NULL"
+ENTITLE = "UPDATE session SET title = $2 WHERE id = $1 AND home = $home AND title = '' AND deleted IS NULL"
 SET_PREFIX = "UPDATE session SET prefix = $2 WHERE id = $1"
-SET_MODEL = "UPDATE session SET model = $2 WHERE id = $1"
+SET_MODEL = "UPDATE session SET model = $2 WHERE id = $1 AND home = $home"
 DELETE = (
-    "UPDATE session SET deleted = $2, title = '' WHERE id = $1 AND deleted IS NULL",
+    "UPDATE session SET deleted = $2, title = '' WHERE id = $1 AND home = $home AND deleted IS NULL",
     "INSERT INTO removal (session) VALUES ($1)",
     "DELETE FROM current_session WHERE session = $1",
     "DELETE FROM entry WHERE session = $1",
+    "DELETE FROM run WHERE session = $1",
+    "DELETE FROM exposure WHERE session = $1",
+    "DELETE FROM episode WHERE session = $1",
     "DELETE FROM learning_count WHERE session = $1",
     "DELETE FROM learning_support WHERE session = $1",
     "UPDATE learning_job SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",
     # What this conversation alone supports is taken back by whoever comes next.
-    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
-    "calls, input, cached, output, kept, waiting, refused, told, note) SELECT CAST($1 AS TEXT) || '.retract', "
+    "INSERT INTO learning_job (home, id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "calls, input, cached, output, kept, waiting, refused, told, note) SELECT $home, CAST($1 AS TEXT) || '.retract', "
     "'retract', $1, '', '', 0, 0, 'queued', 0, 0, $2, 0, 0, 0, 0, 0, 0, 0, 1, '' "
     "WHERE EXISTS (SELECT 1 FROM version WHERE session = $1 AND author = 'background') "
     "OR EXISTS (SELECT 1 FROM learning_proposal WHERE session = $1 AND ended IS NULL) ON CONFLICT (id) DO NOTHING",
@@ -84,10 +94,13 @@ DELETE = (
     "UPDATE inbox SET body = '' WHERE lane = $1",
 )
 IDLE = (
-    "SELECT id FROM session WHERE deleted IS NULL AND updated < $1 AND (CAST($2 AS TEXT) = '' OR principal = $2) "
+    "SELECT id FROM session WHERE home = $home AND deleted IS NULL AND updated < $1 AND (CAST($2 AS TEXT) = '' OR "
+    "principal = $2) "
     "AND NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = session.id AND (owner IS NOT NULL OR pending > 0)) ORDER BY id"
 )
-COUNTS = "SELECT surface, count(*) FROM session WHERE deleted IS NULL GROUP BY surface ORDER BY surface"
+COUNTS = (
+    "SELECT surface, count(*) FROM session WHERE home = $home AND deleted IS NULL GROUP BY surface ORDER BY surface"
+)
 ENTRIES = "SELECT count(*) FROM entry"
 SIZE = {
     Dialect.SQLITE: "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",

@@ -144,7 +144,8 @@ class SkillsIndex:
 
     async def problems(self, roots: Sequence[str]) -> list[Listed]:
         """The folders whose skill cannot be used."""
-        return await self._file.work(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"))
+        brief = self._counts.get("", BRIEF_SKILLS + 1) <= BRIEF_SKILLS
+        return await self._file.work(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"), brief=brief)
 
     async def families(self, roots: Sequence[str], plain: bytes) -> list[tuple[str, bytes, int]]:
         """Each family and how many skills it has whose card holds `plain`; each other one by itself, with its card."""

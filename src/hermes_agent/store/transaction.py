@@ -21,7 +21,8 @@ class Dialect(StrEnum):
 class Transaction(Protocol):
     """One transaction, while it is open.
 
-    - SQL has `$1` parameters; a text that both dialects understand is written once;
+    - SQL has `$1` parameters, and `$home` for the number of the home that the store is bound to; a text that both
+      dialects understand is written once;
     - `rows` and `row` return what a query or a `RETURNING` gives; `run` returns the number of rows changed;
     - `holds` tells whether a query that locks its rows finds one; as the first question of a change it costs no message
       of its own;

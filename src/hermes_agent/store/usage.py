@@ -21,7 +21,7 @@ FIELDS = (
     "seconds, known, input, output, cached, cache_write, reasoning, cost, job, day, reserved_tokens, credential, shape"
 )
 OPEN = (
-    f"INSERT INTO usage ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+    f"INSERT INTO usage (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
     "'', NULL, 0, 0, 0, 0, 0, 0, NULL, $13, $14, $15, $16, $17) ON CONFLICT (call_id) DO NOTHING"
 )
 SETTLE = (
@@ -36,18 +36,20 @@ SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint
     coalesce(sum(CASE WHEN outcome = '' THEN reserved END), 0.0),
     count(CASE WHEN outcome = '' THEN 1 END), count(CASE WHEN outcome <> '' AND known = 0 THEN 1 END),
     count(CASE WHEN outcome <> '' AND cost IS NULL THEN 1 END)
-FROM usage WHERE at >= $1 AND at < $2 AND (CAST($3 AS TEXT) = '' OR session = $3)
+FROM usage WHERE home = $home AND at >= $1 AND at < $2 AND (CAST($3 AS TEXT) = '' OR session = $3)
 GROUP BY 1 ORDER BY 1
 """
 USES = """
 SELECT credential, count(*), max(at) FROM usage
-WHERE at >= $1 AND provider = $2 AND credential <> ''
+WHERE home = $home AND at >= $1 AND provider = $2 AND credential <> ''
 GROUP BY credential
 """
 LATEST = {
-    Scope.RUN: "SELECT session, run FROM usage WHERE run <> '' GROUP BY session, run ORDER BY max(at) DESC LIMIT $1",
-    Scope.JOB: "SELECT job FROM usage WHERE job <> '' GROUP BY job ORDER BY max(at) DESC LIMIT $1",
-    Scope.PRINCIPAL: "SELECT DISTINCT day, principal FROM usage WHERE day = $2 ORDER BY principal LIMIT $1",
+    Scope.RUN: "SELECT session, run FROM usage WHERE home = $home AND run <> '' GROUP BY session, run "
+    "ORDER BY max(at) DESC LIMIT $1",
+    Scope.JOB: "SELECT job FROM usage WHERE home = $home AND job <> '' GROUP BY job ORDER BY max(at) DESC LIMIT $1",
+    Scope.PRINCIPAL: "SELECT DISTINCT day, principal FROM usage WHERE home = $home AND day = $2 ORDER BY "
+    "principal LIMIT $1",
 }
 LAST_RUN = (
     "SELECT run FROM usage WHERE session = $1 AND run <> '' AND purpose <> 'review' "

@@ -14,12 +14,15 @@ FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
 )
 INSERT = (
-    f"INSERT INTO version ({FIELDS}, folder, private, before, after, state, home, follows) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) "
+    f"INSERT INTO version (home, {FIELDS}, folder, private, before, after, state, machine, follows) "
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, "
+    "$22, $23) "
     "ON CONFLICT DO NOTHING RETURNING id"
 )
-STANDS = "SELECT 1 FROM version WHERE id = $1 AND state <> 'dropped' FOR NO KEY UPDATE"
-FOLLOWED = "SELECT 1 FROM version WHERE follows = $1 AND kind = $2 AND item = $3 AND state <> 'dropped'"
+STANDS = "SELECT 1 FROM version WHERE id = $1 AND home = $home AND state <> 'dropped' FOR NO KEY UPDATE"
+FOLLOWED = (
+    "SELECT 1 FROM version WHERE home = $home AND follows = $1 AND kind = $2 AND item = $3 AND state <> 'dropped'"
+)
 KEEP = "INSERT INTO version_body (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 SETTLE = "UPDATE version SET state = $2 WHERE id = $1 AND state = 'intended'"
 # The names of the row's own columns, said with the table's: a body has none of them.
@@ -29,27 +32,31 @@ ROWS = (
     "LEFT JOIN version_body AS old ON old.hash = version.before "
     "LEFT JOIN version_body AS new ON new.hash = version.after "
 )
-GET = f"{ROWS} WHERE version.id = $1"
+GET = f"{ROWS} WHERE version.id = $1 AND home = $home"
 # Where there are several homes, what one intended stands: another may go on with its run, or have built upon it.
 BY_KEY = (
-    f"{ROWS} WHERE key = $1 AND (state = 'done' OR (state = 'intended' AND home <> '')) ORDER BY version.id LIMIT 1"
+    f"{ROWS} WHERE key = $1 AND home = $home AND (state = 'done' OR (state = 'intended' AND machine <> '')) ORDER BY "
+    "version.id LIMIT 1"
 )
 LATEST = (
-    f"{ROWS} WHERE kind = $1 AND item = $2 AND private = $3 AND state <> 'dropped' {{mine}}"
+    f"{ROWS} WHERE home = $home AND kind = $1 AND item = $2 AND private = $3 AND state <> 'dropped' {{mine}}"
     "ORDER BY version.id DESC LIMIT 1"
 )
-HEADS = "SELECT item, max(id) FROM version WHERE kind = $1 AND private = 0 AND state <> 'dropped' GROUP BY item"
+HEADS = (
+    "SELECT item, max(id) FROM version WHERE home = $home AND kind = $1 AND private = 0 AND state <> 'dropped' GROUP "
+    "BY item"
+)
 HOLDING = (
-    "SELECT 1 FROM version WHERE kind = $1 AND item = $2 AND id > $3 AND coalesce(after, '') = $4 "
+    "SELECT 1 FROM version WHERE home = $home AND kind = $1 AND item = $2 AND id > $3 AND coalesce(after, '') = $4 "
     "AND state <> 'dropped' LIMIT 1"
 )
 LIST = (
-    f"{ROWS} WHERE (CAST($1 AS TEXT) = '' OR kind = $1) AND (CAST($2 AS TEXT) = '' OR item = $2) "
+    f"{ROWS} WHERE home = $home AND (CAST($1 AS TEXT) = '' OR kind = $1) AND (CAST($2 AS TEXT) = '' OR item = $2) "
     "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
 )
-BY_SESSION = f"{ROWS} WHERE session = $1 AND author = $2 AND state = 'done' ORDER BY version.id DESC"
+BY_SESSION = f"{ROWS} WHERE home = $home AND session = $1 AND author = $2 AND state = 'done' ORDER BY version.id DESC"
 UNDONE = "SELECT undoes FROM version WHERE undoes = $1 AND state = 'done' LIMIT 1"
-ITEMS = "SELECT DISTINCT item FROM version WHERE kind = $1 ORDER BY item"
+ITEMS = "SELECT DISTINCT item FROM version WHERE home = $home AND kind = $1 ORDER BY item"
 LAST_ID = 2**62
 
 
@@ -141,12 +148,12 @@ class Overtaken(HermesError):
 
 
 class Versions:
-    """Rows are written once and never removed; only their state is settled. `home` is the id of the home that writes
-    them, empty where the database is its own."""
+    """Rows are written once and never removed; only their state is settled. `machine` is the id of the copy of
+    the home that writes them, empty where the database is its own."""
 
-    def __init__(self, engine: Engine, home: str = "") -> None:
+    def __init__(self, engine: Engine, machine: str = "") -> None:
         self._engine = engine
-        self.home = home
+        self.machine = machine
 
     async def record(
         self,
@@ -163,7 +170,7 @@ class Versions:
         item = (change.change, change.kind.value, storable(change.item), change.at, change.author.value)
         # Locked, so that the one before is not dropped meanwhile.
         stands = not follows or await tx.holds(STANDS, follows)
-        place = (int(change.private), *hashes, state.value, self.home, follows)
+        place = (int(change.private), *hashes, state.value, self.machine, follows)
         row = await tx.row(INSERT, *item, *whose, *more, *place) if stands else None
         if row is None:
             raise Overtaken(f"{change.item} was changed meanwhile: nothing was written.")
@@ -193,7 +200,9 @@ class Versions:
         """The newest version of an item; it may be intended only. With `mine` of those that this home made, with
         `private` of what it alone has."""
         if private or mine:
-            return await self._one(LATEST.format(mine="AND home = $4 "), kind.value, item, int(private), self.home)
+            return await self._one(
+                LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
+            )
         return await self._one(LATEST.format(mine=""), kind.value, item, 0)
 
     async def heads(self, kind: Kind) -> dict[str, int]:

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.core.errors import DatabaseTooNew, LostLease, StoreError
+from hermes_agent.core.events import VOCABULARY
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.process_table import this_boot
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.version import VERSION
+
+if TYPE_CHECKING:
+    from hermes_agent.store.search import Index
+
 
 REGISTER = (
-    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $5, $3, $4) "
-    "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+    "INSERT INTO worker (id, key, started, seen, name, machine, version, words, home) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $home) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+)
+ENTER_MACHINE = (
+    "INSERT INTO machine (id, boot, since, seen) VALUES ($1, $2, $3, $3) "
+    "ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen = excluded.seen"
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
+CLAIMED = ("learning_job",)
+"""The tables of `store.claims`."""
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
-    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL) "
-    "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
+    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in CLAIMED)
+    + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
@@ -40,8 +52,8 @@ FREE = (
 NOT_OF_THOSE = (
     "UPDATE lane SET crashes = 0, ready_at = CASE WHEN attempts = 0 THEN 0 ELSE ready_at END WHERE owner IS NULL "
     "AND crashes >= $2 AND ready_at <= $3 + (SELECT started FROM worker WHERE id = $1) "
-    "AND NOT EXISTS (SELECT 1 FROM lane AS other WHERE other.owner = $1 AND other.pending > 0 AND other.crashes > 0 "
-    "AND other.waits = 0)"
+    "AND home = (SELECT home FROM worker WHERE id = $1) AND NOT EXISTS (SELECT 1 FROM lane AS other "
+    "WHERE other.owner = $1 AND other.pending > 0 AND other.crashes > 0 AND other.waits = 0)"
 )
 MACHINE = "SELECT name FROM worker WHERE id = $1"
 MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
@@ -79,6 +91,14 @@ class Timings:
     lasting: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The query for the number of the database's last migration, and the last one that this version knows."""
+
+    sql: str
+    newest: int
+
+
 class Presence(Protocol):
     """How one worker is noticed by the others, and wakes.
 
@@ -113,8 +133,9 @@ class Presence(Protocol):
 class Workers:
     """This process among the workers of its database; it registers when it first claims a lane or waits for one."""
 
-    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings) -> None:
+    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, schema: Schema) -> None:
         self._engine = engine
+        self._schema = schema
         self._presence = presence
         self._clock = clock
         self._timings = timings
@@ -122,11 +143,11 @@ class Workers:
         self._arriving = asyncio.Lock()
         self._present = False
         self._beaten = clock.monotonic()
-        self._looked = self._swept = self._beaten
+        self._looked = self._swept = self._compared = self._beaten
         self._idle: set[tuple[str, int]] = set()
         self._void = False
         self._rung = False
-        self.id = RandomIds().short()
+        self.id, self.machine = RandomIds().short(), this_boot().partition(" ")[0]
         self.generation = 0
 
     async def register(self) -> None:
@@ -185,8 +206,11 @@ class Workers:
     async def tend(self, running: Collection[str]) -> float:
         """Heartbeat, take away the lanes of the dead, let go of lanes that are not in `running`; each when it is due.
 
-        Call it before every claim. Returns the seconds after which it wants to be called again.
+        Call it before every claim. Returns the seconds after which it wants to be called again. Raises
+        `DatabaseTooNew`.
         """
+        if self._rung or self._since(self._compared) >= self._pace:
+            await self._compare()
         await (self.freshen() if running else self.register())
         if self._presence.suspicious() or self._since(self._looked) >= self._look_seconds:
             await self.reap()
@@ -195,6 +219,16 @@ class Workers:
         next_look = self._look_seconds - self._since(self._looked)
         next_sweep = self._sweep_seconds(running) - self._since(self._swept)
         return max(0.0, min(next_look, next_sweep, self._pace if running else next_look))
+
+    async def _compare(self) -> None:
+        """Raise `DatabaseTooNew` where a later version has migrated the database under this process."""
+        rows = await self._engine.read(lambda tx: tx.rows(self._schema.sql), brief=True)
+        if rows[0][0] > self._schema.newest:
+            raise DatabaseTooNew(
+                f"A later version of Hermes has changed the database (its format is {rows[0][0]}, this process knows "
+                f"{self._schema.newest}): it works no more. Start it again with that version; nothing is lost."
+            )
+        self._compared = self._clock.monotonic()
 
     async def reap(self) -> list[str]:
         """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""
@@ -271,8 +305,13 @@ class Workers:
 
     async def _enter(self) -> None:
         started, now = self._clock.monotonic(), await self._presence.now()
-        row = (self.id, self._key, self._clock.now(), now, this_boot())
-        await self._engine.write(lambda tx: tx.run(REGISTER, *row), durable=False)
+        at, boot = self._clock.now(), this_boot()
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(ENTER_MACHINE, self.machine, boot, at)
+            await tx.run(REGISTER, self.id, self._key, at, now, boot, self.machine, VERSION, VOCABULARY)
+
+        await self._engine.write(change, durable=False)
         self._beaten, self._void = started, False
 
     async def _bury(self, worker: str, seen: float | None) -> list[str]:
@@ -305,3 +344,15 @@ class Workers:
         row = await tx.row(MACHINE, worker)
         there, here = ("" if row is None else row[0]).split(), this_boot().split()
         return there[:1] == here[:1] and there != here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for), and
+    what the person should know of how it was found (empty: nothing)."""
+
+    engine: Engine
+    presence: Presence
+    schema: Schema
+    index: Callable[[], Index]
+    notice: str = ""

@@ -83,7 +83,7 @@ class WorkingCopy:
         """Settle what this home intended, and say what the file is to hold; `show` follows when it does."""
         versions = self._store.versions
         mine = await self._settled(item, found, private)
-        if private or not versions.home:
+        if private or not versions.machine:
             head, base, author = mine, mine.change.after if mine else None, Author.OWNER
         else:
             head = await versions.latest(self._kind, item)
@@ -114,7 +114,7 @@ class WorkingCopy:
                 except Overtaken:
                     continue
             kept[item] = replace(standing, version=version)
-        if self._store.versions.home:
+        if self._store.versions.machine:
             shown = {
                 item: Shown(each.version, hash_of(each.content), each.author.value)
                 for item, each in kept.items()
@@ -125,7 +125,7 @@ class WorkingCopy:
 
     async def behind(self) -> list[str]:
         """The items that another home changed since their files were rendered."""
-        if not self._store.versions.home:
+        if not self._store.versions.machine:
             return []
         shown = await asyncio.to_thread(self._read)
         heads = await self._store.versions.heads(self._kind)
@@ -156,10 +156,10 @@ class WorkingCopy:
             if mine.state is not VersionState.INTENDED:
                 return mine
             change = mine.change
-            if found == change.after or (found != change.before and not versions.home):
+            if found == change.after or (found != change.before and not versions.machine):
                 await self.done(mine.id)
                 return mine
-            if versions.home:  # The others know it, and may have built upon it: the file is brought in step with it.
+            if versions.machine:  # The others know it, and may have built upon it: the file is brought in step with it.
                 return mine
             await self.drop(mine)
         return None

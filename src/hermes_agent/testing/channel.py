@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NoReturn
 
 from hermes_agent.core.clock import Clock, SystemClock
@@ -22,6 +23,7 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
+from hermes_agent.gateway.dispatcher import Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Heard, Media, Pressed, Said, Sender
 from hermes_agent.testing.platform import TITLE, Chats, Shown, Trouble
 
@@ -50,6 +52,7 @@ class FakePlatform:
         self.waiting: asyncio.Queue[Heard] = asyncio.Queue()
         self.words: list[str] = []
         self.sent: dict[str, str] = {}
+        self.files: dict[str, bytes | Callable[[], Awaitable[bytes]]] = {}
         self._clock = clock or SystemClock()
         self._last: Heard | None = None
 
@@ -150,7 +153,7 @@ class FakeKept:
         self.texts.setdefault(place, {})[name] = value
 
 
-class FakeChannel:
+class FakeChannel(Channel):
     """A `Channel` to a platform in memory."""
 
     def __init__(self, platform: FakePlatform) -> None:
@@ -159,16 +162,30 @@ class FakeChannel:
         self.closed = False
 
     async def listen(self, hear: Hear) -> None:
-        while True:
-            if (trouble := self.chats.trouble("listen")) is not None:
-                raise NotNow(f"The connection broke ({trouble}).")
-            heard = await self.platform.waiting.get()
-            try:
-                word = await hear(heard)
-            except BaseException:
-                self.platform.waiting.put_nowait(heard)  # It was not taken in: it is told again.
-                raise
-            self.platform.words.append(word)
+        open_: list[Heard] = []
+        try:
+            async with dispatching() as dispatcher:
+                await self._follow(dispatcher, hear, open_)
+        finally:
+            for heard in open_:  # It was not taken in: it is told again.
+                self.platform.waiting.put_nowait(heard)
+                self.platform.waiting.task_done()
+
+    async def _follow(self, dispatcher: Dispatcher, hear: Hear, open_: list[Heard]) -> None:
+        while (trouble := self.chats.trouble("listen")) is None:
+            open_.append(heard := await self.platform.waiting.get())
+            control = isinstance(heard, Pressed) or (isinstance(heard, Said) and is_control(heard.text))
+            await dispatcher.put(heard.where.chat, partial(self._take, heard, hear, open_), control=control)
+        raise NotNow(f"The connection broke ({trouble}).")
+
+    async def _take(self, heard: Heard, hear: Hear, open_: list[Heard]) -> None:
+        self.platform.words.append(await hear(heard))
+        del open_[next(at for at, each in enumerate(open_) if each is heard)]
+        self.platform.waiting.task_done()
+
+    async def fetch(self, media: Media, most: int) -> bytes:  # noqa: ARG002  the Protocol's shape
+        found = self.platform.files[media.reference]
+        return found if isinstance(found, bytes) else await found()
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         deaf = self._trouble("send")

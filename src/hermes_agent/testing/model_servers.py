@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
-from hermes_agent.host.serve import Cut, Request, Response, Server, serve, serve_in_thread
-from hermes_agent.providers.demo.openai_reply import OpenAIStyle
-from hermes_agent.providers.demo.openai_wire import OpenAIWire
+from hermes_agent.host.inbound.listener import Listening as Server
+from hermes_agent.host.inbound.listener import serve, serve_in_thread
+from hermes_agent.host.inbound.message import Cut, Request, Response
+from hermes_agent.providers.demo.openai_wire import OpenAIStyle, OpenAIWire
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused
 from hermes_agent.testing.faults import (
     ErrorEvent,

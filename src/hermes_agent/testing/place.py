@@ -1,4 +1,4 @@
-"""A place without processes: a test says what each command does, when it ends, and what lies in the files."""
+"""A place without processes: a test says what each command does and when it ends."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class FakeRunning:
     def __init__(self, exec_id: str, command: Command, play: Play, clock: Clock) -> None:
         self.written = b""
         self.signals: list[int] = []
-        self._exec_id = exec_id
-        self._command = command
+        self.exec_id = exec_id
+        self.command = command
         self._play = play
         self._clock = clock
         self._began = clock.monotonic()
@@ -42,20 +42,12 @@ class FakeRunning:
         self._over = asyncio.Event()
 
     @property
-    def exec_id(self) -> str:
-        return self._exec_id
-
-    @property
-    def command(self) -> Command:
-        return self._command
-
-    @property
     def cwd(self) -> str:
-        return self._command.workdir or self._command.folder
+        return self.command.workdir or self.command.folder
 
     @property
     def output_path(self) -> str:
-        return f"/fake/{self._exec_id}/output"
+        return f"/fake/{self.exec_id}/output"
 
     async def wait(self) -> Ended:
         async with asyncio.TaskGroup() as group:
@@ -86,8 +78,11 @@ class FakeRunning:
         before = self._play.output
         self._play = replace(self._play, output=before[:start] + data + before[start + len(data) :])
 
+    async def rewrite(self, data: bytes) -> None:
+        self._play = replace(self._play, output=data)
+
     async def write(self, data: bytes) -> None:
-        if not self._command.background:
+        if not self.command.background:
             raise PlaceFailed("The input of a command in the foreground is empty.")
         self.written += data
 
@@ -122,13 +117,12 @@ class FakeRunning:
 class FakePlace:
     """A `Place` in memory. It outlives whatever program a test "kills", as a real one's commands do.
 
-    `plays` says what a command does, given its text; `files` are the files by absolute path; `started` holds every
-    command in the order in which it was started; `waiting` is what it says that it waits for.
+    `plays` says what a command does, given its text; `started` holds every command in the order in which it was
+    started; `waiting` is what it says that it waits for.
     """
 
     plays: Callable[[Command], Play] = lambda command: Play(output=f"ran {command.text}\n".encode())
     clock: Clock = field(default_factory=FakeClock)
-    files: dict[str, bytes] = field(default_factory=dict)
     started: list[FakeRunning] = field(default_factory=list)
     name: str = "fake"
     waiting: str = ""
@@ -160,14 +154,6 @@ class FakePlace:
 
     def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
         return {}
-
-    async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
-        if path not in self.files:
-            raise PlaceFailed(f"{path} does not exist.")
-        return self.files[path]
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
-        self.files[path] = content
 
     async def prune(self, minutes: int, megabytes: int) -> int:  # noqa: ARG002 - the Protocol's shape
         """Everything is kept: a test may want to look at it."""

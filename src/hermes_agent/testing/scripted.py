@@ -24,8 +24,20 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall
 from hermes_agent.core.model import CallDelta, Delta, ModelRequest, Reply, TextDelta, ThinkingDelta
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think, call_id, chunks
-from hermes_agent.providers.demo.usage import PrefixCache, count, prompt_text
+from hermes_agent.providers.demo.script import (
+    Answer,
+    Call,
+    Heard,
+    Pace,
+    Piece,
+    PrefixCache,
+    Say,
+    Think,
+    call_id,
+    chunks,
+    count,
+    prompt_text,
+)
 from hermes_agent.testing.faults import (
     BrokenToolJson,
     DuplicateIds,

@@ -9,9 +9,9 @@ from hermes_agent.host.late import Needs
 from hermes_agent.tools.settings import ToolOutputSettings
 
 # CSI and OSC sequences, and the other escapes of two characters (ECMA-48).
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>()#%].?)")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
+_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>()#%].?)"
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+_OVERWRITTEN = r"[^\n]*\r(?!\n)(?=[^\n])"
 _BINARY_SHARE = 0.1
 
 
@@ -33,10 +33,10 @@ def cleaned(text: str) -> str:
     """The text as a screen would show it: no escape sequences, of a line rewritten with carriage returns the last
     state, and nothing that a database cannot hold."""
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+        text = re.sub(_ESCAPES, "", text)
     if "\r" in text:
-        text = _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))
-    return _CONTROLS.sub("\ufffd", text)
+        text = re.sub(_OVERWRITTEN, "", text.replace("\r\n", "\n"))
+    return re.sub(_CONTROLS, "\ufffd", text)
 
 
 def is_binary(sample: bytes) -> bool:

@@ -11,89 +11,52 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
 from hermes_agent.tools.names import lent_name
+from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 
-HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
-COMMAND, CODE = "command", "code"
 
 
-class Vault:
-    """The secrets that calls may name. `value` gives one, empty where there is none; `folder` is private and holds a
-    value while a command needs it."""
+class OpenHandles:
+    """A tool whose arguments name secrets: everybody sees the names, the tool itself gets the values.
 
-    def __init__(self, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
+    `value` gives one, empty where there is none, `uses` says where each may go; `folder` is private and holds a value
+    while a command needs it.
+    """
+
+    def __init__(self, tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
+        self._tool = tool
         self._value = value
         self._uses = uses
         self._folder = folder
 
-    def value(self, name: str) -> str:
-        """The value. Raises `Refused` where there is none."""
-        found = self._value(name) if name in self._uses else ""
-        if not found:
-            raise Refused(f"There is no secret `{name}` for tools.", hint="The owner adds it: `hermes secrets`.")
-        return found
-
-    def check(self, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Raise `Refused` where this call may not have that secret."""
-        use = self._uses.get(name, SecretUse())
-        command = arguments.get(COMMAND)
-        if isinstance(command, str):
-            allowed = all(_may_have(simple, use) for simple in _users(command, name))
-        else:
-            hosts = _hosts(_texts(arguments))
-            allowed = any(fnmatchcase(tool, glob) for glob in use.commands) or _all_in(hosts, use.hosts)
-        if not allowed:
-            where = ", ".join((*use.hosts, *use.commands)) or "nothing yet"
-            raise Refused(
-                f"The secret `{name}` may not be used there; it is for {where}.",
-                hint=f"The owner decides: `hermes secrets allow {name}`.",
-            )
-
-    def lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
-        """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._folder / lent_name(key, name)
-        write_private(path, self.value(name).encode())
-        closing.callback(path.unlink, missing_ok=True)
-        return str(path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenHandles:
-    """A tool whose arguments name secrets: everybody sees the names, the tool itself gets the values."""
-
-    tool: Tool
-    vault: Vault
-
     @property
     def schema(self) -> ToolSchema:
-        return self.tool.schema
+        return self._tool.schema
 
     @property
     def needs(self) -> frozenset[Capability]:
-        return self.tool.needs
+        return self._tool.needs
 
     def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
-        return self.tool.facts(arguments, workspace)
+        return self._tool.facts(arguments, workspace)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        names = set(HANDLE.findall(" ".join(_texts(arguments))))
+        names = set(HANDLE.findall(" ".join(texts_in(arguments))))
         for name in names:
-            self.vault.value(name)
-            self.vault.check(name, self.schema.name, arguments)
+            self._secret(name)
+            self._check(name, self.schema.name, arguments)
         async with AsyncExitStack() as closing:
-            return await self.tool.run(self._filled(arguments, closing, context.key), context)
+            return await self._tool.run(self._filled(arguments, closing, context.key), context)
 
     def _filled(self, arguments: Mapping[str, Any], closing: AsyncExitStack, key: str) -> Mapping[str, Any]:
         command = arguments.get(COMMAND)
@@ -103,17 +66,43 @@ class OpenHandles:
                 hint="Put the handle into the arguments of a tool that the program calls.",
             )
         if not isinstance(command, str):
-            filled = _filled(arguments, self.vault.value)
+            filled = _filled(arguments, self._secret)
             assert isinstance(filled, Mapping)
             return filled
         if arguments.get("background"):
             raise Refused("A command in the background cannot have a secret.", hint="Run it in the foreground.")
-        return {**arguments, COMMAND: in_files(command, lambda name: self.vault.lend(name, closing, key))}
+        return {**arguments, COMMAND: in_files(command, lambda name: self._lend(name, closing, key))}
 
+    def _secret(self, name: str) -> str:
+        """The value. Raises `Refused` where there is none."""
+        found = self._value(name) if name in self._uses else ""
+        if not found:
+            raise Refused(f"There is no secret `{name}` for tools.", hint="The owner adds it: `hermes secrets`.")
+        return found
 
-def opened(tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> OpenHandles:
-    """The tool, with the values of secrets for the handles in its arguments."""
-    return OpenHandles(tool=tool, vault=Vault(value, uses, folder))
+    def _check(self, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raise `Refused` where this call may not have that secret."""
+        use = self._uses.get(name, SecretUse())
+        command = arguments.get(COMMAND)
+        if isinstance(command, str):
+            allowed = all(_may_have(simple, use) for simple in _users(command, name))
+        else:
+            hosts = _hosts(texts_in(arguments))
+            allowed = any(fnmatchcase(tool, glob) for glob in use.commands) or _all_in(hosts, use.hosts)
+        if not allowed:
+            where = ", ".join((*use.hosts, *use.commands)) or "nothing yet"
+            raise Refused(
+                f"The secret `{name}` may not be used there; it is for {where}.",
+                hint=f"The owner decides: `hermes secrets allow {name}`.",
+            )
+
+    def _lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
+        """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._folder / lent_name(key, name)
+        write_private(path, self._secret(name).encode())
+        closing.callback(path.unlink, missing_ok=True)
+        return str(path)
 
 
 def in_files(command: str, lend: Callable[[str], str]) -> str:
@@ -170,18 +159,6 @@ def _hosts(texts: list[str]) -> list[str]:
 
 def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
     return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
-
-
-def _texts(value: object) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case Mapping():
-            return [text for each in value.values() for text in _texts(each)]
-        case list() | tuple():
-            return [text for each in value for text in _texts(each)]
-        case _:
-            return []
 
 
 def _filled(value: object, of: Callable[[str], str]) -> object:

@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import Needs
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.place import Place, PlaceFailed, Running
+from hermes_agent.sandbox.place import PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
 
 SAMPLE = 8192
@@ -83,10 +83,9 @@ async def shown_output(running: Running, caps: Caps) -> str:
 
 
 class Covers:
-    """What covers the outputs of a place's commands, by command, as long as anybody looks at them."""
+    """What covers the outputs of commands, by command, as long as anybody looks at them."""
 
-    def __init__(self, place: Place, hiding: Hiding) -> None:
-        self._place = place
+    def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding
         self._covers: dict[str, Cover] = {}
 
@@ -108,20 +107,14 @@ class Covers:
 
     async def hide(self, running: Running) -> None:
         """Take secrets out of what is kept of a command that has ended. Raises `PlaceFailed`."""
-        await hide_kept(running, self._place, self._hiding, self._covers.pop(running.exec_id, None))
-
-
-async def hide_kept(running: Running, place: Place, hiding: Hiding, cover: Cover | None = None) -> None:
-    """Take secrets out of what the place keeps of an ended command's output, which `cover` was at work on before.
-    Raises `PlaceFailed`."""
-    size = await running.size()
-    if size > REWRITTEN or cover is not None:
-        await (cover or Cover(running, hiding)).catch_up()
-        return
-    raw = await running.read(0, size)
-    hidden = _changed(raw, hiding.redact) if size <= SAMPLE else await asyncio.to_thread(_changed, raw, hiding.redact)
-    if hidden != raw:
-        await place.put(running.output_path, hidden, running.command.folder)
+        cover, size = self._covers.pop(running.exec_id, None), await running.size()
+        if size > REWRITTEN or cover is not None:
+            await (cover or Cover(running, self._hiding)).catch_up()
+            return
+        raw, redact = await running.read(0, size), self._hiding.redact
+        hidden = _changed(raw, redact) if size <= SAMPLE else await asyncio.to_thread(_changed, raw, redact)
+        if hidden != raw:
+            await running.rewrite(hidden)
 
 
 def _changed(raw: bytes, change: Callable[[str], str]) -> bytes:

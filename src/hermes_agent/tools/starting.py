@@ -1,16 +1,18 @@
-"""Starting a command so that a stop in that very moment ends it too, and taking up one that was started before."""
+"""Starts a command so that a stop ends it, takes up one of an earlier attempt, asks about what it deleted elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from hermes_agent.core.errors import OutcomeUnknown
-from hermes_agent.core.tool import CallContext
+from hermes_agent.core.errors import OutcomeUnknown, Refused
+from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.place import Place, PlaceFailed, Running
+from hermes_agent.sandbox.place import Ended, Place, PlaceFailed, Running
 
 UNKNOWN = "Whether it ran is unknown: it may have ended, or still run."
 LOOK = "Check what it did before you do it again."
@@ -65,3 +67,29 @@ async def _ended(starting: asyncio.Task[Running], end: Callable[[Running], Await
     await asyncio.wait([starting])
     if not starting.cancelled() and starting.exception() is None:
         await end(starting.result())
+
+
+SHOWN = 20
+
+
+async def decided(ended: Ended, context: CallContext) -> Ended:
+    """The end with what came of its deletion; nothing is deleted where nobody is there to say so."""
+    deletion = ended.deletion
+    if deletion is None:
+        return ended
+    more = [f"and {len(deletion.paths) - SHOWN:,} more"] if len(deletion.paths) > SHOWN else []
+    names = "\n".join((*deletion.paths[:SHOWN], *more))
+    question = Question(
+        text=f"The command deleted files elsewhere ({len(deletion.paths):,}). May I delete them here too? `/rollback` "
+        f"puts back those that the checkpoint before the command holds.\n{names}\nin {context.workspace}",
+        about=hashlib.sha256("\0".join(deletion.paths).encode("utf-8", "surrogateescape")).hexdigest(),
+        choices=("once", "deny"),
+        purpose="approval",
+    )
+    try:
+        answer = await context.ask(question)
+    except Refused:
+        return ended
+    agreed = answer.strip().lower() in ("once", "yes", "y", "o", "session", "always")
+    note = await deletion.delete() if agreed else "The person said to keep them; they go there again."
+    return replace(ended, notes=(*ended.notes, note), deletion=None)

@@ -27,37 +27,31 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Todos:
-    """The plans of all sessions, one file each in `folder`: a session at rest holds nothing in memory. Blocks."""
+    """The plans of all sessions, one file each in `folder`: a session at rest holds nothing in memory; and each plan
+    beside each message, so that it outlives what is compacted."""
+
+    name = "Plan (todo)"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, session: str) -> tuple[Todo, ...]:
-        """The plan in its order; empty where there is none."""
+        """The plan in its order; empty where there is none. Blocks."""
         content = read_small(self._file(session))
         return () if content is None else msgspec.json.decode(content, type=tuple[Todo, ...])
 
     def put(self, session: str, todos: tuple[Todo, ...]) -> None:
-        """Replace the plan."""
+        """Replace the plan. Blocks."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(self._file(session), msgspec.json.encode(todos), durable=False)
 
-    def _file(self, session: str) -> Path:
-        return self._folder / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"
-
-
-class TodoTail:
-    """The plan beside each message, so that it outlives what is compacted."""
-
-    name = "Plan (todo)"
-
-    def __init__(self, todos: Todos) -> None:
-        self._todos = todos
-
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a plan is shown whatever was said
         """One line for each item; empty where there is no plan."""
-        todos = self._todos.get(session)  # there is mostly none, which takes less time than to wake a thread
+        todos = self.get(session)  # there is mostly none, which takes less time than to wake a thread
         return shown(todos) if todos else ""
+
+    def _file(self, session: str) -> Path:
+        return self._folder / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"
 
 
 class TodoTools:

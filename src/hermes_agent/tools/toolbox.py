@@ -1,7 +1,10 @@
-"""The tools of one agent: which the prompt offers, and how the others are found and used."""
+"""The tools of one agent: which the prompt offers, and how the others are found by words (BM25) and used."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,10 +18,57 @@ from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
-from hermes_agent.host.late import late
 
-# What finding a tool needs.
-RANKED = "hermes_agent.tools.search:ranked"
+NAME_WEIGHT = 3
+K1, B = 1.2, 0.75  # the usual constants of BM25 (Robertson & Zaragoza 2009)
+_STOP = frozenset(
+    re.findall(r"\w+", "a an and any as at by can for from i in into is it me my of on or the to what with you")
+)
+_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ers", "ed", "er", "es", "s", "e", "y")
+_SHORTEST_STEM = 3
+
+
+def ranked(query: str, tools: Sequence[Tool]) -> list[Tool]:
+    """The tools that share a word with the query, the best first; equals stay in their order."""
+    wanted = set(_stems(query))
+    pages = [_page(tool) for tool in tools]
+    average = sum(page.total() for page in pages) / max(1, len(pages))
+    spread = Counter(stem for page in pages for stem in page)
+    scores = [_score(wanted, page, average=average, spread=spread, count=len(pages)) for page in pages]
+    order = sorted(range(len(tools)), key=lambda index: -scores[index])
+    return [tools[index] for index in order if scores[index] > 0]
+
+
+def _score(wanted: set[str], page: Counter[str], *, average: float, spread: Counter[str], count: int) -> float:
+    total = 0.0
+    for stem in wanted & page.keys():
+        rarity = math.log(1 + (count - spread[stem] + 0.5) / (spread[stem] + 0.5))
+        often = page[stem]
+        total += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * page.total() / average))
+    return total
+
+
+def _page(tool: Tool) -> Counter[str]:
+    schema = tool.schema
+    page = Counter(_stems(schema.description))
+    for stem in _stems(schema.name):
+        page[stem] += NAME_WEIGHT
+    page.update(stem for name in schema.parameters.get("properties", {}) for stem in _stems(name))
+    return page
+
+
+def _stems(text: str) -> list[str]:
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
+    return [_stem(word) for word in re.findall(r"[^\W_]+", spaced.lower()) if word not in _STOP]
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending)
+    return word
+
+
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
 MENTIONS = "${secret:"
@@ -118,7 +168,7 @@ class _FindTools:
         return CallFacts(effect=Effect.READS, paths=(), summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}")
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
-        found = late(RANKED)(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
+        found = ranked(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
         if not found:
             return _said("No tool matches. Try other words.")
         shown = [{key: getattr(tool.schema, key) for key in SHOWN} for tool in found]

@@ -4,9 +4,9 @@ from time import process_time
 
 import pytest
 
-from hermes_agent.api.problems import Problem
 from hermes_agent.api.webhooks.filling import FORM, LONGEST_FIELD, fenced, field_of, filled, parsed
 from hermes_agent.core.messages import Origin
+from hermes_agent.host.inbound.message import Refused
 
 PAYLOAD = {"a": {"b": [{"c": "x"}, 7]}, "yes": True, "none": None, "list": [1, 2]}
 
@@ -62,7 +62,7 @@ def test_a_form_holds_the_payload_in_a_field():
 def test_a_form_of_very_many_fields_is_refused_at_once():
     began = process_time()
 
-    with pytest.raises(Problem):
+    with pytest.raises(Refused):
         parsed(b"a=%41&" * 166_000 + b"payload=1", FORM)
 
     assert process_time() - began < 0.2
@@ -80,7 +80,7 @@ def test_what_is_nested_deeply_is_not_indented_a_thousand_times():
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 200_000, b"\xff", b"nan"])
 def test_what_is_no_json_is_refused(body):
     for kind in ("application/json", FORM):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Refused) as refused:
             parsed(body, kind)
         assert refused.value.status == 400
 

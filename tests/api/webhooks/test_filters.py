@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hermes_agent.api.problems import Problem
 from hermes_agent.api.webhooks.filters import passes
+from hermes_agent.host.inbound.message import Refused
 from tests.holds import longest_hold
 
 PAYLOAD = {"a": {"b": [{"c": "x"}, 7]}, "yes": True, "ref": "refs/heads/release-1.2", "long": "a" * 3000 + "!"}
@@ -33,14 +33,14 @@ async def test_all_filters_must_match_as_a_whole(filters: dict[str, str], passed
 async def test_a_filter_that_takes_for_ever_is_ended_and_holds_nothing_still(pattern: str):
     held = asyncio.create_task(longest_hold())
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Refused) as refused:
         await passes(PAYLOAD, {"long": pattern})
 
     held.cancel()
-    assert (refused.value.status, refused.value.facts.code) == (503, "slow_filter")
+    assert (refused.value.status, refused.value.code) == (503, "slow_filter")
     assert await held < 0.5
 
 
 async def test_a_filter_that_is_not_asked_in_time_lets_nothing_through():
-    with pytest.raises(Problem, match="fewer repeats"):
+    with pytest.raises(Refused, match="fewer repeats"):
         await passes(PAYLOAD, {"ref": ".*.*"}, patience=0.0)

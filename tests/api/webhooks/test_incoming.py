@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.server import webhook_server
+from hermes_agent.api.serve import webhook_server
 from hermes_agent.api.webhooks.delivering import Deliveries, key_of
 from hermes_agent.api.webhooks.incoming import check, webhooks
 from hermes_agent.api.webhooks.signatures import signed

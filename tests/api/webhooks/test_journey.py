@@ -3,7 +3,7 @@
 import httpx2
 
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.server import webhook_server
+from hermes_agent.api.serve import webhook_server
 from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.providers.demo.script import Say
 from tests.gateway.harness import OWNER, harness

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from hermes_agent.api.problems import Problem
-from hermes_agent.api.webhooks.signatures import SCHEMES, Request, signed
+from hermes_agent.api.webhooks.signatures import SCHEMES, Signed, signed
+from hermes_agent.host.inbound.message import Refused
 
 NOW = 1_614_265_330.0
 # GitHub's documentation: "Validating webhook deliveries".
@@ -23,8 +23,8 @@ SVIX = {
 SVIX_SECRET, SVIX_BODY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
 
 
-def request(headers: dict[str, str], body: bytes = b"{}", now: float = NOW) -> Request:
-    return Request(headers=headers, body=body, now=now, skew=300)
+def request(headers: dict[str, str], body: bytes = b"{}", now: float = NOW) -> Signed:
+    return Signed(headers=headers, body=body, now=now, skew=300)
 
 
 def test_github_s_own_example_is_proven():
@@ -42,7 +42,7 @@ def test_svix_s_own_example_is_proven_under_both_names():
 def test_gitlab_s_signing_tokens_are_proven_and_are_no_way_around_the_secret():
     headers = {name.replace("svix", "webhook"): value for name, value in SVIX.items()} | {"x-gitlab-event": "Push Hook"}
     found = SCHEMES["gitlab"](request(headers, SVIX_BODY), SVIX_SECRET)
-    with pytest.raises(Problem):
+    with pytest.raises(Refused):
         SCHEMES["gitlab"](request({**headers, "x-gitlab-token": SVIX_SECRET}, b"[]"), SVIX_SECRET)
     assert found.event == "Push Hook"
 
@@ -72,9 +72,9 @@ def test_what_is_not_proven_is_refused(scheme, wrong):
             }
         case _:
             headers = {}
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Refused) as refused:
         SCHEMES[scheme](request(headers, body), known)
-    assert (refused.value.status, refused.value.facts.code) == (401, "wrong_signature")
+    assert (refused.value.status, refused.value.code) == (401, "wrong_signature")
 
 
 @pytest.mark.parametrize("scheme", ["svix", "generic"])
@@ -82,19 +82,19 @@ def test_what_is_not_proven_is_refused(scheme, wrong):
 def test_an_old_request_and_a_wrong_clock_are_told_apart_from_a_forgery(scheme, away):
     secret = "whsec_" + base64.b64encode(b"0123456789abcdef").decode()
     headers = signed(scheme, secret, b"{}", NOW, "")
-    with pytest.raises(Problem, match="Check the clocks") as stale:
+    with pytest.raises(Refused, match="Check the clocks") as stale:
         SCHEMES[scheme](request(headers, now=NOW + away), secret)
-    assert stale.value.facts.code == "stale_signature"
+    assert stale.value.code == "stale_signature"
     SCHEMES[scheme](request(headers, now=NOW + 299), secret)
 
 
 @pytest.mark.parametrize("time", ["", "x", "-1", "\N{FULLWIDTH DIGIT NINE}", "1" * 40])
 def test_an_odd_time_is_a_forgery(time):
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Refused) as refused:
         SCHEMES["generic"](request({"x-webhook-timestamp": time}), "secret")
-    assert refused.value.facts.code == "wrong_signature"
+    assert refused.value.code == "wrong_signature"
 
 
 def test_a_svix_secret_that_is_no_base64_is_taken_as_it_is():
-    with pytest.raises(Problem):
+    with pytest.raises(Refused):
         SCHEMES["svix"](request(SVIX, SVIX_BODY), "not base64!")

@@ -12,7 +12,7 @@ from hermes_agent.core.events import Compacted
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import said
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.scripted import ScriptedModel
@@ -171,7 +171,7 @@ async def test_a_question_to_the_judge_belongs_to_the_run_and_has_its_deadline()
     record = SessionRecord(
         id="s", principal="cli:me", conversation="", surface="cli", created=0.0, updated=0.0, workspace="/"
     )
-    seam = ReplaySeam(SystemClock(), RandomIds())
+    seam = Seam(SystemClock(), RandomIds())
     run = OfRun(models=judge, record=record, ledger=OneLedger(), seam=seam, view=view, deadline=12.0)
 
     assert await run.judge("May `rm -rf build` run?") == "APPROVE"

@@ -101,7 +101,7 @@ async def test_undo_again_goes_further_back_and_ends(tmp_path):
 
 async def test_retry_asks_again_with_the_same_or_other_words(tmp_path):
     async with place(tmp_path, counting) as here:
-        with pytest.raises(HermesError, match="nothing to retry"):
+        with pytest.raises(HermesError, match="nothing to undo"):
             await here.type("/retry")
         await here.say("One")
         done = await here.type("/retry")

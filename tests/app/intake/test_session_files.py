@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.intake.session_files import without_files
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.sessions import branch_session, delete_session
 from hermes_agent.app.process import Options
-from hermes_agent.app.session_access import SessionAccess
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Heard, Say
@@ -40,15 +41,15 @@ async def test_files_stay_as_long_as_any_session_names_them(tmp_path: Path):
     async with place(tmp_path, script, Options(extra_tools=collect([Wordy()])[0])) as here:
         await here.say(LARGE)
         await here.say("Recite")
-        first, visit = here.record.id, SessionAccess(runtime=here.runtime, who=here.runtime.owner)
-        branch = await visit.branch(first)
+        first, owner = here.record.id, Access(system=here.runtime, who=here.runtime.owner)
+        branch = await branch_session(owner, first)
         await here.type("/new")
         await here.say(f"{LARGE}of this session alone")
         assert files(here) == ["input", "input", "results"]
 
-        await visit.delete(first)
+        await delete_session(owner, first)
         assert files(here) == ["input", "input", "results"]
-        await visit.delete(branch.id)
+        await delete_session(owner, branch.id)
         assert files(here) == ["input"]
         async with without_files(here.runtime.store, here.runtime.home):
             assert await here.runtime.store.sessions.prune(here.runtime.clock.now() + 1) == (here.record.id,)
@@ -74,6 +75,6 @@ async def test_a_log_that_names_what_is_no_such_file_deletes_nothing(tmp_path: P
     async with place(tmp_path, script) as here:
         await here.say(f"Look at {name}.")
 
-        await SessionAccess(runtime=here.runtime, who=here.runtime.owner).delete(here.record.id)
+        await delete_session(Access(system=here.runtime, who=here.runtime.owner), here.record.id)
 
         assert here.runtime.home.database.exists()

@@ -12,7 +12,6 @@ from hermes_agent.learning.curator.plan import RUN
 from hermes_agent.learning.writers import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.versions import Author, Backing
 from tests.app.place import Place
@@ -146,19 +145,6 @@ async def test_a_process_that_lives_long_begins_by_itself(tmp_path: Path):
         here.runtime.learner.rest(3600)
         here.runtime.learner.rest(0)
     assert SOON < NEVER
-
-
-async def test_a_pin_is_put_on_and_taken_off(tmp_path: Path):
-    async with kept_home(tmp_path) as kept:
-        await kept.make("make-tea")
-        await kept.curating.pin("make-tea")
-        assert [(row.pinned, row.why_not) for row in (await kept.curating.status()).skills] == [
-            (True, "a person pinned it")
-        ]
-        await kept.curating.pin("make-tea", off=True)
-        assert [row.pinned for row in (await kept.curating.status()).skills] == [False]
-        with pytest.raises(NoSkill):
-            await kept.curating.pin("no-such-skill")
 
 
 async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):

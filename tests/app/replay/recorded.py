@@ -13,9 +13,9 @@ from hermes_agent.app.replay.driver import Played, played
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.cassette import read_cassette
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayer import Replay, player_of
 from hermes_agent.testing.scripted import Script
 from tests.app.place import Place, place
 
@@ -35,8 +35,8 @@ async def recorded(
 async def replayed(folder: Path, **how: str | int | bool) -> Played:
     """Play the one session of `folder/tape.jsonl` in a home of its own, `folder/fresh`."""
     home = Home(root=folder / "fresh", base=folder / "fresh").ensure()
-    plan = Replay(path=folder / TAPE, driven=True, database=str(home.database), **how)  # type: ignore[arg-type]  # the fields of `Replay`
-    async with played(home, Player(read_cassette(plan.path), plan)) as sessions:
+    plan = Replay(driven=True, database=str(home.database), **how)  # type: ignore[arg-type]  # the fields of `Replay`
+    async with played(home, player_of(read_cassette(folder / TAPE), plan)) as sessions:
         return sessions[0]
 
 

@@ -21,10 +21,10 @@ from hermes_agent.core.inbound import INSTRUCTIONS, Busy
 from hermes_agent.core.messages import Role
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import read_cassette
-from hermes_agent.replay.cassette.recording import Recorder
+from hermes_agent.replay.cassette import read_cassette
 from hermes_agent.replay.cassettes import tape
+from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.replayer import Replay, player_of
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.tools.schema import from_function
@@ -273,8 +273,8 @@ async def test_another_model_is_asked_and_gets_the_recorded_results(tmp_path: Pa
     other = [Call("terminal", {"command": "echo $RANDOM"}), Call("read_file", {"path": "x"}), Say("I saw it.")]
     async with serving(openai_model(other, keys=())) as server:
         home = settle_home(tmp_path / "live", server.url)
-        how = Replay(path=tmp_path / TAPE, model="custom/other", driven=True)
-        async with played(home, Player(read_cassette(how.path), how)) as sessions:
+        how = Replay(model="custom/other", driven=True)
+        async with played(home, player_of(read_cassette(tmp_path / TAPE), how)) as sessions:
             now = [each.event for each in sessions[0].entries if isinstance(each.event, ToolEnded)]
             end = sessions[0].entries[-1].event
 
@@ -333,8 +333,8 @@ async def test_a_branch_and_what_is_said_in_it_are_played(tmp_path: Path):
         await here.runtime.hermes.idle()
 
     home = Home(root=tmp_path / "fresh", base=tmp_path / "fresh").ensure()
-    plan = Replay(path=tmp_path / TAPE, driven=True, database=str(home.database))
-    async with played(home, Player(read_cassette(plan.path), plan)) as sessions:
+    plan = Replay(driven=True, database=str(home.database))
+    async with played(home, player_of(read_cassette(tmp_path / TAPE), plan)) as sessions:
         assert len(sessions) == 2
 
     assert differences(tmp_path) == []

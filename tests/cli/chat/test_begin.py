@@ -52,7 +52,7 @@ def test_the_first_prompt_comes_before_the_renderer_is_loaded(at_terminal: Open)
     }
 
     assert b"prompt_toolkit" in loaded
-    assert loaded.isdisjoint({b"rich", b"pygments", b"markdown_it", b"httpx2", b"starlette"})
+    assert loaded.isdisjoint({b"rich", b"pygments", b"markdown_it", b"httpx2", b"httptools"})
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown", ""])

@@ -11,7 +11,7 @@ import pytest
 
 from hermes_agent.cli.commands.auth import VendorName
 from hermes_agent.core.errors import NoModel
-from hermes_agent.host.serve import serve_in_thread
+from hermes_agent.host.inbound.listener import serve_in_thread
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import serving_in_thread
 from tests.cli.shell import typed

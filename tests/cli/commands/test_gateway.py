@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
-from hermes_agent.cli.time_format import moment
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import SystemClock, moment
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.state import read_states, state_of, write_state
+from hermes_agent.host.inbound.listener import serve_in_thread
 from hermes_agent.host.paths import Home
-from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.models.offers import ModelName
+from hermes_agent.cli.offers import ModelName
 from hermes_agent.core.errors import ModelNotFound, NoModel
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread

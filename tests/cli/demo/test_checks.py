@@ -12,7 +12,7 @@ from hermes_agent.cli.demo.checks import WALKED_ONCE, check_log, check_project
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, Replied, RunEnded, RunStarted, ToolEnded
 from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult, said
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.providers.demo.project import unpack_project
+from hermes_agent.providers.demo.server import unpack_project
 
 HEARD = MessageTaken(message=said("go"), inbox=1)
 ASKED = Replied(

@@ -9,9 +9,18 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
-from hermes_agent.gateway.channels.discord import CHANNEL
+from hermes_agent.gateway.channel import (
+    ChannelError,
+    MessageGone,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Part,
+    TokenRefused,
+)
+from hermes_agent.gateway.channels.discord import CHANNEL, meaning
 from hermes_agent.gateway.inbound_events import Heard, Said
+from hermes_agent.gateway.service import Answer
 from hermes_agent.testing.platform import Trouble
 from tests.contracts.channels import needs
 from tests.doubles.discord import discord_platform
@@ -98,9 +107,9 @@ async def test_a_file_is_fetched_without_the_token(platform, channel):
 
     said = found[0]
     assert isinstance(said, Said)
-    assert await said.media[0].fetch(10**9) == b"content"
+    assert await channel.fetch(said.media[0], 10**9) == b"content"
     with pytest.raises(NeverHere, match="404"):
-        await said.media[1].fetch(10**9)
+        await channel.fetch(said.media[1], 10**9)
 
 
 async def test_a_file_goes_with_its_name_and_bytes(platform, channel, tmp_path):
@@ -191,3 +200,23 @@ async def test_a_channel_s_name_is_asked_for_again_when_it_has_another_one(platf
         await until(lambda: len(found) == 3)
 
     assert platform.chats.calls["channels/9"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"code": 10008, "message": "Unknown Message"}', MessageGone),
+        (b'{"code": 10003, "message": "Unknown Channel"}', NeverHere),
+        (b'{"code": 50013, "message": "Missing Permissions"}', NeverHere),
+        (b"<html>", NeverHere),
+        (b"[]", NeverHere),
+    ],
+)
+def test_a_refusal_means(body, kind):
+    assert isinstance(meaning(Answer(status=404, headers={}, body=body)), kind)
+
+
+def test_a_refusal_is_told_in_discords_words():
+    body = b'{"code": 50013, "message": "Missing Permissions"}'
+
+    assert "403 Missing Permissions" in str(meaning(Answer(status=403, headers={}, body=body)))

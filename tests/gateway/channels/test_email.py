@@ -3,6 +3,8 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from email.message import EmailMessage
+from email.policy import SMTP
 
 import pytest
 
@@ -10,8 +12,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part
-from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, UNCHECKED, EmailChannel
-from hermes_agent.gateway.email.writing import Thread
+from hermes_agent.gateway.channels.email import CHANNEL, UNCHECKED, EmailChannel
 from hermes_agent.gateway.inbound_events import Heard, Said
 from tests.contracts.channels import needs
 from tests.doubles.email import OWN, mail_platform
@@ -106,21 +107,49 @@ async def test_a_first_mail_comes_with_its_subject_and_a_command_without(platfor
 async def test_of_a_mail_that_is_too_large_the_beginning_is_read(platform, tmp_path):
     put(platform, "From: ann@people.test", "x" * 31_000_000)
 
-    (said,) = await heard(channel(platform, tmp_path), platform)
+    made = channel(platform, tmp_path)
+    (said,) = await heard(made, platform)
 
     assert said.text.startswith("xxx")
     assert len(said.text) < 400_000
-    assert said.media[0].size > 31_000_000
     with pytest.raises(NeverHere, match="larger than 30 MB"):
-        await said.media[0].fetch(10**9)
+        await made.fetch(said.media[0], 10**9)
+
+
+async def test_what_stands_behind_the_beginning_of_a_mail_is_fetched_later_and_elsewhere(platform, tmp_path):
+    line = "All work and no play. " * 3 + "\n"
+    mail = EmailMessage(policy=SMTP)
+    mail["From"], mail["To"], mail["Message-ID"] = "ann@people.test", "hermes@agent.test", "<1@people.test>"
+    mail.set_content(line * 5900)
+    mail.add_attachment(b"x" * 500_000, maintype="application", subtype="pdf", filename="a.pdf")
+    platform.folder.put(mail.as_bytes())
+
+    (said,) = await heard(channel(platform, tmp_path), platform)
+    (one, content), (two, rest) = await channel(platform, tmp_path).fetch(said.media[0], 10**9)
+
+    assert (one.name, one.media_type, content) == ("a.pdf", "application/pdf", b"x" * 500_000)
+    assert said.text.startswith("All work")
+    assert two.name == "the rest of this mail.txt"
+    assert f"{said.text}{rest.decode()}".replace("\r\n", "\n").strip() == (line * 5900).strip()
+
+
+async def test_a_mail_that_is_gone_has_no_files(platform, tmp_path):
+    put(platform, "From: ann@people.test\r\nMessage-ID: <1@x>\r\nContent-Type: application/pdf", "content")
+    (said,) = await heard(channel(platform, tmp_path), platform)
+    platform.folder.mails[0].content = b"From: bob@people.test\r\nMessage-ID: <2@x>\r\n\r\nHi"
+
+    with pytest.raises(NeverHere, match="not in its folder"):
+        await channel(platform, tmp_path).fetch(said.media[0], 10**9)
 
 
 async def test_a_file_is_fetched(platform, tmp_path):
     put(platform, "From: ann@people.test\r\nContent-Type: application/pdf", "content")
 
-    (said,) = await heard(channel(platform, tmp_path), platform)
+    made = channel(platform, tmp_path)
+    (said,) = await heard(made, platform)
 
-    assert await said.media[0].fetch(10**9) == b"content"
+    assert await made.fetch(said.media[0], 10**9) == b"content"
+    assert await channel(platform, tmp_path).fetch(said.media[0], 10**9) == b"content"
 
 
 async def test_a_thread_that_nobody_remembers_is_still_answered_in_it(platform, tmp_path):
@@ -148,15 +177,6 @@ async def test_a_stranger_who_names_a_thread_is_not_taken_for_a_part_of_it(platf
     await channel(platform, tmp_path).send(to, Part(text="Hello"), "k")
 
     assert "Subject: Re: Ours" in platform.chats.of("ann@people.test")[0].written
-
-
-async def test_only_so_many_threads_are_remembered(platform, tmp_path):
-    made = channel(platform, tmp_path)
-
-    for number in range(THREADS_KNOWN + 5):
-        made._know(("ann@people.test", str(number)), Thread())
-
-    assert len(made._threads) == THREADS_KNOWN
 
 
 @pytest.mark.parametrize("chat", ["", "nobody", OWN, "a@x.test, b@x.test\r\nBcc: c@x.test"])

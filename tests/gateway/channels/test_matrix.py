@@ -84,7 +84,7 @@ async def test_nothing_goes_into_an_encrypted_room_in_the_clear(tmp_path):
         await at.platform.say("a", msgtype="m.file", file={"url": "mxc://hermes.test/f1"})
         media = (await at.until(Said, 2))[1].media[0]
         with pytest.raises(NeverHere, match="encrypted"):
-            await media.fetch(10**9)
+            await at.channel.fetch(media, 10**9)
 
     assert at.platform.chats.of(ROOM) == []
 

@@ -117,11 +117,11 @@ async def test_a_file_is_fetched_from_slack_alone(platform, channel):
 
     said = found[0]
     assert isinstance(said, Said)
-    assert await said.media[0].fetch(10**9) == b"content"
+    assert await channel.fetch(said.media[0], 10**9) == b"content"
     with pytest.raises(NeverHere, match="not kept by Slack"):
-        await said.media[1].fetch(10**9)
+        await channel.fetch(said.media[1], 10**9)
     with pytest.raises(NeverHere, match="files:read"):
-        await said.media[2].fetch(10**9)
+        await channel.fetch(said.media[2], 10**9)
 
 
 async def test_a_name_that_slack_does_not_tell_is_none(platform, channel):

@@ -123,11 +123,9 @@ async def test_an_archive_is_kept_as_it_is_and_never_unpacked(tmp_path: Path):
         archive.writestr("../../zeros", b"\0" * 50_000_000)
     content = packed.getvalue()
 
-    async def fetch(_: int) -> bytes:
-        return content
-
-    bomb = Media(name="bomb.zip", media_type="application/zip", size=len(content), fetch=fetch)
+    bomb = Media(name="bomb.zip", media_type="application/zip", size=len(content), reference="bomb")
     async with harness(tmp_path, [Say("I see an archive.")]) as here:
+        here.platform.files["bomb"] = content
         assert await here.ask("Look", media=(bomb,)) == "I see an archive."
 
         (kept,) = (tmp_path / "home/workspace/received").iterdir()

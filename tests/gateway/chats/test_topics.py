@@ -156,12 +156,13 @@ async def test_an_id_that_is_a_phone_number_reaches_neither_the_model_nor_the_lo
 
 
 async def test_an_id_in_the_words_of_a_failure_does_not_reach_the_model(tmp_path: Path):
-    async def fetch(_: int) -> bytes:
+    async def fetch() -> bytes:
         raise NeverHere(f"{PHONE} takes it back")
 
-    broken = Media(name=f"{PHONE}.pdf", media_type="application/pdf", size=1, fetch=fetch)
+    broken = Media(name=f"{PHONE}.pdf", media_type="application/pdf", size=1, reference="broken")
     hidden = "privacy:\n  hash_ids: true\n"
     async with harness(tmp_path, [Say("Yes.")], f"owners: ['{PHONE}']\n", more=hidden) as here:
+        here.platform.files["broken"] = fetch
         await here.platform.say("See", user=PHONE, media=(broken,))
         await eventually(lambda: len(here.model.exchanges) == 1)
 

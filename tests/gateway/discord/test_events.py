@@ -10,15 +10,11 @@ async def place(channel: str) -> Place:
     return Place(parent="9" if channel == "4" else "", name=f"name of {channel}")
 
 
-async def fetch(url: str, _: int) -> bytes:
-    return url.encode()
-
-
 async def role(server: str) -> str:
     return "6" if server == "77" else ""
 
 
-READER = Reader(own="42", place=place, role=role, fetch=fetch, now=lambda: 5.0)
+READER = Reader(own="42", place=place, role=role, now=lambda: 5.0)
 ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
 HELLO = {"id": "100", "channel_id": "1", "author": ANN, "content": "hello", "timestamp": "1970-01-01T00:01:00+00:00"}
 
@@ -88,7 +84,7 @@ async def test_files_come_with_where_they_are_and_an_odd_time_is_now():
         ("a.ogg", "audio/ogg", True),
         ("file", "application/octet-stream", True),
     ]
-    assert await found.media[0].fetch(10**9) == b"u"
+    assert found.media[0].reference == "u"
     assert found.at == 5.0
 
 

@@ -137,7 +137,7 @@ async def test_a_group_gets_the_answer_and_its_picture_is_heard(running, channel
     where = ear.heard[0].where
     assert (where.chat_kind, where.chat) == ("group", "ann@people.test,bob@people.test")
     assert outgoing.people == [["ann@people.test", "bob@people.test"]]
-    assert await ear.heard[0].media[0].fetch(10**9) == b"\x89PNG" * 9000
+    assert await channel.fetch(ear.heard[0].media[0], 10**9) == b"\x89PNG" * 9000
 
 
 @pytest.mark.slow

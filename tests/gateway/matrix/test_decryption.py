@@ -8,18 +8,22 @@ import time
 from pathlib import Path
 
 import pytest
+import vodozemac
 
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import NotNow, Part
+from hermes_agent.gateway.channel import NeverHere, NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client
-from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
+from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption, locked, unlocked
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
+from tests.doubles.matrix import OWN
+from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing
 from tests.gateway.matrix.synapse import AtOnce, Person, Synapse, is_installed, person
 from tests.gateway.matrix.test_real_server import Play, names, until
+from tests.gateway.matrix.test_secret import Session
 
 real = [
     pytest.mark.slow,
@@ -106,8 +110,8 @@ class TestReal:
             uploaded, keys = await ann.client.upload(io.BytesIO(b"picture"), "image/png", encrypt=True, filesize=7)
             place = {"file": {**keys, "url": uploaded.content_uri}, "info": {"mimetype": "image/png"}}
             await ann.say(room, "sea.png", msgtype="m.image", **place)
-            await until(lambda: len(play.ear.of(Said)) == 2 and bool(play.ear.of(Pressed)))
-            assert await play.ear.of(Said)[1].media[0].fetch(10**9) == b"picture"
+            await until(lambda: bool(play.ear.of(Said)[-1].media) and bool(play.ear.of(Pressed)))
+            assert await play.channel.fetch(play.ear.of(Said)[-1].media[0], 10**9) == b"picture"
             assert (play.ear.of(Pressed)[0].slot, play.ear.of(Pressed)[0].choice) == (4, 1)
         events = [event for event in ann.seen if event["sender"] == play.own and event["type"] == "m.room.message"]
         assert all(event["opened"] for event in events)
@@ -250,3 +254,99 @@ async def test_what_is_not_encrypted_in_a_known_way_is_not_read(tmp_path: Path):
     event = {"type": "m.room.encrypted", "event_id": "$1", "sender": "@b:x", "origin_server_ts": 1, "content": {}}
     assert await crypto.read("!1:x", event) is None
     await crypto.close()
+
+
+def test_a_file_is_what_it_was():
+    content, keys = locked(b"content")
+
+    assert content != b"content"
+    assert unlocked(content, keys) == b"content"
+
+
+@pytest.mark.parametrize("odd", [{}, {"iv": 5}, {"key": "x"}, {"hashes": {"sha256": "x"}}])
+def test_a_file_with_another_key_is_refused(odd):
+    content, keys = locked(b"content")
+
+    with pytest.raises(NeverHere, match="cannot be decrypted"):
+        unlocked(content, {**keys, **odd} if odd else {})
+
+
+def test_a_file_with_other_bytes_is_refused():
+    content, keys = locked(b"content")
+
+    with pytest.raises(NeverHere, match="cannot be decrypted"):
+        unlocked(content[:-1], keys)
+
+
+@pytest.fixture
+async def at(tmp_path):
+    async with hearing(tmp_path, encryption="yes") as made, made.listening():
+        await made.platform.say("in the clear")
+        await made.settled()
+        yield made
+
+
+def forwarded(ann: Session, **other: str) -> dict:
+    """What her device answers."""
+    inbound = vodozemac.InboundGroupSession(ann.key)
+    content = {
+        "algorithm": "m.megolm.v1.aes-sha2",
+        "room_id": ROOM,
+        "session_id": ann.made.session_id,
+        "session_key": inbound.export_at(0).to_base64(),
+        "sender_key": ann.device.curve25519_key.to_base64(),
+        "sender_claimed_ed25519_key": ann.device.ed25519_key.to_base64(),
+        "forwarding_curve25519_key_chain": [],
+        **other,
+    }
+    return {
+        "type": "m.forwarded_room_key",
+        "sender": ANN,
+        "sender_device": "A",
+        "recipient": OWN,
+        "recipient_keys": {"ed25519": "x"},
+        "keys": {"ed25519": ann.device.ed25519_key.to_base64()},
+        "content": content,
+    }
+
+
+async def asked(at: Hearing, ann: Session) -> Decryption:
+    """Have a message come whose key does not."""
+    ann.says(at, "A secret")
+    await until(lambda: bool(at.platform.direct))
+    crypto: Decryption = at.channel._crypto
+    return crypto
+
+
+async def test_the_key_of_a_message_is_asked_for_once_and_taken_from_who_made_it(at: Hearing):
+    ann = Session()
+    crypto = await asked(at, ann)
+    ann.says(at, "Another")
+    key = ann.device.curve25519_key.to_base64()
+    await crypto._run(getattr(crypto._olm, TAKE), ANN, key, forwarded(ann))
+    at.platform.to_device.append({"type": "m.dummy", "sender": ANN, "content": {}})
+    at.platform.more.set()
+    await until(lambda: len(at.heard) == 3)
+
+    ((kind, messages),) = at.platform.direct
+    assert (kind, messages[ANN]["A"]["body"]["session_id"]) == ("m.room_key_request", ann.made.session_id)
+    assert sorted(said.text for said in at.heard) == ["A secret", "Another", "in the clear"]
+    assert not crypto._olm.outgoing_key_requests
+
+
+@pytest.mark.parametrize("other", [{"room_id": "!9:x"}, {"sender_key": "x"}, {"session_id": "x"}, {"session_key": "x"}])
+async def test_what_is_not_the_key_that_was_asked_for_is_not_taken(at: Hearing, other: dict):
+    ann = Session()
+    crypto = await asked(at, ann)
+    key = ann.device.curve25519_key.to_base64()
+    await crypto._run(getattr(crypto._olm, TAKE), ANN, key, forwarded(ann, **other))
+
+    assert not crypto._olm.inbound_group_store.get(ROOM, key, ann.made.session_id)
+
+
+async def test_a_key_is_not_taken_from_somebody_else(at: Hearing):
+    ann = Session()
+    crypto = await asked(at, ann)
+    await crypto._run(getattr(crypto._olm, TAKE), "@mallory:x", "another device", forwarded(ann))
+
+    assert not crypto._olm.inbound_group_store.get(ROOM, ann.device.curve25519_key.to_base64(), ann.made.session_id)

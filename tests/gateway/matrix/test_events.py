@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway.access import Access
+from hermes_agent.gateway.access_control import Access
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.events import Reader
@@ -179,7 +179,7 @@ async def test_files_and_spoken_words(tmp_path):
         await at.platform.say("a.ogg", msgtype="m.audio", url=url, info=info, **{"org.matrix.msc3245.voice": {}})
         await at.platform.say("look", msgtype="m.image", filename="a.png", url=url, info={"size": "big"})
         one, two = await at.until(Said, 2)
-        assert await one.media[0].fetch(10**9) == b"content"
+        assert await at.channel.fetch(one.media[0], 10**9) == b"content"
 
     assert (one.text, one.media[0].voice, one.media[0].media_type, one.media[0].size) == ("", True, "audio/ogg", 7)
     assert (two.text, two.media[0].name, two.media[0].voice, two.media[0].size) == ("look", "a.png", False, 0)
@@ -234,9 +234,7 @@ def test_whatever_somebody_wrote_is_heard_or_passed_over(event, answer):
 
     rooms = Rooms(Answering(answer))
     rooms.own = OWN
-    reader = Reader(
-        own=OWN, name="Hermes", rooms=rooms, moves=ChatMigration(FakeKept(), "x"), fetch=nothing, threads=True
-    )
+    reader = Reader(own=OWN, name="Hermes", rooms=rooms, moves=ChatMigration(FakeKept(), "x"), threads=True)
     heard = asyncio.run(reader.heard(ROOM, event))
 
     assert heard is None or str(heard).encode()

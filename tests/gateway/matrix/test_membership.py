@@ -1,5 +1,6 @@
 """Into which rooms the agent goes, and which it leaves."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,8 +9,15 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import NeverHere, NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import STRANGER, Invited, Removed, Said
-from hermes_agent.gateway.matrix.membership import LOOK_SECONDS, STRANGER_SECONDS, Membership
-from hermes_agent.gateway.matrix.place import INVITATIONS, Place, Places
+from hermes_agent.gateway.matrix.membership import (
+    INVITATIONS,
+    LOOK_SECONDS,
+    STRANGER_SECONDS,
+    UNREAD,
+    Membership,
+    Place,
+    Places,
+)
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.platform import Trouble
@@ -284,3 +292,33 @@ async def test_a_strangers_room_that_cannot_be_entered_is_none_of_them(tmp_path)
     await entering.invited("!r:x", "@eve:x", place, word, direct=True)
 
     assert (place.invitations, place.strangers) == ({}, {})
+
+
+def test_a_place_is_read_as_it_was_written():
+    place = Place(since="s1", told=["!2"])
+    place.invite("!1", "@x", direct=True)
+    place.strangers["!3"] = ("@y", 5.0)
+    place.wait("$1", "!2", 7.0)
+
+    assert Place.read(place.written()) == place
+
+
+def test_one_that_an_earlier_version_wrote_is_read():
+    written = json.dumps({"since": "s1", "invitations": {"!1": "@x"}, "told": ["!2"]})
+
+    assert Place.read(written) == Place(since="s1", invitations={"!1": ("@x", False)}, told=["!2"])
+
+
+@pytest.mark.parametrize("written", ["", "[]", "x", '{"since": 1, "told": 5, "unread": [], "invitations": {"!1": 5}}'])
+def test_what_is_none_has_not_begun(written):
+    assert Place.read(written) == Place()
+
+
+def test_what_anybody_may_add_to_is_bounded():
+    place = Place()
+    for number in range(INVITATIONS + 5):
+        place.invite(f"!{number}", "@x", direct=False)
+        place.wait(f"${number}", "!1", 0.0)
+
+    assert next(iter(place.invitations)) == "!5"
+    assert (len(place.invitations), len(place.unread)) == (INVITATIONS, UNREAD)

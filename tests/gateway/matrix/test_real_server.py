@@ -202,7 +202,7 @@ async def test_files_both_ways(play: Play, ann: Person, tmp_path: Path):
         await until(lambda: bool(play.ear.of(Said)))
         (said,) = play.ear.of(Said)
         assert (said.text, said.media[0].name, said.media[0].media_type) == ("", "sea.png", "image/png")
-        assert await said.media[0].fetch(10**9) == picture
+        assert await play.channel.fetch(said.media[0], 10**9) == picture
 
         (tmp_path / "a.txt").write_bytes(b"content")
         file = Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain")

@@ -63,7 +63,7 @@ async def test_only_so_much_is_remembered(tmp_path):
             rooms.know(str(number), Known())
             rooms.redacted(str(number))
 
-        assert (len(rooms._messages), len(rooms.gone)) == (5000, 5000)
+        assert (len(rooms._messages._kept), len(rooms.gone._kept)) == (5000, 5000)
 
 
 async def test_a_room_of_which_nobody_says_whether_it_is_encrypted_is_not_taken_for_an_open_one(tmp_path):

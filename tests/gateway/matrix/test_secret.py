@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.gateway.inbound_events import Said
+from hermes_agent.gateway.inbound_events import Media, Said
 from hermes_agent.gateway.matrix.decryption import KEYLESS, Decryption
 from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
 from tests.doubles.matrix import OWN
@@ -169,4 +169,7 @@ async def test_a_file_goes_into_an_encrypted_room_locked_and_comes_back_whole(at
     content = await at.channel._uploaded(ROOM, Part(text="", file=file))
 
     assert b"A secret" not in at.platform.files.values()
-    assert await at.channel._fetch(content, 100) == b"A secret"
+    assert (
+        await at.channel.fetch(Media(name="a", media_type="", size=0, reference=json.dumps(content)), 100)
+        == b"A secret"
+    )

@@ -3,15 +3,11 @@
 import pytest
 
 from hermes_agent.gateway.inbound_events import Pressed, Removed, Said, Withdrawn
-from hermes_agent.gateway.slack.events import Own, Reader
+from hermes_agent.gateway.slack.events import Own, Reader, mrkdwn, plain
 
 
 async def name(user: str) -> str:
     return f"name of {user}"
-
-
-async def fetch(url: str, _: int) -> bytes:
-    return url.encode()
 
 
 async def file(told):
@@ -22,9 +18,7 @@ async def title(channel: str) -> str:
     return f"title of {channel}"
 
 
-READER = Reader(
-    own=Own(user="U0", bot="B0", threads=True), name=name, title=title, file=file, fetch=fetch, now=lambda: 5.0
-)
+READER = Reader(own=Own(user="U0", bot="B0", threads=True), name=name, title=title, file=file, now=lambda: 5.0)
 HELLO = {"type": "message", "channel": "C1", "user": "U7", "text": "hello", "ts": "10.5"}
 
 
@@ -128,7 +122,7 @@ async def test_files_come_with_where_they_are():
 
     assert isinstance(said, Said)
     assert [(media.name, media.size, media.voice) for media in said.media] == [("a.m4a", 7, True), ("F2", 0, False)]
-    assert await said.media[0].fetch(10**9) == b"u"
+    assert said.media[0].reference == "u"
 
 
 @pytest.mark.parametrize(
@@ -175,3 +169,45 @@ async def test_a_button_of_another_app_is_nothing(payload):
 
 async def test_an_envelope_of_an_unknown_kind_is_nothing():
     assert await READER.heard("new_thing", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**bold** and *italic* and ~~gone~~", "*bold* and _italic_ and ~gone~"),
+        ("# A *title*\ntext", "*A _title_*\ntext"),
+        ("- one\n- two", "• one\n• two"),
+        ("[here](https://x.test/a|b)", "<https://x.test/a%7Cb|here>"),
+        ("```python\na < b and **c**\n```", "```\na &lt; b and **c**\n```"),
+        ("`a*b*c`", "`a*b*c`"),
+        ("> quoted", "> quoted"),
+        ("2 * 3 * 4 and a_b_c", "2 * 3 * 4 and a_b_c"),
+        ("**[a](https://x.test)**", "*<https://x.test|a>*"),
+        ("# see `code`", "*see `code`*"),
+        ("\0000\0", "0"),
+    ],
+)
+def test_markdown_is_shown(text, shown):
+    assert mrkdwn(text) == shown
+
+
+@pytest.mark.parametrize("text", ["<@U1>", "<!channel>", "<!here|x>", "<#C1>", "**<@U1>**", "`<@U1>`"])
+def test_nobody_is_mentioned(text):
+    assert "<" not in mrkdwn(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("<@U0> do it", "do it"),
+        ("ask <@U1|ann> or <@U2>", "ask @ann or @U2"),
+        ("<!here> and <!subteam^S1|@team> in <#C1|general>", "@here and @@team in #general"),
+        (
+            "<https://x.test|x.test> <https://y.test|why>",
+            "https://x.test why (https://y.test)",
+        ),
+        ("a &lt;b&gt; &amp;amp;", "a <b> &amp;"),
+    ],
+)
+def test_what_people_write_is_read(written, text):
+    assert plain(written, "U0") == text

@@ -6,7 +6,8 @@ from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, Outcome
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.web import Web, form, meaning
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.inbound_events import Heard, Said
 from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
 from hermes_agent.gateway.telegram.webhook import MOST_WAITING, Entrance, acknowledge, secret_of
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import listen
+from hermes_agent.host.inbound.message import Body, Handler, Request, Response
 from tests.contracts.channels import needs
 from tests.doubles.telegram import TOKEN, telegram
 from tests.ports import free_port
@@ -100,7 +101,7 @@ async def test_nobody_else_is_heard(place):
             await client.post(f"{url}/telegram", content=b"x" * 3_000_000, headers=secret),
         ]
 
-    assert [answer.status_code for answer in answers] == [404, 404, 400, 400, 413]
+    assert [answer.status_code for answer in answers] == [404, 405, 400, 400, 413]
     assert place.heard == []
 
 
@@ -124,7 +125,7 @@ async def test_polling_takes_a_webhook_away_and_loses_nothing(place, tmp_path):
 
 
 async def test_a_port_that_is_taken_is_said(place):
-    async with serve(Entrance("/x", "s").handle, place.port):
+    async with listen(Entrance("/x", "s").routes, port=place.port):
         with pytest.raises(NotNow, match=f"Port {place.port} cannot be listened on"):
             await place.channel.listen(place.hear)
 
@@ -156,9 +157,11 @@ async def test_more_than_can_wait_is_to_be_brought_again():
     headers = {"x-telegram-bot-api-secret-token": "s"}
 
     def bring(number: int) -> asyncio.Task[Response]:
-        body = f'{{"update_id": {number}}}'.encode()
+        body = Body()
+        body.put(f'{{"update_id": {number}}}'.encode())
+        body.end(whole=True)
         return asyncio.create_task(
-            entrance.handle(Request(method="POST", path="/x", query="", headers=headers, body=body, arrived=0.0))
+            answered(entrance.routes, Request(method="POST", path="/x", headers=headers, pieces=body))
         )
 
     waiting = [bring(number) for number in range(MOST_WAITING)]
@@ -167,3 +170,7 @@ async def test_more_than_can_wait_is_to_be_brought_again():
     acknowledge(await entrance.next())
 
     assert {(await each).status for each in waiting} == {200}
+
+
+async def answered(handler: Handler, request: Request) -> Response:
+    return await handler(request)

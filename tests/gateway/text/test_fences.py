@@ -1,8 +1,23 @@
 """Code blocks are found as Markdown has them: of more marks, of tildes, within each other, in lists."""
 
+import itertools
+from collections.abc import Callable
+from math import isqrt
+
 import pytest
 
-from hermes_agent.gateway.text.fences import HARMLESS, Block, closed, open_at_end, opening, plainest, read
+from hermes_agent.gateway.access_control import harmless
+from hermes_agent.gateway.channel import Unit
+from hermes_agent.gateway.discord.events import plain as of_discord
+from hermes_agent.gateway.email.reading import without_quotes
+from hermes_agent.gateway.email.visible import visible_text
+from hermes_agent.gateway.slack.events import mrkdwn, plain
+from hermes_agent.gateway.telegram.markdown import formatted
+from hermes_agent.gateway.text.cutting import cut, size_in
+from hermes_agent.gateway.text.fences import HARMLESS, Block, closed, heading, open_at_end, opening, plainest, read
+from hermes_agent.gateway.text.formulas import plain_formula
+from hermes_agent.gateway.text.readable import readable
+from tests.growth import grows
 
 NESTED = "````markdown\n# Doc\n```python\nprint(1)\n```\nmore\n````\nAfter"
 
@@ -54,3 +69,80 @@ def test_words_that_fill_a_line_are_not_said_again():
     fence = opening(f"```{'x' * 100}")
     assert fence is not None
     assert fence.again == "```"
+
+
+LONG = 12_000
+SIGNS = ["`", "*", "_", "~", "[", "](", ")", "$", "\\", "\\(", "\\[", "\\sqrt[", "{", "|", "-", "#", " ", "\n", "a"]
+TAGS = [
+    "<",
+    "<a",
+    "<a ",
+    "<p>",
+    "<b><p>",
+    "<!--",
+    "<a b='",
+    "</",
+    "&",
+    "&#",
+    "<div></x>",
+    "<@1",
+    "<a:",
+    "\u0301",
+    "> ",
+    "@a",
+]
+LONGER = ["```", "~~", "**", "__", "$$", "[a](http://", "\\begin{align}", "\\frac{", "\\\\[", "> ", "# ", "\t", "\0"]
+UNITS = [
+    *SIGNS,
+    *TAGS,
+    *LONGER,
+    " **a",
+    " ~~a",
+    " __a",
+    *map("".join, itertools.permutations(["$", "|", " ", "*", "["], 2)),
+]
+ENDS = [("", ""), ("", "\nx!"), ("# a", "b"), ("| a | b |\n|---|---|\n|", "|")]
+WRITERS: dict[str, Callable[[str], object]] = {
+    "readable": readable,
+    "plainest": plainest,
+    "closed": closed,
+    "cut": lambda text: cut(text, 1000, size_in(Unit.UTF16)),
+    "plain_formula": plain_formula,
+    "formatted": formatted,
+    "mrkdwn": mrkdwn,
+    "plain of Slack": lambda text: plain(text, "U1"),
+    "plain of Discord": lambda text: of_discord(text, "1", {}),
+    "harmless": harmless,
+    "without_quotes": without_quotes,
+    "visible_text": visible_text,
+}
+"""Everything that reads or writes a text from outside; `apart` and the contract of channels hold the rest."""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_text_that_somebody_made_for_it_takes_no_more_time_than_its_length_does(write: Callable[[str], object]):
+    def made(unit: str, head: str, tail: str) -> Callable[[int], object]:
+        return lambda size: write(head + (unit * size)[:size] + tail)
+
+    hostile = {(unit, *ends): made(unit, *ends) for unit in UNITS for ends in ENDS}
+    ticks = {("ticks", "", ""): lambda size: write("\\" + " ".join("`" * n for n in range(1, isqrt(2 * size))))}
+    slow = [parts for parts, work in (hostile | ticks).items() if grows(work, LONG)]
+
+    assert slow == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("# a", "a"), ("## a b ##", "a b"), ("# #", "#"), ("#a", ""), ("####### a", ""), ("#", ""), ("# C#", "C")],
+)
+def test_a_heading_is_its_words(line: str, words: str):
+    assert heading(line) == words
+
+
+def test_a_row_longer_than_its_head_keeps_its_words():
+    assert readable("| a | b |\n|---|---|\n| 1 | 2 | 3 |") == "```\na  b\n─  ─────\n1  2 | 3\n```"
+
+
+def test_signs_of_nothing_are_no_code():
+    assert readable("$\x005\0") == "$5"

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.skills import pin_skill
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
+from hermes_agent.learning.learned import stats_lines
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
+from hermes_agent.store.claims import Lease
 from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Author, Kind
@@ -51,7 +55,7 @@ async def test_a_model_that_deletes_rewrites_what_is_a_persons_and_boasts_is_ref
         await kept.make("make-coffee", "1. Grind the beans with `beans grind`.")
         await kept.make("pinned-tea", TEA)
         await kept.make("mine-tea", TEA, author=Author.OWNER)
-        await kept.curating.pin("pinned-tea")
+        await pin_skill(Access(system=kept.here.runtime, who=kept.here.runtime.owner), "pinned-tea")
         await looked(kept)
         before, newest = kept.tree(), (await kept.here.runtime.store.versions.list(limit=1))[0].id
 
@@ -270,7 +274,7 @@ async def test_the_money_of_a_pass_stands_in_the_account_and_in_the_ledger_of_us
         await looked(kept)
         run = await kept.curating.run()
         rows = await kept.here.runtime.store.usage.rows("")
-        stats = await kept.here.runtime.learner.learned.stats()
+        stats = stats_lines(await kept.here.runtime.learner.learned.brought())
         assert ([row.purpose for row in rows], run.calls) == (["curator", "curator"], 2)
         assert any(line.startswith("curator: 2 ended") and "2 model calls" in line for line in stats)
 
@@ -321,7 +325,7 @@ async def test_a_pass_that_died_after_its_report_keeps_it(tmp_path: Path):
         run = await kept.curating.run()
         job = await kept.here.runtime.store.learning.get(run.job)
         assert job is not None
-        account = await kept.curating.curator(Claim(job=job, worker="w", epoch=1))
+        account = await kept.curating.curator(Claim(job=job, lease=Lease(id=job.id, worker="w", epoch=1)))
         assert (account.kept, await kept.curating.one(run.id)) == (1, run)
 
 

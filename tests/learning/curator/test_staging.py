@@ -22,6 +22,7 @@ from hermes_agent.learning.curator.trial import Trial
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.files import files_of_folder
+from hermes_agent.store.claims import Lease
 from hermes_agent.store.learning.jobs import Claim, Job, JobKind
 from hermes_agent.store.versions import Author
 from hermes_agent.tools.schema import collect
@@ -74,7 +75,7 @@ async def desk(
             **more,
         )
         job = Job(id="j", kind=JobKind.CURATOR, session="", principal="p", what="", first=0, last=0, created=0.0)
-        claim = Claim(job=job, worker="w", epoch=1)
+        claim = Claim(job=job, lease=Lease(id=job.id, worker="w", epoch=1))
         tools = {tool.schema.name: tool for tool in collect([CuratorTools(bench, SystemClock())])[0]}
         yield Desk(kept=kept, bench=bench, asking=Asking(claim=claim, store=kept.here.runtime.store, tools=tools))
         await trial.close()

@@ -10,8 +10,8 @@ import pytest
 from hermes_agent.core.messages import Message, Role, said
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.demo.play import Player
-from hermes_agent.providers.demo.project import unpack_project
 from hermes_agent.providers.demo.scenario import read_tasks, shipped_tasks
+from hermes_agent.providers.demo.server import unpack_project
 from tests.providers.demo.hands import TOOLS, Hands, calls, heard, play, result, spoken, words
 
 REPAIR = "Find out which test fails, and fix it."

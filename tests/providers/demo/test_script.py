@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hermes_agent.core.messages import Message, Role, said
-from hermes_agent.core.model import StopReason
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Say, call_id, chunks
+from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.providers.demo.script import Answer, Call, Heard, PrefixCache, Say, Think, call_id, chunks, count
 
 
 def test_the_pieces_say_why_the_model_stopped():
@@ -31,3 +34,33 @@ def test_chunks_lose_nothing():
     assert chunks("abcde", 2) == ["ab", "cd", "e"]
     assert chunks("ab", 0) == ["a", "b"]
     assert chunks("", 3) == []
+
+
+def test_tokens_are_bytes_by_four():
+    answer = Answer(pieces=(Think("x" * 40), Say("x" * 80), Call("abcd", raw="{}{}")))
+    usage = count(answer, "x" * 400, cached=64)
+
+    assert usage == Usage(input=100, output=10 + 20 + 2, cached=64, reasoning=10)
+
+
+def test_an_answer_may_bring_its_own_usage():
+    assert count(Answer(usage=Usage(input=7)), "x", cached=0) == Usage(input=7)
+
+
+def test_only_whole_steps_of_a_common_beginning_are_cached():
+    cache = PrefixCache(step=10)
+    cache.shared("a" * 100)
+
+    assert cache.shared("a" * 100 + "b" * 50) == 20
+    assert cache.shared("a" * 90 + "c") == 20
+    assert cache.shared("d") == 0
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
+def test_the_common_beginning_is_found_wherever_it_ends(start: str, one: str, other: str):
+    cache = PrefixCache(step=1)
+    cache.shared(start + one)
+    same = next((n for n, (a, b) in enumerate(zip(start + one, start + other, strict=False)) if a != b), None)
+    length = min(len(start + one), len(start + other)) if same is None else same
+
+    assert cache.shared(start + other) == -(-len((start + other)[:length].encode()) // 4)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import httpx2
 import openai
 import pytest
 
 from hermes_agent.providers.demo.script import Pace
-from hermes_agent.providers.demo.server import demo_server
+from hermes_agent.providers.demo.server import demo_server, unpack_project
 
 HELLO = [{"role": "user", "content": "hello"}]
 TERMINAL = {"type": "function", "function": {"name": "terminal", "parameters": {"type": "object"}}}
@@ -38,3 +41,14 @@ async def test_the_demo_refuses_what_is_no_question():
             await client.chat.completions.create(model="scripted", messages=[])
         async with httpx2.AsyncClient() as plain:
             assert (await plain.get(f"{url}/nothing")).status_code == 404
+
+
+def test_the_project_unpacks_with_exactly_one_failing_test(tmp_path: Path):
+    unpack_project(tmp_path / "new" / "folder")
+    tests = subprocess.run(
+        ["python3", "-m", "unittest"], cwd=tmp_path / "new/folder", capture_output=True, text=True, check=False
+    )
+
+    assert tests.stderr.rstrip().endswith("FAILED (failures=1)")
+    assert (tmp_path / "new/folder/README.md").is_file()
+    assert not list(tmp_path.rglob("*.txt"))

@@ -24,7 +24,7 @@ CHAINED = ModelSettings(chain_responses=True)
 class SignedIn:
     """Keys of somebody who signed in."""
 
-    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+    async def __call__(self, _http: Http, *, refused: str = "") -> Grant:
         return Grant(key=f"not {refused}")
 
 
@@ -141,7 +141,7 @@ async def test_another_process_and_a_shortened_conversation_send_everything():
     async with talking(RESPONSES, [Say("One."), Say("Two."), Say("Three.")], settings=CHAINED) as talk:
         await talk.ask()
         talk.say("More")
-        talk.broker._relays.primary._compilers.clear()
+        talk.broker._router.primary._compilers.clear()
         await talk.ask()
         del talk.messages[:2]
         talk.say("And?")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hermes_agent.core.errors import Unreachable
 from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, ToolCall, said
 from hermes_agent.core.model import CallDelta, ModelRequest, Prefix, Reply, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.routing.joining import LEAST_WORDS, Draft, Seam, going_on, joined, worth_keeping
+from hermes_agent.providers.routing.joining import LEAST_WORDS, Continuation, Draft, going_on, joined, worth_keeping
 
 WORDS = "The quick brown fox jumps over the lazy dog, and nobody minds at all what it does there."
 REQUEST = ModelRequest(
@@ -21,7 +21,7 @@ REQUEST = ModelRequest(
 )
 
 
-def through(seam: Seam, text: str, size: int = 3) -> str:
+def through(seam: Continuation, text: str, size: int = 3) -> str:
     pieces = [seam.feed(text[start : start + size]) for start in range(0, len(text), size)]
     return "".join(pieces) + seam.finish()
 
@@ -33,26 +33,26 @@ def reply(*parts: Text | Thinking | ToolCall) -> Reply:
 
 @given(st.integers(0, len(WORDS)), st.integers(1, 40), st.booleans())
 def test_the_rest_of_a_text_follows_it_wherever_it_broke(cut, size, exact):
-    assert WORDS[:cut] + through(Seam(WORDS[:cut], exact=exact), WORDS[cut:], size) == WORDS
+    assert WORDS[:cut] + through(Continuation(WORDS[:cut], exact=exact), WORDS[cut:], size) == WORDS
 
 
 @given(st.integers(LEAST_WORDS, len(WORDS) - 1), st.integers(6, 20), st.integers(1, 40))
 def test_last_words_that_are_said_again_are_left_out(cut, again, size):
-    assert WORDS[:cut] + through(Seam(WORDS[:cut], exact=False), WORDS[cut - again :], size) == WORDS
+    assert WORDS[:cut] + through(Continuation(WORDS[:cut], exact=False), WORDS[cut - again :], size) == WORDS
 
 
 @given(st.integers(LEAST_WORDS, len(WORDS) - 1), st.integers(1, 40))
 def test_a_text_that_begins_anew_goes_on_where_it_broke(cut, size):
-    assert WORDS[:cut] + through(Seam(WORDS[:cut], exact=False), WORDS, size) == WORDS
+    assert WORDS[:cut] + through(Continuation(WORDS[:cut], exact=False), WORDS, size) == WORDS
 
 
 def test_a_blank_that_is_there_is_not_said_twice():
-    assert through(Seam("one two ", exact=True), " three") == "three"
-    assert through(Seam("one two", exact=True), " three") == " three"
+    assert through(Continuation("one two ", exact=True), " three") == "three"
+    assert through(Continuation("one two", exact=True), " three") == " three"
 
 
 def test_words_wait_only_until_it_is_known_what_repeats():
-    seam = Seam(WORDS, exact=False)
+    seam = Continuation(WORDS, exact=False)
     assert seam.feed(" And") == ""
     assert seam.feed(" so it went on, for a long while and through many words that nobody had ever heard.") != ""
     assert seam.feed(" More.") == " More."

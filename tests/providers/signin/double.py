@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs
 
-from hermes_agent.host.serve import Request, Response, serve
-from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.openai import SIGN_IN
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
+from hermes_agent.providers.signin.facts import CHATGPT, SignIn
 
 
 def jwt(**claims: object) -> str:
@@ -37,7 +37,7 @@ class TokenServer:
 
     @property
     def facts(self) -> SignIn:
-        return replace(SIGN_IN, issuer=self.url)
+        return replace(CHATGPT, issuer=self.url)
 
     async def handle(self, request: Request) -> Response:
         said = _said(request)

@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.errors import AuthRefused, NoModel
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.signin.anthropic import SIGN_IN as ANTHROPIC
+from hermes_agent.providers.signin.facts import ANTHROPIC
 from hermes_agent.providers.signin.token_refresh import TokenRefresh
 from hermes_agent.providers.signin.tokens import Issuer, claims_of
 from hermes_agent.providers.signin.ways import DEVICE_SECONDS, Shown, by_code, by_device

@@ -16,6 +16,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.route import Route, choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.signing import aws
 from hermes_agent.testing.model_servers import ModelServer, serving
@@ -53,7 +54,7 @@ async def talking(**secrets: str) -> AsyncIterator[tuple[ModelServer, Broker]]:
         settings = ModelSettings(max_retries=0)
         route = route_to(server.url, **secrets)
         try:
-            yield server, Broker(route, ledger=Book(), http=http, clock=HastyClock(), settings=settings)
+            yield server, Broker(single(route, http, HastyClock(), settings), Book())
         finally:
             await http.close()
 

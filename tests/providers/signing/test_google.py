@@ -14,10 +14,12 @@ from hermes_agent.core.errors import AuthRefused, NoModel
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.route import choose
+from hermes_agent.providers.routing.chain import single
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.signing import google
 from hermes_agent.testing.model_servers import serving
@@ -86,7 +88,7 @@ async def talking(file: Path | None, tokens: TokenServer) -> AsyncIterator[Broke
         names = {"VERTEX_BASE_URL": server.url}
         route = choose(SETTINGS, names.get)
         try:
-            yield Broker(route, ledger=Book(), http=http, clock=HastyClock(), settings=SETTINGS)
+            yield Broker(single(route, http, HastyClock(), SETTINGS), Book())
         finally:
             await http.close()
 

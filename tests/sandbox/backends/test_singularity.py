@@ -22,7 +22,7 @@ async def test_an_instance_that_stopped_is_started_anew_and_told_of_once(tmp_pat
     place = singularity(tmp_path)
     command = Command(text="echo hi", folder=str(tmp_path))
     await (await place.start("g/a", command)).wait()
-    for said in ("started anew. Lost", "died again"):
+    for said in ("made anew. Lost", "stopped again"):
         stop_instances(tmp_path)
 
         with pytest.raises(PlaceFailed, match=said):

@@ -13,9 +13,8 @@ from io import BytesIO
 from pathlib import Path
 
 from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
-from hermes_agent.sandbox.sync.here import MARKER, Here, Rules
+from hermes_agent.sandbox.sync.sides import FETCH, MARK, MARKER, REMOVE, SCAN, SEND, Here, Rules, There
 from hermes_agent.sandbox.sync.syncing import Sync
-from hermes_agent.sandbox.sync.there import FETCH, MARK, REMOVE, SCAN, SEND, There
 
 ENDED = Ended(code=0, seconds=0.0)
 

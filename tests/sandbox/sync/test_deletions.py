@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import MARKER
-from hermes_agent.sandbox.sync.there import FETCH, SCAN, SEND
+from hermes_agent.sandbox.sync.sides import FETCH, MARKER, SCAN, SEND
 from tests.sandbox.sync.local_shell import ENDED, Sides, files
 
 

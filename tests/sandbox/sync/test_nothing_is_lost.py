@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import MARKER, THEIRS
-from hermes_agent.sandbox.sync.there import FETCH, SCAN, SEND
+from hermes_agent.sandbox.sync.sides import FETCH, MARKER, SCAN, SEND, THEIRS
 from tests.sandbox.sync.local_shell import QuickShell, Sides, files
 
 NAMES = ("a", "b", "c", "d", "src/e", "src/f", "src/deep/g", "out/h", "out/i")

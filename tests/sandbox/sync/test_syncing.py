@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import Rules
-from hermes_agent.sandbox.sync.there import FETCH, MARK, SCAN, SEND
+from hermes_agent.sandbox.sync.sides import FETCH, MARK, SCAN, SEND, Rules
 from tests.sandbox.sync.local_shell import ENDED, Sides, files
 
 

@@ -3,7 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hermes_agent.store.finding.terms import beginnings, placed, spaced, stands_alone, surface, terms
+from hermes_agent.store.finding.terms import (
+    FULL_MESSAGES,
+    PassageRow,
+    beginnings,
+    cut,
+    placed,
+    spaced,
+    stands_alone,
+    surface,
+    terms,
+)
 
 
 def test_words_are_stemmed_without_case_or_accents():
@@ -55,3 +65,27 @@ def test_beginnings_find_where_a_word_may_be():
 def test_characters_that_stand_alone_can_be_set_apart():
     assert spaced("a数据b") == "a 数  据 b"
     assert spaced("plain words") == "plain words"
+
+
+def lines(count: int, text: str) -> list[PassageRow]:
+    return [PassageRow(number=number, at=float(number), text=text) for number in range(1, count + 1)]
+
+
+def test_a_short_session_is_one_passage():
+    (passage,) = cut("s", lines(3, "two words"))
+
+    assert (passage.first, passage.last, passage.began, passage.ended) == (1, 3, 1.0, 3.0)
+    assert (passage.messages, passage.characters) == (3, 27)
+    assert passage.terms == ("two", "word") * 3
+
+
+def test_many_messages_are_several_passages():
+    found = list(cut("s", lines(FULL_MESSAGES + 1, "hm")))
+
+    assert [(each.first, each.last) for each in found] == [(1, 40), (41, 41)]
+
+
+def test_long_messages_fill_a_passage_sooner():
+    found = list(cut("s", lines(3, "x" * 4000)))
+
+    assert [(each.first, each.last) for each in found] == [(1, 2), (3, 3)]

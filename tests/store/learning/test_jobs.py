@@ -98,7 +98,7 @@ async def test_what_a_worker_leaves_is_taken_by_the_next(store: Store, open_anot
     again = await store.learning.claim()
 
     assert again is not None
-    assert (again.job.id, again.job.attempts, again.epoch) == ("j1", 2, lost.epoch + 1)
+    assert (again.job.id, again.job.attempts, again.lease.epoch) == ("j1", 2, lost.lease.epoch + 1)
     with pytest.raises(LostLease):
         await store.learning.check(lost)
     await store.learning.check(again)

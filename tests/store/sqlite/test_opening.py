@@ -227,3 +227,22 @@ async def test_a_copy_that_fails_its_own_check_does_not_count(tmp_path: Path):
 
     assert not (tmp_path / "copy.db").exists()
     connection.close()
+
+
+async def test_a_compact_copy_is_whole_and_leaves_out_what_was_freed(path: Path, tmp_path: Path):
+    store = await open_store(path)
+    await store.write(lambda tx: tx.run("INSERT INTO prefix (hash, body) VALUES ('a', $1)", "x" * 1_000_000))
+    await store.write(lambda tx: tx.run("DELETE FROM prefix"))
+    await add(store, session("kept"))
+    reading = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+
+    verified_copy(reading, tmp_path / "copy.db", compact=True)
+    await add(store, session("later"))
+    await store.close()
+
+    copy = apsw.Connection(str(tmp_path / "copy.db"))
+    assert (reading.pragma("freelist_count") > 200, copy.pragma("freelist_count")) == (True, 0)
+    copy.close()
+    again = await open_store(tmp_path / "copy.db")
+    assert [each.id for each in await again.sessions.list()] == ["kept"]
+    await again.close()

@@ -5,12 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.errors import LostLease
+from hermes_agent.core.errors import DatabaseTooNew, LostLease
 from hermes_agent.store.database import Store
+from hermes_agent.store.transaction import Dialect
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, QUEUES, SOON, add, append, claimed, die, mail, reaped, registered, session
+
+LATER = {
+    Dialect.SQLITE: "PRAGMA user_version = 99",
+    Dialect.POSTGRES: "UPDATE hermes_format SET version = 99",
+}
 
 
 async def test_a_worker_is_unknown_until_it_claims(store: Store):
@@ -258,3 +264,15 @@ async def test_tending_reaps_when_it_is_due(store: Store, open_another: OpenAnot
     async with asyncio.timeout(10):
         while await peer.lanes.claim(QUEUES) is None:
             await peer.workers.tend(())
+
+
+async def test_a_worker_stops_at_a_database_that_a_later_version_has_changed(open_another: OpenAnother):
+    clock = FakeClock()
+    store = await open_another(clock=clock, timings=Timings(look=20.0))
+    await store.workers.tend(())
+    await store.write(lambda tx: tx.run(LATER[tx.dialect]))
+
+    await store.workers.tend(())  # It was looked for a moment ago.
+    await clock.advance(6.0)
+    with pytest.raises(DatabaseTooNew, match=r"its format is 99, this process knows \d+\): it works no more"):
+        await store.workers.tend(())

@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hermes_agent.tools.checkpoints.objects import FOLDER, named, tree
+from hermes_agent.tools.checkpoints.shadow import FOLDER, named, tree
 from hermes_agent.tools.checkpoints.snapshot import LEFT_OUT, Scan, Seen
 
 NAMES = ["a", "b.log", "c", "sub", "node_modules", "\xff", ".gitignore"]

@@ -3,8 +3,7 @@
 import subprocess
 import sys
 
-from hermes_agent.tools.code.program import command, program
-from hermes_agent.tools.code.session import _pieces
+from hermes_agent.tools.code.tools import _pieces, command, program
 
 
 def run(code: str, answers: str = "") -> str:

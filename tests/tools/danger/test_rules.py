@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.tools.danger import changes, code, losses, network, paths, rights
-from hermes_agent.tools.danger.blocks import BLOCKS
+from hermes_agent.tools.danger import code, losses, network, paths, rights
 from hermes_agent.tools.danger.judging import ASKS
+from hermes_agent.tools.danger.losses import BLOCKS
 from hermes_agent.tools.danger.verdict import Where
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.words import Unreadable
 
 ROWS = [json.loads(line)["command"] for line in (Path(__file__).parent / "commands.jsonl").read_text().splitlines()]
 
@@ -43,8 +43,8 @@ def words(text: str) -> Simple:
 
 def test_parts_of_rules_hold_by_themselves() -> None:
     assert losses.deletes_recursively(words("rm -r x"))
-    assert changes.changes_the_system(words("apt install x"))
-    assert not changes.changes_the_system(words("apt search x"))
+    assert rights.changes_the_system(words("apt install x"))
+    assert not rights.changes_the_system(words("apt search x"))
     assert network.sends_away(words("scp a b:"))
     assert not network.sends_away(words("scp b:a ."))
     assert rights.starts_a_shell(words("vim -c ':!sh'"))

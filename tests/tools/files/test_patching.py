@@ -2,13 +2,137 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes_agent.core.errors import BadArguments, Refused, StaleWrite, ToolError
+from hermes_agent.tools.files.patching import FilePatch, Hunk, apply_hunks, parse_patch
 from tests.tools.bench import Bench, words
+
+BEGIN = """*** Begin Patch
+*** Add File: new.txt
++one
++
++two
+*** Update File: old.py
+*** Move to: src/old.py
+@@ def f():
+ a
+-b
++c
+*** Delete File: gone.txt
+*** End Patch
+"""
+
+UNIFIED = """diff --git a/x.py b/x.py
+index 1..2 100644
+--- a/x.py
++++ b/x.py
+@@ -3,2 +3,2 @@ def f():
+ a
+-b
++c
+\\ No newline at end of file
+--- /dev/null
++++ b/new.txt
+@@ -0,0 +1 @@
++one
+--- a/gone.txt\t2026-01-01
++++ /dev/null
+@@ -1 +0,0 @@
+-bye
+"""
+
+
+def test_the_begin_patch_format_is_read():
+    add, update, delete = parse_patch(BEGIN)
+
+    assert add == FilePatch(kind="add", path="new.txt", content="one\n\ntwo\n")
+    hunk = Hunk(rows=((" ", "a"), ("-", "b"), ("+", "c")), anchor="def f():")
+    assert update == FilePatch(kind="update", path="old.py", moved="src/old.py", hunks=(hunk,))
+    assert delete == FilePatch(kind="delete", path="gone.txt")
+    assert update.paths == ("old.py", "src/old.py")
+
+
+def test_unified_diffs_are_read():
+    update, add, delete = parse_patch(UNIFIED)
+
+    assert update.hunks == (Hunk(rows=((" ", "a"), ("-", "b"), ("+", "c")), line=3),)
+    assert (add.kind, add.path, add.content) == ("add", "new.txt", "one\n")
+    assert (delete.kind, delete.path) == ("delete", "gone.txt")
+
+
+def test_line_ends_of_the_patch_itself_do_not_matter():
+    assert parse_patch(BEGIN.replace("\n", "\r\n")) == parse_patch(BEGIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello", "line 1 .* it names no file"),
+        ("*** Begin Patch\nnonsense\n*** Update File: a\n@@\n-x\n", "line 2 .* expected"),
+        ("*** Begin Patch\n*** Add File: a\nno plus\n", "line 3 .* begins with `\\+`"),
+        ("*** Begin Patch\n*** Update File: a\n@@\nno sign\n", "line 4 .* a line of a begins with"),
+        ("*** Begin Patch\n*** Delete File: a\n*** Delete File: a\n", "names a twice"),
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n?x\n", "line 4 "),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(text: str, words: str):
+    with pytest.raises(BadArguments, match=words):
+        parse_patch(text)
+
+
+LINES = st.lists(st.sampled_from(["", "a", "b", "  c", "d e", "\tf"]), max_size=30)
+
+
+def hunk(*rows: str, **more: object) -> Hunk:
+    return Hunk(rows=tuple((row[0], row[1:]) for row in rows), **more)
+
+
+@given(LINES, LINES)
+def test_any_diff_makes_the_new_text_of_the_old(old: list[str], new: list[str]):
+    before, after = "".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)
+    diff = "\n".join(difflib.unified_diff(old, new, "a/x", "b/x", lineterm=""))
+    if old and new and diff:
+        assert apply_hunks(before, parse_patch(diff)[0].hunks, "x") == (after, "")
+
+
+def test_lines_that_stay_keep_the_files_own_spaces_and_new_ones_are_indented_like_them():
+    done, note = apply_hunks("class A:\n    x = 1   \n    y = 2\n", [hunk(" x = 1", "-y = 2", "+y = 3", "+z = 4")], "a")
+
+    assert done == "class A:\n    x = 1   \n    y = 3\n    z = 4\n"
+    assert note == "indentation overlooked"
+
+
+def test_typographic_quotes_are_overlooked():
+    assert apply_hunks("say \u201chi\u201d\n", [hunk('-say "hi"', "+bye")], "a")[0] == "bye\n"
+
+
+def test_lines_that_stand_twice_are_refused_unless_the_place_is_told():
+    text = "def a():\n    pass\ndef b():\n    pass\n"
+    change = ("-    pass", "+    return")
+
+    with pytest.raises(ToolError, match=r"at 2 places .lines 2, 4."):
+        apply_hunks(text, [hunk(*change)], "a")
+    assert apply_hunks(text, [hunk(*change, anchor="def b():")], "a")[0] == "def a():\n    pass\ndef b():\n    return\n"
+    assert apply_hunks(text, [hunk(*change, line=4)], "a")[0].endswith("def b():\n    return\n")
+
+
+def test_lines_are_added_after_their_anchor_or_at_the_end():
+    assert apply_hunks("a\nb\n", [hunk("+x", anchor="a")], "f")[0] == "a\nx\nb\n"
+    assert apply_hunks("a\nb\n", [hunk("+x")], "f")[0] == "a\nb\nx\n"
+
+
+@pytest.mark.parametrize("wrong", [hunk("-nope", "+x"), hunk("+x", anchor="nope")])
+def test_what_is_not_there_is_said(wrong: Hunk):
+    with pytest.raises(ToolError, match=r"nope.* not found|not found: `nope`"):
+        apply_hunks("a\n", [wrong], "f")
+
 
 PATCH = """*** Begin Patch
 *** Add File: new/a.txt

@@ -12,9 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes_agent.core.errors import StaleWrite, ToolError
-from hermes_agent.tools.files.writing import ABSENT, Writer, version_of
+from hermes_agent.tools.files.guard import Guard
+from hermes_agent.tools.files.readlog import ReadLog, content_hash
+from hermes_agent.tools.files.writing import ABSENT, Change, Changer, Version, Writer, unified, version_of
+from tests.tools.bench import Context
 
 
 @pytest.fixture
@@ -178,3 +183,105 @@ def test_a_file_too_large_to_change_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ToolError, match="too many"):
         version_of(tmp_path / "big", "big")
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=30)
+
+
+def test_a_change_is_shown_with_its_place_in_the_file() -> None:
+    before = "\n".join(str(number) for number in range(100))
+
+    shown = unified(before, before.replace("50", "fifty"), "n.txt")
+
+    assert shown.splitlines()[:3] == ["--- a/n.txt", "+++ b/n.txt", "@@ -48,7 +48,7 @@"]
+    assert "-50" in shown.splitlines()
+    assert "+fifty" in shown.splitlines()
+
+
+def test_equal_texts_have_no_diff() -> None:
+    assert unified("a\nb", "a\nb", "x") == ""
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    before = "\n".join(f"old {number}" for number in range(400))
+
+    shown = unified(before, before.replace("old", "new"), "x").splitlines()
+
+    assert len(shown) == 201
+    assert shown[-1].endswith("more lines of diff]")
+
+
+def test_thousands_of_changed_lines_are_only_counted() -> None:
+    before = "\n".join(f"old {number}" for number in range(50_000))
+
+    assert unified(before, before.replace("old", "new"), "x") == "[50,000 lines became 50,000, from line 1]"
+
+
+@given(LINES, LINES)
+def test_patch_makes_the_new_text_of_the_old_one(before: list[str], after: list[str]) -> None:
+    old, new = "".join(f"{line}\n" for line in before), "".join(f"{line}\n" for line in after)
+    shown = unified(old, new, "x")
+    if not shown:
+        assert old == new
+        return
+
+    assert applied(old, shown) == new
+
+
+def applied(old: str, diff: str) -> str:
+    """What the diff makes of the text, read as any patch program reads it."""
+    source, out, position = old.split("\n"), [], 0
+    for row in diff.splitlines()[2:]:
+        if row.startswith("@@"):
+            first, _, count = row.split()[1][1:].partition(",")
+            start = int(first) - (count != "0")
+            out += source[position:start]
+            position = start
+        elif row[:1] == "+":
+            out.append(row[1:])
+        else:
+            assert source[position] == row[1:]
+            position += 1
+            out += [row[1:]] if row[:1] == " " else []
+    return "\n".join([*out, *source[position:]])
+
+
+@pytest.fixture
+def log(home: Path) -> ReadLog:
+    return ReadLog(home / "reads")
+
+
+@pytest.fixture
+def changer(home: Path, tmp_path: Path, log: ReadLog) -> Changer:
+    return Changer(guard=Guard(home=home, person=tmp_path), log=log, writer=Writer())
+
+
+def becomes(path: str, content: bytes | None, *, blind: bool = True) -> Change:
+    return Change(path=path, make=lambda before: (content, f"{path}!"), blind=blind, removes=content is None)
+
+
+def test_what_was_written_is_known_to_the_session(changer: Changer, log: ReadLog, workspace: Path) -> None:
+    answer = changer.swap(Context(workspace=str(workspace)), [becomes("a", b"1\n"), becomes("b", b"2\n")])
+
+    assert answer == "a!\nb!"
+    assert log.known(Context(workspace="").session, workspace / "b") == content_hash(b"2\n")
+
+
+def test_a_change_that_cannot_be_made_leaves_all_files(changer: Changer, workspace: Path) -> None:
+    def fails(before: Version) -> tuple[bytes, str]:
+        raise ToolError("no")
+
+    with pytest.raises(ToolError, match="no"):
+        changer.swap(Context(workspace=str(workspace)), [becomes("a", b"1"), Change(path="b", make=fails, blind=True)])
+
+    assert list(workspace.iterdir()) == []
+
+
+def test_a_file_that_is_not_known_is_not_replaced_unless_blindly(changer: Changer, workspace: Path) -> None:
+    (workspace / "a").write_text("precious")
+
+    with pytest.raises(StaleWrite, match="was not read"):
+        changer.swap(Context(workspace=str(workspace)), [becomes("a", b"1", blind=False)])
+    changer.swap(Context(workspace=str(workspace)), [becomes("a", None)])
+
+    assert not (workspace / "a").exists()

@@ -6,8 +6,23 @@ import pytest
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import CallFacts
-from hermes_agent.tools.permission.marks import overwrites_a_secret
-from hermes_agent.tools.permission.requests import Request
+from hermes_agent.tools.permission.permission import Permission
+from hermes_agent.tools.permission.requests import Denied, Request
+from hermes_agent.tools.settings import ApprovalSettings
+
+
+class NoMemory:
+    def has(self, key: str) -> bool:
+        return False
+
+    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
+        raise AssertionError(key)
+
+
+def overwrites_a_secret(request: Request) -> str:
+    """The file that is named where the call is refused for it."""
+    decision = Permission(ApprovalSettings(mode="off"), NoMemory()).decide(request)
+    return decision.reason.rpartition(" into ")[2].removesuffix(".") if isinstance(decision, Denied) else ""
 
 
 def write(path: str, content: str, effect: Effect = Effect.KEYED) -> Request:

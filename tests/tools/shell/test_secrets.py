@@ -11,7 +11,7 @@ import pytest
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, jail_of
-from hermes_agent.tools.handles import opened
+from hermes_agent.tools.handles import OpenHandles
 from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse, TerminalSettings
@@ -64,7 +64,7 @@ async def test_a_handle_is_a_value_in_a_jail_too_and_no_record_holds_it(
     place = LocalPlace(folder=home / "exec", env=scrubbed(os.environ), jail=(lambda: jail) if jail else None)
     (terminal, _), _ = collect([ShellTools(place=place, settings=TerminalSettings(), hiding=HIDING)])
     uses = {"KEY": SecretUse(commands=("test *",))}
-    tool = opened(terminal, lambda _: "hunter2-hunter2", uses, home / "secrets")
+    tool = OpenHandles(terminal, lambda _: "hunter2-hunter2", uses, home / "secrets")
     context = Context(workspace=str(workspace), session="s1")
 
     command = 'test "${secret:KEY}" = "hunter2""-hunter2" && echo same'

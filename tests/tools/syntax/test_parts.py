@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.tools.syntax import scope, words, wrapped
-from hermes_agent.tools.syntax.known import is_a_hook, output_of, substituted
-from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable, parse
+from hermes_agent.tools.syntax import words, wrapped
+from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, is_a_hook, is_known, output_of, substituted
+from hermes_agent.tools.syntax.words import Unreadable, parse
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_an_option_has_its_value_in_every_spelling() -> None:
 
 
 def test_a_subshell_changes_nothing_outside() -> None:
-    outer = scope.Scope(folder="/w", variables={"a": "1"})
+    outer = words.Scope(folder="/w", variables={"a": "1"})
     inner = outer.inner()
     inner.variables["a"] = "2"
     inner.go_to(("/",))
@@ -69,7 +68,7 @@ def test_a_subshell_changes_nothing_outside() -> None:
 
 
 def test_where_a_variable_leads_nobody_knows() -> None:
-    place = scope.Scope(folder="/w")
+    place = words.Scope(folder="/w")
     place.go_to((VARIABLE,))
 
     assert not is_known(place.folder)
@@ -93,4 +92,4 @@ def test_every_wrapper_gives_the_command_behind_it() -> None:
 def test_most_words_of_braces_are_bounded() -> None:
     node = parse("echo " + "{a,b}" * 40).named_children[0].named_children[1]
 
-    assert len(words.expand(node, scope.Scope(folder="/"), lambda _: [])) <= words.MOST_BRACES
+    assert len(words.expand(node, words.Scope(folder="/"), lambda _: [])) <= words.MOST_BRACES

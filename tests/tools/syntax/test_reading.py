@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import COMPUTED, NAME, VARIABLE, Simple
-from hermes_agent.tools.syntax.tree import LONGEST, Unreadable
+from hermes_agent.tools.syntax.words import LONGEST, Unreadable
 
 
 def simples(command: str) -> list[Simple]:

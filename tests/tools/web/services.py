@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, quote
 
-from hermes_agent.host.serve import Request, Response
+from hermes_agent.host.inbound.message import Request, Response
 
 KEY = "a-key"
 Answer = Callable[[Request, list[Mapping[str, str]]], Response]

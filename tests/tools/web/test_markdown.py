@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.tools.web.markdown import to_markdown
+from hermes_agent.tools.web.reading import to_markdown
 
 URL = "https://example.org/docs/"
 

@@ -4,7 +4,20 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.tools.settings import SearchSettings
-from hermes_agent.tools.web.searching import choose
+from hermes_agent.tools.web.searching import Result, Unsearched, choose, made, rows_of
+
+
+def test_rows_are_found_under_their_names():
+    assert rows_of(b'{"a": {"b": [{"url": "x"}, 3]}}', "a", "b") == [{"url": "x"}]
+    for body in (b"", b"[]", b'{"a": 1}', b'{"a": {"b": {}}}', b"\xff"):
+        with pytest.raises(Unsearched):
+            rows_of(body, "a", "b")
+
+
+def test_a_row_without_an_address_is_left_out():
+    rows = [{"url": "u", "title": " a\n b ", "text": None}, {"title": "x"}, {"url": ""}, {"url": 3}]
+
+    assert made(rows, text="text") == [Result(title="a b", url="u")]
 
 
 def keys(*names: str):

@@ -11,7 +11,8 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.http import Http
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SearchSettings, WebSettings
 from hermes_agent.tools.web.tools import WebTools

@@ -7,11 +7,13 @@ from contextlib import aclosing
 from functools import partial
 
 from hermes_agent.app.chats.home_chats import place_named
-from hermes_agent.app.session_access import deliver_once, retried
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.chats import is_posted, post_once, retried
+from hermes_agent.app.operations.sessions import list_sessions
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.tasks import spawn
 
@@ -33,12 +35,12 @@ class Deliveries:
         work = partial(self._deliver, session, target)
         spawn(retried(work, self._runtime.clock), name=f"delivery of {session}")
 
-    async def resume(self, principal: str) -> None:
+    async def resume(self, principal: Principal) -> None:
         """Deliver what a process before this one left."""
-        store, now = self._runtime.store, self._runtime.clock.now()
-        for record in await store.sessions.list(principal, MOST):
+        now = self._runtime.clock.now()
+        for record in await list_sessions(Access(system=self._runtime, who=principal), MOST):
             target = Conversation.parse(record.conversation).thread
-            if target and record.created > now - RECENT and await store.outbox.find(key_of(record.id)) is None:
+            if target and record.created > now - RECENT and not await is_posted(self._runtime, key_of(record.id)):
                 self.start(record.id, target)
 
     async def _deliver(self, session: str, target: str) -> None:
@@ -51,7 +53,7 @@ class Deliveries:
             log.warning("the reply of %s goes nowhere: `%s` names no chat (any more)", session, target)
         elif text.strip():
             letter = Letter(key=key_of(session), to=to, content=Content(text=text), session=session)
-            await deliver_once(self._runtime, letter)
+            await post_once(self._runtime, letter)
 
     async def _reply(self, session: str) -> str:
         async with aclosing(self._runtime.hermes.watch(session, live=False)) as events:

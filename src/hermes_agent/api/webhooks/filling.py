@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from hermes_agent.api.events import written
 from hermes_agent.api.problems import bad
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.inbound.sse import written
 
 SLOT = re.compile(r"\{([\w.-]+)\}")
 WHOLE = "payload"
@@ -31,7 +31,7 @@ FORM = "application/x-www-form-urlencoded"
 
 def parsed(body: bytes, media_type: str) -> Any:  # noqa: ANN401  what somebody else's program sends
     """The payload: JSON, or a form with the JSON in its field `payload`. Takes up to a tenth of a second for a megabyte
-    of JSON, longer for a form: see `incoming`. Raises `Problem`."""
+    of JSON, longer for a form: see `incoming`. Raises `Refused`."""
     try:
         if media_type == FORM:
             body = parse_qs(body.decode(), max_num_fields=MOST_FIELDS).get(WHOLE, [""])[0].encode()

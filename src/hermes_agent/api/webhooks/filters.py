@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from hermes_agent.api.problems import Problem
 from hermes_agent.api.webhooks.filling import field_of
+from hermes_agent.host.inbound.message import Refused
 from hermes_agent.host.process import open_piped
 
 LONGEST = 1_000
@@ -31,7 +31,7 @@ async def passes(
     filters: Mapping[str, str],
     patience: float = WAIT_SECONDS,
 ) -> bool:
-    """Whether every field that a filter names matches its pattern as a whole. Raises `Problem`."""
+    """Whether every field that a filter names matches its pattern as a whole. Raises `Refused`."""
     slow: list[tuple[str, str]] = []
     for name, pattern in filters.items():
         text = field_of(payload, name)[:LONGEST]
@@ -61,5 +61,5 @@ async def _apart(slow: list[tuple[str, str]], patience: float) -> bool:
         await running.close()
     if code:
         words = f"A filter of the route takes more than {WORK_SECONDS} s for this payload: write it with fewer repeats."
-        raise Problem(503, words, code="slow_filter")
+        raise Refused(503, words, code="slow_filter")
     return out == b"True\n"

@@ -5,39 +5,32 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from time import perf_counter
 
 import msgspec
-from starlette.datastructures import Headers
-from starlette.requests import Request as StarletteRequest
-from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes_agent.api.endpoint_app import JSON, MEGABYTE, Room, read, whole
-from hermes_agent.api.events import written
+from hermes_agent.api.endpoint import MEGABYTE
 from hermes_agent.api.meta import healthy
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.middleware import Guard
-from hermes_agent.api.problems import Problem, missing
+from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.run_view import Ref
 from hermes_agent.api.webhooks.delivering import Deliveries
 from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
 from hermes_agent.api.webhooks.filters import passes
-from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
+from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Signed
 from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.session_access import deliver_once
+from hermes_agent.app.operations.chats import post_once
 from hermes_agent.app.system import System
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.host.inbound.guard import Pace, Room, read
+from hermes_agent.host.inbound.listener import Routes
+from hermes_agent.host.inbound.message import Handler, Refused, Request, Response
 
 PLATFORM = "webhook"
-MINUTE = 60.0
 LONG = 50_000
 """Bytes of a body that is not read on the event loop."""
 LOG = "log"
@@ -52,26 +45,8 @@ class Accepted(msgspec.Struct, kw_only=True):
     run: str = ""
 
 
-@dataclass(slots=True)
-class Pace:
-    """A bucket that fills with `per_minute` requests a minute and holds as many."""
-
-    per_minute: int
-    room: float
-    at: float
-
-    def takes(self, now: float) -> bool:
-        """Whether one more may come now."""
-        self.room = min(self.per_minute, self.room + (now - self.at) * self.per_minute / MINUTE)
-        self.at = now
-        if self.room < 1:
-            return False
-        self.room -= 1
-        return True
-
-
 class Incoming:
-    """The webhook routes of a system as an ASGI application."""
+    """The webhook routes of a system."""
 
     def __init__(self, runtime: System, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime
@@ -90,35 +65,33 @@ class Incoming:
         """Deliver the replies that a process before this one left."""
         for name, route in self._settings.routes.items():
             if route.deliver != LOG:
-                await self._deliveries.resume(f"{PLATFORM}:{name}")
+                await self._deliveries.resume(Principal(platform=PLATFORM, user=name))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Raises `Problem`."""
-        scope["hermes_path"] = "/webhooks/{route}"
-        name = str(scope["path_params"]["route"])
+    async def take(self, request: Request) -> Response:
+        """Answer one request. Raises `Refused`."""
+        name = request.slots["route"]
         route = self._settings.routes.get(name)
         if route is None:
             raise missing("There is no such route.")
         try:
-            accepted = await self._take(name, route, Headers(scope=scope), receive)
-        except Problem as problem:
-            self._metrics.webhooks[name, problem.facts.code or "refused"] += 1
+            accepted = await self._take(name, route, request)
+        except Refused as problem:
+            self._metrics.webhooks[name, problem.code or "refused"] += 1
             raise
         self._metrics.webhooks[name, accepted.status] += 1
-        await whole(send, 202 if accepted.status == "accepted" else 200, JSON, written(accepted))
+        return in_json(accepted, 202 if accepted.status == "accepted" else 200)
 
-    async def healthy(self, _: StarletteRequest) -> Response:
+    async def health(self, _: Request) -> Response:
         """Say whether the process gets on."""
-        status, body = await healthy(self._runtime)
-        return Response(written(body), status, media_type=JSON)
+        return await healthy(self._runtime)
 
-    async def _take(self, name: str, route: WebhookRoute, headers: Headers, receive: Receive) -> Accepted:
+    async def _take(self, name: str, route: WebhookRoute, request: Request) -> Accepted:
         most = int(self._settings.max_body_mb * MEGABYTE)
         self._room.most = max(MOST_READ, 4 * most)
-        body = await read(receive, headers, most, room=self._room)
-        proven = self._proven(name, route, headers, body)
+        body = await read(request, most, room=self._room)
+        proven = self._proven(name, route, request.headers, body)
         self._paced(name, route)
-        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         payload = await asyncio.to_thread(parsed, body, media_type) if len(body) > LONG else parsed(body, media_type)
         event = proven.event or field_of(payload, "type") or field_of(payload, "event")
         if (route.events and event not in route.events) or not await passes(payload, route.filters):
@@ -128,9 +101,9 @@ class Incoming:
     def _proven(self, name: str, route: WebhookRoute, headers: Mapping[str, str], body: bytes) -> Proven:
         secret = self._runtime.secrets.get(route.secret) if route.secret else ""
         if not secret:
-            raise Problem(503, f"The route has no secret: `webhooks.routes.{name}.secret` names none that is set.")
+            raise Refused(503, f"The route has no secret: `webhooks.routes.{name}.secret` names none that is set.")
         now = self._runtime.clock.now()
-        request = Request(headers=headers, body=body, now=now, skew=self._settings.clock_skew)
+        request = Signed(headers=headers, body=body, now=now, skew=self._settings.clock_skew)
         return SCHEMES[route.scheme](request, secret)
 
     def _paced(self, name: str, route: WebhookRoute) -> None:
@@ -139,7 +112,7 @@ class Incoming:
         pace.per_minute = route.per_minute
         if not pace.takes(now):
             words = f"More than {route.per_minute} requests a minute (`webhooks.routes.{name}.per_minute`)."
-            raise Problem(429, words, code="too_many_requests", headers={"retry-after": "5"})
+            raise Refused(429, words, code="too_many_requests", headers={"retry-after": "5"})
 
     async def _accept(self, name: str, route: WebhookRoute, proven: Proven, parts: tuple[Text, ...]) -> Accepted:
         target = "" if route.deliver == LOG else route.deliver
@@ -147,9 +120,9 @@ class Incoming:
             text = "".join(part.text for part in parts)
             to = place_named(target, self._runtime.settings.gateway.channels)
             if to is None:
-                raise Problem(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
+                raise Refused(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
             letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
-            fresh = await deliver_once(self._runtime, letter)
+            fresh = await post_once(self._runtime, letter)
             return Accepted(status="delivered" if fresh else "duplicate")
         where = Conversation(
             platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
@@ -176,7 +149,7 @@ class Incoming:
             names = ",".join(route.skills)
             return (await self._runtime.skills.preloaded(names, self._workspace, "", where.key),)
         except HermesError as error:
-            raise Problem(503, str(error), code="no_skill") from error
+            raise Refused(503, str(error), code="no_skill") from error
 
 
 def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) -> None:
@@ -196,16 +169,14 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 ) from error
 
 
-async def webhooks(runtime: System, metrics: Metrics) -> ASGIApp:
-    """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
-    themselves: no Host is asked for. Raises `ConfigError`."""
+async def webhooks(runtime: System, metrics: Metrics) -> Handler:
+    """The webhook routes of a system. Their requests come through proxies under any name, and prove themselves: no Host
+    is asked for. Raises `ConfigError`."""
     check(runtime.settings.webhooks, runtime.settings.gateway.channels)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
-    incoming = Incoming(runtime, metrics, workspace=str(folder))
+    incoming, routes = Incoming(runtime, metrics, workspace=str(folder)), Routes()
     await incoming.resume()
-    routes = [
-        Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
-        Route("/health", endpoint=incoming.healthy, methods=["GET"]),
-    ]
-    return Guard(Router(routes=routes, redirect_slashes=False), None, perf_counter, metrics.answered)
+    routes.mount("/webhooks/{route}", "POST", incoming.take)
+    routes.mount("/health", "GET", incoming.health)
+    return routes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping
 
-from hermes_agent.api.problems import FINAL, Problem
+from hermes_agent.api.problems import FINAL
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.inbound.message import Refused
+from hermes_agent.host.inbound.proof import digest, hmac_base64, hmac_hex, same
 
 SVIX_PREFIX = "whsec_"
 LONGEST = 500
@@ -25,7 +25,7 @@ class Proven:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Signed:
     """A request as it came; header names in lower case; `now` in seconds since 1970, `skew` how far a signed time may
     be from it."""
 
@@ -39,44 +39,44 @@ class Request:
         return next((self.headers[name][:LONGEST] for name in names if name in self.headers), "")
 
 
-def github(request: Request, secret: str) -> Proven:
+def github(request: Signed, secret: str) -> Proven:
     """`X-Hub-Signature-256`: HMAC-SHA256 of the body. The delivery's id is not signed: the body is the identity."""
-    expected = f"sha256={_hex(secret, request.body)}"
+    expected = f"sha256={hmac_hex(secret, request.body)}"
     _check(request.header("x-hub-signature-256"), expected)
-    return Proven(identity=_digest(request.body), event=request.header("x-github-event"))
+    return Proven(identity=digest(request.body), event=request.header("x-github-event"))
 
 
-def gitlab(request: Request, secret: str) -> Proven:
+def gitlab(request: Signed, secret: str) -> Proven:
     """`X-Gitlab-Token`: the secret itself; or a signing token's signature, as Svix writes it."""
     if request.header("webhook-signature"):
         return Proven(identity=svix(request, secret).identity, event=request.header("x-gitlab-event"))
     _check(request.header("x-gitlab-token"), secret)
     identity = request.header("idempotency-key", "x-gitlab-event-uuid", "x-gitlab-webhook-uuid")
-    return Proven(identity=_digest(f"{identity}.".encode() + request.body), event=request.header("x-gitlab-event"))
+    return Proven(identity=digest(f"{identity}.".encode() + request.body), event=request.header("x-gitlab-event"))
 
 
-def svix(request: Request, secret: str) -> Proven:
+def svix(request: Signed, secret: str) -> Proven:
     """`svix-id`, `svix-timestamp`, `svix-signature` (or `webhook-...`): HMAC-SHA256 of `id.timestamp.body`, with the
     base64 key behind `whsec_`."""
     name, time = request.header("svix-id", "webhook-id"), request.header("svix-timestamp", "webhook-timestamp")
     _fresh(request, time)
     expected = _svix_mac(secret, f"{name}.{time}.".encode() + request.body)
     given = request.header("svix-signature", "webhook-signature").split()
-    if not name or not any(_same(each, expected) for each in given):
+    if not name or not any(same(each, expected) for each in given):
         raise forged()
-    return Proven(identity=_digest(name.encode()))
+    return Proven(identity=digest(name.encode()))
 
 
-def generic(request: Request, secret: str) -> Proven:
+def generic(request: Signed, secret: str) -> Proven:
     """`X-Webhook-Timestamp` and `X-Webhook-Signature: sha256=...`: HMAC-SHA256 of `timestamp.body`."""
     time = request.header("x-webhook-timestamp")
     _fresh(request, time)
-    expected = f"sha256={_hex(secret, f'{time}.'.encode() + request.body)}"
+    expected = f"sha256={hmac_hex(secret, f'{time}.'.encode() + request.body)}"
     _check(request.header("x-webhook-signature"), expected)
-    return Proven(identity=_digest(expected.encode()))
+    return Proven(identity=digest(expected.encode()))
 
 
-Scheme = Callable[[Request, str], Proven]
+Scheme = Callable[[Signed, str], Proven]
 SCHEMES: Mapping[str, Scheme] = {"github": github, "gitlab": gitlab, "svix": svix, "generic": generic}
 
 
@@ -85,34 +85,30 @@ def signed(scheme: str, secret: str, body: bytes, now: float, event: str) -> dic
     time = str(int(now))
     match scheme:
         case "github":
-            return {"x-hub-signature-256": f"sha256={_hex(secret, body)}", "x-github-event": event}
+            return {"x-hub-signature-256": f"sha256={hmac_hex(secret, body)}", "x-github-event": event}
         case "gitlab":
             return {"x-gitlab-token": secret, "x-gitlab-event": event}
         case "svix":
-            name = f"msg_{_digest(body)[:16]}"
+            name = f"msg_{digest(body)[:16]}"
             mac = _svix_mac(secret, f"{name}.{time}.".encode() + body)
             return {"svix-id": name, "svix-timestamp": time, "svix-signature": mac}
         case _:
-            mac_hex = _hex(secret, f"{time}.".encode() + body)
+            mac_hex = hmac_hex(secret, f"{time}.".encode() + body)
             return {"x-webhook-timestamp": time, "x-webhook-signature": f"sha256={mac_hex}"}
 
 
-def forged() -> Problem:
+def forged() -> Refused:
     """A request that does not prove where it comes from."""
-    return Problem(401, "The signature is missing or wrong.", code="wrong_signature", headers=FINAL)
+    return Refused(401, "The signature is missing or wrong.", code="wrong_signature", headers=FINAL)
 
 
 def _check(given: str, expected: str) -> None:
-    if not _same(given, expected):
+    if not same(given, expected):
         raise forged()
 
 
-def _same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode())
-
-
-def _fresh(request: Request, time: str) -> None:
-    """Raise `Problem` for a signed time that is too far from ours: an old request, or a wrong clock."""
+def _fresh(request: Signed, time: str) -> None:
+    """Raise `Refused` for a signed time that is too far from ours: an old request, or a wrong clock."""
     if not (time.isascii() and time.isdigit() and len(time) <= len("10000000000")):
         raise forged()
     away = abs(request.now - int(time))
@@ -120,7 +116,7 @@ def _fresh(request: Request, time: str) -> None:
         words = (
             f"The request was signed {away:.0f} s from now; at most {request.skew:.0f} s are let in. Check the clocks."
         )
-        raise Problem(401, words, code="stale_signature", headers=FINAL)
+        raise Refused(401, words, code="stale_signature", headers=FINAL)
 
 
 def _svix_mac(secret: str, signed: bytes) -> str:
@@ -128,12 +124,4 @@ def _svix_mac(secret: str, signed: bytes) -> str:
         key = base64.b64decode(secret.removeprefix(SVIX_PREFIX), validate=True)
     except ValueError:
         key = secret.encode()
-    return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
-
-
-def _hex(secret: str, body: bytes) -> str:
-    return hmac.digest(secret.encode(), body, hashlib.sha256).hex()
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return f"v1,{hmac_base64(key, signed)}"

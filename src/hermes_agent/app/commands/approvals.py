@@ -90,7 +90,8 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
 
 async def _asked(desk: Desk, session: str) -> Asked | None:
     """The decision that a session's run waits for; of several the one that was asked last."""
-    return open_in(await desk.hermes.store.history.entries(session))
+    store = desk.hermes.store
+    return open_in(await store.history.entries(session, await store.runs.last_end(session)))
 
 
 def open_in(entries: Sequence[Entry]) -> Asked | None:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.operations.access import Access
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.inbound import Inbound, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
+from hermes_agent.providers.route import Route
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -41,9 +43,29 @@ class Desk:
     busy: bool = False
 
     @property
+    def access(self) -> Access[System]:
+        """The person who gave the command, where they gave it."""
+        said, record = self.inbound, self.record
+        return Access(
+            system=self.runtime,
+            who=said.principal,
+            where=said.conversation,
+            session=record.id,
+            folder=record.workspace,
+        )
+
+    @property
     def hermes(self) -> Hermes:
         """The front door."""
         return self.runtime.hermes
+
+    @property
+    def route(self) -> Route | None:
+        """The session's route; None where there is no model, which is a thing to show and not to fail by."""
+        try:
+            return self.runtime.route(self.record.model)
+        except NoModel:
+            return None
 
     def message(self, text: str) -> Inbound:
         """The same message with other words."""

@@ -9,7 +9,7 @@ from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.plural import plural
@@ -22,13 +22,14 @@ KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool
 async def context(desk: Desk, _: str) -> Done:
     """What fills the model's window: the prefix by section, then the messages by kind."""
     view = await desk.hermes.view(desk.record.id)
-    entries = await desk.hermes.store.history.entries(desk.record.id)
+    pages = desk.hermes.store.history.pages(desk.record.id)
+    entries = [entry async for page in pages for entry in page if isinstance(entry.event, PrefixFrozen | Compacted)]
     frozen = [entry.event for entry in entries if isinstance(entry.event, PrefixFrozen)]
     rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
     rows += _by_kind(view).items()
     total = sum(tokens for _, tokens in rows)
     lines = [f"{name:<18}{tokens:>9,}" for name, tokens in rows if tokens]
-    window = _window(desk)
+    window = desk.route.facts.window if desk.route else 0
     share = f"  of {window:,} ({100 * total / window:.1f} %)" if window else ""
     lines.append(f"{'together':<18}{total:>9,}{share}")
     if shortened := [entry.event for entry in entries if isinstance(entry.event, Compacted)]:
@@ -86,14 +87,6 @@ def _by_kind(view: Session) -> Counter[str]:
 
 def _kind(message: Message) -> str:
     return "runtime notes" if is_runtime(message) else KINDS[message.role]
-
-
-def _window(desk: Desk) -> int:
-    """Tokens of the model's window; 0 where there is no model, which is a thing to show and not to fail by."""
-    try:
-        return desk.runtime.route(desk.record.model).facts.window
-    except NoModel:
-        return 0
 
 
 CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)

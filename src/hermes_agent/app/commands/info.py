@@ -1,4 +1,4 @@
-"""Commands that show where things stand."""
+"""Commands that show where things stand, and what the session has used."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from hermes_agent.app.chats.people import may
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.core.errors import NoModel
+from hermes_agent.app.operations.costs import (
+    LimitLine,
+    Total,
+    cached_share,
+    dollars,
+    list_limits,
+    session_totals,
+)
 from hermes_agent.host.late import late
-from hermes_agent.providers.route import Route
 
 WIDEST_USE = 28
 """Columns of the words of commands in /help."""
@@ -54,7 +60,7 @@ async def status(desk: Desk, _: str) -> Done:
     number = await desk.hermes.store.history.last_number(desk.record.id)
     lines = [
         f"Session  {desk.record.id}{f' ({desk.record.title})' if desk.record.title else ''}",
-        f"Model    {route.name if (route := _route(desk)) else 'none: `hermes setup` chooses one'}",
+        f"Model    {desk.route.name if desk.route else 'none: `hermes setup` chooses one'}",
         f"Folder   {desk.record.workspace}",
         f"Events   {number}",
         f"Run      {'under way' if desk.busy else 'none'}",
@@ -64,15 +70,32 @@ async def status(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
-def _route(desk: Desk) -> Route | None:
-    """The session's route; None where there is no model, which is a thing to show and not to fail by."""
-    try:
-        return desk.runtime.route(desk.record.model)
-    except NoModel:
-        return None
-
-
 HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)
 MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
 TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
 STATUS = Command(name="status", summary="Show where this session stands.", act=status, while_running=True)
+
+
+async def cost(desk: Desk, _: str) -> Done:
+    """What this session has used by model, and each limit that it is held to."""
+    used = list(map(_used, await session_totals(desk.access, desk.record.id)))
+    limits = map(_sentence, await list_limits(desk.access, desk.record))
+    return Done(text="\n".join([*(used or ["Nothing used yet."]), *limits]))
+
+
+def _used(total: Total) -> str:
+    return (
+        f"{total.key}: {total.calls} model call{'s' * (total.calls > 1)}, {total.usage.input:,} tokens in "
+        f"({cached_share(total.usage)} cached), {total.usage.output:,} out, US dollars {dollars(total)}."
+    )
+
+
+def _sentence(line: LimitLine) -> str:
+    most, used, reserved, left = line.text
+    if line.left is None:
+        return f"{line.setting}: {most} {line.of}."
+    return f"{line.setting}: {used} used of {most}, {reserved} reserved, {left} left ({line.of})."
+
+
+COST = Command(name="cost", summary="Show what this session has used, and what is left.", act=cost, while_running=True)
+USAGE = Command(name="usage", summary="The same as /cost.", act=cost, while_running=True)

@@ -1,25 +1,26 @@
-"""Commands about which conversation this is and how far it goes."""
+"""Commands about which conversation this is, what was said in it, and how far it goes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Entry, MessageTaken, Undone
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.messages import File, Image, Role, Text
+from hermes_agent.app.operations.runs import undo_messages
+from hermes_agent.app.operations.sessions import (
+    branch_session,
+    list_sessions,
+    rename_session,
+    resume_session,
+    start_session,
+)
+from hermes_agent.core.clock import moment
+from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
+from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
 from hermes_agent.core.plural import plural
-from hermes_agent.store.sessions import Session
 
-LOOKED_AT = 200
-"""Sessions of which those of one chat are listed."""
-
-
-def local_time(at: float) -> datetime:
-    """A moment of the log on this machine's clock."""
-    return datetime.fromtimestamp(at, UTC).astimezone()
+SHOWN, SHOWN_WHOLE = 400, 4_000
+"""Characters of one message."""
 
 
 def counted(rest: str, otherwise: int) -> int:
@@ -29,15 +30,7 @@ def counted(rest: str, otherwise: int) -> int:
 
 async def new(desk: Desk, rest: str) -> Done:
     """Begin another session in the same conversation."""
-    record = await desk.hermes.open_session(
-        desk.inbound.conversation,
-        desk.inbound.principal,
-        workspace=desk.record.workspace,
-        model=desk.record.model,
-        new=True,
-    )
-    if rest:
-        await desk.hermes.rename(record.id, rest)
+    record = await start_session(desk.access, desk.inbound.conversation, desk.record, rest)
     return Done(text=f"New session {record.id}.", session=record.id)
 
 
@@ -45,44 +38,22 @@ async def resume(desk: Desk, rest: str) -> Done:
     """Go on with an earlier session, by id or title."""
     if not rest:
         return await sessions(desk, rest)
-    record = await desk.hermes.store.sessions.find(rest, desk.inbound.principal.key)
-    if not _belongs(desk, record):
-        raise HermesError("That session is of another chat: go on with it there, where its replies go.")
-    await desk.hermes.make_current(desk.inbound.conversation, record.id)
-    await desk.hermes.resume(record.id)
+    record = await resume_session(desk.access, desk.inbound.conversation, rest)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
 
 
 async def sessions(desk: Desk, rest: str) -> Done:
     """List the latest sessions of this principal."""
-    wanted = counted(rest, 15)
-    most = wanted if _is_elsewhere_too(desk) else LOOKED_AT
-    records = await desk.hermes.store.sessions.list(principal=desk.inbound.principal.key, limit=most)
-    records = [record for record in records if _is_elsewhere_too(desk) or _belongs(desk, record)][:wanted]
     lines = [
-        f"{record.id}  {local_time(record.updated):%Y-%m-%d %H:%M}  {record.title or '(untitled)'}"
-        for record in records
+        f"{record.id}  {moment(record.updated)}  {record.title or '(untitled)'}"
+        for record in await list_sessions(desk.access, counted(rest, 15))
     ]
     return Done(text="\n".join(lines) or "No sessions yet.")
 
 
-def _is_elsewhere_too(desk: Desk) -> bool:
-    """Whether titles of a person's sessions elsewhere may be shown here: nobody else reads along."""
-    return desk.inbound.conversation.is_private
-
-
-def _belongs(desk: Desk, record: Session) -> bool:
-    """Whether a session can be gone on with here: in a chat of the gateway those of the same chat, since a session's
-    replies go where it is."""
-    here = desk.inbound.conversation
-    if here.platform not in desk.runtime.settings.gateway.channels:
-        return True
-    return Conversation.parse(record.conversation).place == here.place
-
-
 async def branch(desk: Desk, rest: str) -> Done:
     """Copy this session up to now into a new one and go on there."""
-    record = await desk.hermes.branch(desk.record, title=rest)
+    record = await branch_session(desk.access, desk.record.id, rest)
     return Done(text=f"Branched into {record.id}.", session=record.id)
 
 
@@ -90,47 +61,23 @@ async def title(desk: Desk, rest: str) -> Done:
     """Show or set the session's title."""
     if not rest:
         return Done(text=desk.record.title or "(untitled)")
-    await desk.hermes.rename(desk.record.id, rest)
+    await rename_session(desk.access, desk.record.id, rest)
     return Done(text=f"Titled “{rest}”.")
 
 
 async def undo(desk: Desk, rest: str) -> Done:
     """Take back the last exchange (or the last N)."""
-    count = counted(rest, 1)
-    said = await _said(desk)
-    if not said:
-        raise HermesError("There is nothing to undo.")
-    async with desk.hermes.holding(desk.record.id) as journal:
-        await journal.commit(Undone(to=said[-min(count, len(said))].number - 1))
-    return Done(text=f"Took back {plural(min(count, len(said)), 'message')}; the log keeps all.")
+    undone = await undo_messages(desk.access, desk.record.id, counted(rest, 1))
+    return Done(text=f"Took back {plural(len(undone), 'message')}; the log keeps all.")
 
 
 async def retry(desk: Desk, rest: str) -> Done:
     """Take back the last reply and ask again, with other words where some are given."""
-    said = await _said(desk)
-    if not said:
-        raise HermesError("There is nothing to retry.")
-    last = said[-1]
-    async with desk.hermes.holding(desk.record.id) as journal:
-        await journal.commit(Undone(to=last.number - 1))
+    [last] = await undo_messages(desk.access, desk.record.id)
     if not rest and isinstance(last.event, MessageTaken):
         said_before = tuple(part for part in last.event.message.parts if isinstance(part, Text | Image | File))
         return Done(submit=replace(desk.inbound, parts=said_before))
     return Done(submit=desk.message(rest))
-
-
-async def _said(desk: Desk) -> list[Entry]:
-    """The person's messages that are still in view, oldest first."""
-    said: list[Entry] = []
-    for entry in await desk.hermes.store.history.entries(desk.record.id):
-        match entry.event:
-            case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
-                said.append(entry)
-            case Undone(to=to):
-                said = [each for each in said if each.number <= to]
-            case _:
-                pass
-    return said
 
 
 NEW = Command(name="new", summary="Begin a new session.", arguments="[title]", act=new)
@@ -144,3 +91,51 @@ TITLE = Command(
 )
 UNDO = Command(name="undo", summary="Take back the last exchange.", arguments="[how many]", act=undo)
 RETRY = Command(name="retry", summary="Ask again, with other words if given.", arguments="[words]", act=retry)
+
+
+WHO = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
+
+
+async def history(desk: Desk, rest: str) -> Done:
+    """What the model is shown now; with `--full` everything that was said, also what was shortened or taken back."""
+    if rest == "--full":
+        pages = desk.hermes.store.history.pages(desk.record.id)
+        lines = [line async for page in pages for line in _logged(page)]
+    else:
+        lines = [_line(message, SHOWN) for message in (await desk.hermes.view(desk.record.id)).messages]
+    return Done(text="\n".join(filter(None, lines)) or "Nothing was said yet.")
+
+
+def _logged(entries: Sequence[Entry]) -> Iterator[str]:
+    for entry in entries:
+        match entry.event:
+            case MessageTaken(message=message) | Replied(message=message) | ToolEnded(message=message):
+                line = _line(message, SHOWN_WHOLE)
+                yield f"#{entry.number} {line}" if line else ""
+            case Compacted(before=before, after=after):
+                yield f"#{entry.number} (shortened for the model: {before:,} to {after:,} tokens)"
+            case Undone(to=to):
+                yield f"#{entry.number} (taken back: what follows #{to})"
+            case _:
+                pass
+
+
+def _line(message: Message, longest: int) -> str:
+    calls = ", ".join(call.name for call in message.tool_calls)
+    text = " ".join(" ".join(_texts(message)).split())
+    words = f"{text[:longest]} [{len(text) - longest:,} characters more]" if len(text) > longest else text
+    return f"{WHO[message.role]}: {words}{f' (calls {calls})' if calls else ''}" if words or calls else ""
+
+
+def _texts(message: Message) -> Iterable[str]:
+    results = [part.text for part in message.parts if isinstance(part, ToolResult)]
+    return results or [message.text]
+
+
+HISTORY = Command(
+    name="history",
+    summary="Show what was said; --full also what was shortened.",
+    arguments="[--full]",
+    act=history,
+    while_running=True,
+)

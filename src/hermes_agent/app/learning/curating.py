@@ -15,7 +15,7 @@ from hermes_agent.app.household import local_owner
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.model import Model
@@ -26,7 +26,7 @@ from hermes_agent.learning.curator.candidates import Age, Candidate, survey
 from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.journal import CuratorJournal, JournalFile, brought_back, paused
 from hermes_agent.learning.curator.overlaps import there
-from hermes_agent.learning.curator.report import Run, moment
+from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rollback import Rollback
 from hermes_agent.learning.curator.rubric import grade
@@ -39,7 +39,6 @@ from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.state import State
 from hermes_agent.skills.swap import ARCHIVE
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
@@ -86,13 +85,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return f"{last} {due}, once nobody talks.{empty}"
 
     @property
-    def side_rows(self) -> list[str]:
-        """What stands below the skills."""
-        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
-        found = [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
-        return [*found, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
-
-    @property
     def lines(self) -> list[str]:
         """All of it, a line for each skill."""
         rows = [
@@ -100,7 +92,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             + (f", {each.grade}" if each.grade else "")
             for each in self.skills
         ]
-        return [self.when, *rows, *self.side_rows]
+        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
+        rows += [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
+        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
 
 
 def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
@@ -288,17 +282,6 @@ class Curating:
     async def pause(self, said: bool) -> None:
         """No pass begins by itself, or again."""
         await self.journal_file.change(paused(said))
-
-    async def pin(self, name: str, *, off: bool = False) -> None:
-        """Leave a skill alone, or no longer. Raises `NoSkill`."""
-        library = self.writer.library
-        await library.find(name)
-
-        def change(state: State) -> State:
-            others = tuple(each for each in state.pinned if each != name)
-            return msgspec.structs.replace(state, pinned=others if off else (*others, name))
-
-        await library.state.change(change)
 
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""

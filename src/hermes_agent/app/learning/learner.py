@@ -47,17 +47,17 @@ class Learner:
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
 
-    def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
-        """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
+    def closing(self, record: SessionRecord, tools: Sequence[str]) -> tuple[Counting, ...]:
+        """What adds to the commit of the end of a run of this session; nothing where nothing is learned of it."""
         settings = self._settings
         is_guest = self._needs.get(Standings).of(record.principal) is Standing.GUEST
         if is_guest or self._taped or settings.learning.mode == "off":
-            return None
+            return ()
         wanted = {"skills": settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
         if "memory" in tools and not is_shared(record.conversation):
             wanted["memory"] = settings.memory.nudge_interval
         intervals = {what: interval for what, interval in wanted.items() if interval}
-        return Counting(self._needs, record.principal, intervals, self.ring) if intervals else None
+        return (Counting(self._needs, record.principal, intervals, self.ring),) if intervals else ()
 
     def ring(self) -> None:
         """There is work. Called in whatever thread commits."""

@@ -15,10 +15,9 @@ from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
-from hermes_agent.providers.routing.credentials import by_name
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.routing.chain import by_name
+from hermes_agent.providers.settings import MixtureSettings, ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
 

@@ -16,9 +16,9 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.host.paths import Home
-from hermes_agent.replay.cassette.lines import Arrived, Changed, RunBegun, RunOver, SessionMade, StopAsked
-from hermes_agent.replay.cassette.playing import Player
-from hermes_agent.replay.cassette.tracks import ReplayedTrack, is_cut
+from hermes_agent.replay.lines import Arrived, Changed, RunBegun, RunOver, SessionMade, StopAsked
+from hermes_agent.replay.replayer import LiveReplayer, Replayer
+from hermes_agent.replay.tracks import ReplayedTrack, is_cut
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.transaction import Transaction
 
@@ -39,7 +39,9 @@ class Played:
 
 
 @asynccontextmanager
-async def played(home: Home, player: Player, watch: Watch = lambda _seen: None) -> AsyncIterator[tuple[Played, ...]]:
+async def played(
+    home: Home, player: Replayer | LiveReplayer, watch: Watch = lambda _seen: None
+) -> AsyncIterator[tuple[Played, ...]]:
     """Play all sessions of a recording; the store is open as long as the block. Raises `HermesError`."""
     process = player.cassette.header.process
     options = Options(
@@ -49,14 +51,14 @@ async def played(home: Home, player: Player, watch: Watch = lambda _seen: None) 
         tape=player,
     )
     async with open_system(home, options) as runtime:
-        drive = Live(runtime, player, watch) if player.how.is_live else Driver(runtime, player, watch)
+        drive = Driver(runtime, player, watch) if isinstance(player, Replayer) else Live(runtime, player, watch)
         yield tuple([await drive.session(made) for made in player.cassette.sessions.values()])
 
 
 class Driver:
     """Brings what came from outside, one session after the other, in the order of the recording."""
 
-    def __init__(self, runtime: System, player: Player, watch: Watch) -> None:
+    def __init__(self, runtime: System, player: Replayer, watch: Watch) -> None:
         self._runtime = runtime
         self._player = player
         self._watch = watch
@@ -173,8 +175,13 @@ class Driver:
             track.come(cut)
 
 
-class Live(Driver):
+class Live:
     """Brings the recorded messages to sessions of now, each when the one before it was answered."""
+
+    def __init__(self, runtime: System, player: LiveReplayer, watch: Watch) -> None:
+        self._runtime = runtime
+        self._player = player
+        self._watch = watch
 
     async def session(self, made: SessionMade) -> Played:
         """Play one session; its messages wait for the end of the run before."""

@@ -9,8 +9,8 @@ from hermes_agent.app.replay.driver import Played
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import Message
-from hermes_agent.replay.cassette.lines import Answered, Asked, Raised, RunOver, Whole
-from hermes_agent.replay.cassette.reading import Cassette
+from hermes_agent.replay.cassette import Cassette
+from hermes_agent.replay.lines import Answered, Asked, Raised, RunOver, Whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +98,7 @@ def _differences(cassette: Cassette, played: Played, ends: list[RunEnded]) -> It
             yield end.text
     recorded = [line for line in cassette.turns(played.track) if isinstance(line, RunOver)]
     numbers = [entry.number for entry in played.entries if isinstance(entry.event, RunEnded)]
-    for place, (line, number) in enumerate(zip(recorded, numbers[-len(recorded) :], strict=False), start=1):
-        if line.number != number:
+    for place, line in enumerate(recorded, start=1):
+        if numbers and line.number not in numbers:
+            number = min(numbers, key=lambda each: abs(each - line.number))
             yield f"run {place} ended with event {line.number}, and now with event {number}"

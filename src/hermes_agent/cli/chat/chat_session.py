@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Desk, Done, perform
+from hermes_agent.app.operations import sessions as operations
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.status import Status
 from hermes_agent.cli.options import Invocation
@@ -15,7 +18,6 @@ from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.bundles import bundles_of
-from hermes_agent.store.sessions import Session as SessionRecord
 
 MOST_SKILLS = 1_000
 
@@ -34,6 +36,10 @@ class ChatSession:
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property
+    def _access(self) -> Access[System]:
+        return Access(system=self.runtime, who=self.runtime.owner)
+
+    @property
     def session(self) -> str:
         """The session's id; empty before the first line."""
         return self.record.id if self.record is not None else ""
@@ -45,11 +51,11 @@ class ChatSession:
 
     async def open(self) -> None:
         """Find the session that the command line names. Raises `UnknownSession`."""
-        sessions, invocation = self.runtime.store.sessions, self._invocation
+        invocation = self._invocation
         if invocation.resume:
-            self.record = await sessions.find(invocation.resume)
+            self.record = await operations.find_session(self._access, invocation.resume)
         elif invocation.go_on:
-            self.record = await sessions.current(self.conversation.key)
+            self.record = await operations.current_session(self.runtime, self.conversation)
         if self.record is None:
             return
         if invocation.model and invocation.model != self.record.model:
@@ -72,11 +78,11 @@ class ChatSession:
     async def refresh(self) -> None:
         """Read the session's row again: its title or model may have changed."""
         if self.record is not None:
-            self.record = await self.runtime.store.sessions.get(self.record.id) or self.record
+            self.record = await operations.get_session(self._access, self.record.id)
 
     async def entries(self) -> Sequence[Entry]:
         """The session's log."""
-        return await self.runtime.store.history.entries(self.session, 0) if self.record is not None else ()
+        return await operations.read_log(self._access, self.session) if self.record is not None else ()
 
     def status(self) -> Status:
         """An empty status line for the session. Raises `NoModel`."""
@@ -103,7 +109,7 @@ class ChatSession:
         record = await self.ensure()
         done = await perform(Desk(runtime=self.runtime, record=record, inbound=self.inbound(line), busy=busy))
         if done is not None and done.session and done.session != record.id:
-            self.record = await self.runtime.store.sessions.get(done.session)
+            self.record = await operations.get_session(self._access, done.session)
         else:
             await self.refresh()
         return done

@@ -9,7 +9,7 @@ from functools import partial
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
@@ -101,10 +101,8 @@ def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     The vendor's own list of devices may show it until it expires.
     """
     forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
-    if as_json:
-        say_json({"vendor": vendor.name, "forgotten": forgotten})
-    else:
-        say(f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}.")
+    said = f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}."
+    show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said, as_json=as_json)
 
 
 @click.group(short_help="Show who is signed in, and which keys there are.", epilog="Example: `hermes auth list`.")
@@ -118,13 +116,10 @@ def auth() -> None:
 def list_(surface: Surface, as_json: bool) -> None:
     """List the sign-ins and keys with which vendors can be asked."""
     ways = [*sign_ins(surface), *keys(surface)]
-    if as_json:
-        say_json(ways)
-    elif ways:
-        rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
-        say(table(rows, ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")))
-    else:
-        remark("There is no key and nobody is signed in: `hermes setup`, or `hermes login openai-codex`.")
+    rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
+    nothing = "There is no key and nobody is signed in: `hermes setup`, or `hermes login openai-codex`."
+    heads = ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")
+    show(ways, lambda _: table(rows, heads), as_json=as_json, nothing=nothing)
 
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
@@ -135,15 +130,15 @@ async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
         tokens: Tokens
         match facts.way:
             case "device":
-                tokens = await by_device(issuer, show, SystemClock())
+                tokens = await by_device(issuer, tell, SystemClock())
             case "code":
-                tokens = await by_code(issuer, show, paste)
+                tokens = await by_code(issuer, tell, paste)
         return await renewal.keep(facts, tokens)
     finally:
         await http.close()
 
 
-def show(shown: Shown) -> None:
+def tell(shown: Shown) -> None:
     """Tell the person what to do in their browser."""
     remark(f"Open {shown.page}")
     if shown.code:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.skills import Skills
-from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.skills.shelf import JSON, SKILL, Names, with_skills
+from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import remark, say, show, table
+from hermes_agent.cli.skills.shelf import JSON, SKILL, Names
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
-from hermes_agent.skills.writing import Writer
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 BUNDLE = Names("bundle", lambda home: bundles_of(home).names())
 NAME = click.argument("name", type=BUNDLE)
@@ -34,28 +39,20 @@ def list_(surface: Surface, as_json: bool) -> None:
             found.append(kept.there(name))
         except BadBundle as error:
             remark(str(error))
-    if as_json:
-        say_json(found)
-        return
     rows = [(each.name, ", ".join(each.skills), each.description) for each in found]
-    say(table(rows, ("BUNDLE", "SKILLS", "DOES")) if rows else "There are no bundles.")
+    listed = table(rows, ("BUNDLE", "SKILLS", "DOES")) if rows else "There are no bundles."
+    show(found, lambda _: listed, as_json=as_json)
 
 
-@bundles.command()
+@bundles.command("show")
 @NAME
 @JSON
 @pass_surface
-def show(surface: Surface, name: str, as_json: bool) -> None:
+def show_(surface: Surface, name: str, as_json: bool) -> None:
     """Show one bundle."""
     found = _kept(surface).there(name)
-    if as_json:
-        say_json(found)
-        return
-    say(f"/{found.name}: {found.description}".rstrip(": "))
-    for skill in found.skills:
-        say(f"- {skill}")
-    if found.instruction:
-        say(found.instruction)
+    lines = [f"/{found.name}: {found.description}".rstrip(": "), *(f"- {skill}" for skill in found.skills)]
+    show(found, lambda _: "\n".join([*lines, *filter(None, [found.instruction])]), as_json=as_json)
 
 
 @bundles.command()
@@ -67,11 +64,12 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
 def create(surface: Surface, name: str, skills: tuple[str, ...], description: str, instruction: str) -> None:
     """Make a bundle of skills, or replace the one of that name."""
 
-    async def act(kept: Skills, _: Writer) -> None:
-        for skill in skills:
-            await kept.library.find(skill, str(current_folder()))
+    async def check(access: Access[HomeSystem]) -> None:
+        async with open_skills(access) as shelf:
+            for skill in skills:
+                await shelf.kept.library.find(skill, str(current_folder()))
 
-    with_skills(surface, act)
+    ask(surface, check)
     bundle = Bundle(name=name, skills=skills, description=description, instruction=instruction)
     path = _kept(surface).put(bundle)
     say(f"`/{name}` uses {', '.join(skills)} ({path}).")

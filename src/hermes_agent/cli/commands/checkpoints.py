@@ -7,8 +7,15 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.checkpoints import checkpoints_of, folder_of, restore_report, when
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.app.checkpoints import checkpoints_of
+from hermes_agent.app.operations.checkpoints import (
+    count_folders,
+    folder_of,
+    prune_folders,
+    restore_report,
+    when,
+)
+from hermes_agent.cli.output import remark, say_json, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.paths import current_folder
@@ -37,29 +44,24 @@ def list_(surface: Surface, root: str, *, everywhere: bool, as_json: bool) -> No
         _list_folders(kept, as_json=as_json)
         return
     found = asyncio.run(kept.of(_root(root)))
-    if as_json:
-        say_json([_plain(each) for each in found])
-        return
     rows = [(str(each.number), when(each.at), each.told.why, each.told.session or "-") for each in found]
-    say(table(rows, ("N", "TAKEN", "BEFORE", "SESSION"), right=(0,)) if rows else "No checkpoint of this folder.")
+    listed = table(rows, ("N", "TAKEN", "BEFORE", "SESSION"), right=(0,)) if rows else "No checkpoint of this folder."
+    show([_plain(each) for each in found], lambda _: listed, as_json=as_json)
 
 
-@checkpoints.command()
+@checkpoints.command("show")
 @NUMBER
 @ROOT
 @JSON
 @pass_surface
-def show(surface: Surface, number: int, root: str, *, as_json: bool) -> None:
+def show_(surface: Surface, number: int, root: str, *, as_json: bool) -> None:
     """Show one checkpoint, and which files changed since."""
     kept, folder = _kept(surface), _root(root)
     chosen = asyncio.run(kept.find(folder, number))
     diff = asyncio.run(kept.diff(folder, number))
     changed = [line.partition(" b/")[2] for line in diff.splitlines() if line.startswith("diff --git ")]
-    if as_json:
-        say_json({**_plain(chosen), "changed": changed})
-        return
-    say(f"{number}  {when(chosen.at)}  before {chosen.told.why}")
-    say("\n".join(f"  {name}" for name in changed) if changed else "  Nothing changed since.")
+    head, lines = f"{number}  {when(chosen.at)}  before {chosen.told.why}", changed or ["Nothing changed since."]
+    show({**_plain(chosen), "changed": changed}, lambda _: "\n  ".join((head, *lines)), as_json=as_json)
 
 
 @checkpoints.command()
@@ -71,10 +73,8 @@ def show(surface: Surface, number: int, root: str, *, as_json: bool) -> None:
 def diff(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
     """Show what changed since a checkpoint, in all files or in one."""
     text = asyncio.run(_kept(surface).diff(_root(root), number, file))
-    if as_json:
-        say_json({"number": number, "diff": text})
-    else:
-        say(text.rstrip("\n") or "Nothing changed since.")
+    told = {"number": number, "diff": text}
+    show(told, lambda _: text.rstrip("\n") or "Nothing changed since.", as_json=as_json)
 
 
 @checkpoints.command()
@@ -86,10 +86,8 @@ def diff(surface: Surface, number: int, file: str, root: str, *, as_json: bool) 
 def restore(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
     """Put all files, or one, back to a checkpoint. A checkpoint is taken first, so that this can be undone."""
     done = asyncio.run(_kept(surface).restore(_root(root), number, file))
-    if as_json:
-        say_json({"written": done.written, "removed": done.removed, "undo": done.undo.number})
-    else:
-        say(restore_report(done, number))
+    told = {"written": done.written, "removed": done.removed, "undo": done.undo.number}
+    show(told, lambda _: restore_report(done, number), as_json=as_json)
 
 
 @checkpoints.command()
@@ -100,33 +98,18 @@ def restore(surface: Surface, number: int, file: str, root: str, *, as_json: boo
 @pass_surface
 def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool, as_json: bool) -> None:
     """Forget the older checkpoints of a folder."""
-    gone = asyncio.run(_prune(_kept(surface), None if everywhere else _root(root), keep))
+    gone = asyncio.run(prune_folders(_kept(surface), None if everywhere else _root(root), keep))
     if as_json:
         say_json({"forgotten": gone})
     else:
         remark(f"{gone} forgotten.")
 
 
-async def _prune(kept: Checkpoints, root: Path | None, keep: int | None) -> int:
-    gone = 0
-    for each in await kept.roots() if root is None else [root]:
-        if each.is_dir():
-            gone += await kept.prune(each, keep)
-        else:
-            await kept.forget(each)
-    return gone
-
-
 def _list_folders(kept: Checkpoints, *, as_json: bool) -> None:
-    async def counted() -> list[tuple[str, int]]:
-        return [(str(root), len(await kept.of(root)) if root.is_dir() else 0) for root in await kept.roots()]
-
-    found = asyncio.run(counted())
-    if as_json:
-        say_json([{"root": root, "checkpoints": count} for root, count in found])
-    else:
-        rows = [(root, str(count)) for root, count in found]
-        say(table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints.")
+    found = asyncio.run(count_folders(kept))
+    rows = [(root, str(count)) for root, count in found]
+    listed = table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints."
+    show([{"root": root, "checkpoints": count} for root, count in found], lambda _: listed, as_json=as_json)
 
 
 def _kept(surface: Surface) -> Checkpoints:

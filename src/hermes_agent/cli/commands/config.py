@@ -11,10 +11,10 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import replace_text, set_value, unset
-from hermes_agent.host.explain import explain, known, plain_at, plain_of, source_of
+from hermes_agent.host.explain import explain, known, plain_of, source_of
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
-from hermes_agent.host.schema import Free, Plain, PlainMap, Section, Table, find
+from hermes_agent.host.schema import Plain, PlainMap, find, plain_at
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
 CHANNEL = "gateway.channels."
@@ -123,7 +123,7 @@ def edit(surface: Surface) -> int:
 def check(surface: Surface) -> int:
     """Check config.yaml and .env, and say what is wrong in which line."""
     loaded = surface.loaded
-    for text in (*map(str, loaded.problems), *surface.secrets.warnings):
+    for text in (*map(str, loaded.problems), *loaded.notices, *surface.secrets.warnings):
         say(text)
     if loaded.problems:
         remark(loaded.remedy)
@@ -143,15 +143,15 @@ def check(surface: Surface) -> int:
 @pass_surface
 def explain_(surface: Surface, key: str, as_json: bool) -> None:
     """Explain one setting: its meaning, value, source and default."""
-    found = explain(surface.loaded, surface.schema, key)
-    value = hidden_value(surface, key, found.value)
+    found, value, source, default = explain(surface.loaded, surface.schema, key)
+    value = hidden_value(surface, key, value)
     if as_json:
-        facts = {"key": key, "value": value, "source": found.source, "default": found.default}
+        facts = {"key": key, "value": value, "source": source, "default": default}
         say_json({**facts, "takes": found.expected, "meaning": found.doc})
         return
     if found.doc:
         say(found.doc)
-    rows = [("value", written(value)), ("from", found.source), ("default", written(found.default))]
+    rows = [("value", written(value)), ("from", source), ("default", written(default))]
     say(table([*rows, ("takes", found.expected)]))
 
 
@@ -190,7 +190,7 @@ def leaves(surface: Surface, values: PlainMap, prefix: str = "") -> list[tuple[s
     for name, value in values.items():
         key = f"{prefix}{name}"
         entry = find(surface.schema, key)
-        opened = entry is not None and isinstance(entry.kind, Section | Table) and not isinstance(entry.kind, Free)
+        opened = entry is not None and entry.schema is not None
         if opened and isinstance(value, dict) and value:
             found += leaves(surface, value, f"{key}.")
         else:

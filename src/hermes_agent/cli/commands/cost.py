@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
 import click
 
-from hermes_agent.app.costs import LimitLine, cached_share, dollars, limit_lines, together
-from hermes_agent.cli.cache_breaks import show_breaks
-from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.session_lookup import with_store
+from hermes_agent.app.operations import costs
+from hermes_agent.app.operations.costs import LAST_TIME, GroupBy, LimitLine, Total, cached_share, dollars, together
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.store.usage import LAST_TIME, GroupBy, Total
+from hermes_agent.core.clock import moment
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.costs import Break
 
 HEADS = ("CALLS", "INPUT", "CACHED", "SHARE", "OUTPUT", "US DOLLARS")
 LIMIT_HEADS = ("LIMIT", "OF", "MOST", "USED", "RESERVED", "LEFT")
+BREAK_HEADS = ("AT", "SESSION", "PURPOSE", "MODEL", "EXPECTED", "CACHED", "CHANGED")
+NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.money 5` sets one."
 
 
 @click.command(
@@ -48,22 +56,33 @@ def cost(surface: Surface, by: str, since: float, until: float, *, view: str | N
     --limits: of runs and jobs the latest, of persons those of today.
     """
     if view == "limits":
-        _show_limits(surface, as_json=as_json)
-        return
-    if view == "breaks":
-        show_breaks(surface, since, as_json=as_json)
-        return
-    totals = with_store(surface, lambda store: store.usage.totals(GroupBy(by), since, until))
-    if as_json:
-        say_json(totals)
-        return
-    if not totals:
-        remark("No model was asked in that time.")
-        return
+        lines = ask(surface, costs.list_limits)
+        show(lines, _limits, as_json=as_json, nothing="" if surface.loaded.value.rules.limits else NO_LIMIT)
+    elif view == "breaks":
+        found = ask(surface, partial(costs.cache_breaks, since=since))
+        show(found, _breaks, as_json=as_json, nothing="No cache was broken in that time.")
+    else:
+        totals = ask(surface, partial(costs.usage_totals, by=GroupBy(by), since=since, until=until))
+        show(totals, partial(_totals, by), as_json=as_json, nothing="No model was asked in that time.")
+
+
+def _limits(lines: Sequence[LimitLine]) -> str:
+    return table([(line.setting, line.of, *line.text) for line in lines], LIMIT_HEADS, right=(2, 3, 4, 5))
+
+
+def _totals(by: str, totals: Sequence[Total]) -> str:
     rows = [_row(total.key or "-", total) for total in totals]
-    if len(totals) > 1:
-        rows.append(_row("all", together(totals)))
-    say(table(rows, (by.upper(), *HEADS), right=(1, 2, 3, 4, 5)))
+    rows += [_row("all", together(totals))] if len(totals) > 1 else []
+    return table(rows, (by.upper(), *HEADS), right=(1, 2, 3, 4, 5))
+
+
+def _breaks(found: Sequence[Break]) -> str:
+    return table([_broken(each) for each in found], BREAK_HEADS, right=(4, 5))
+
+
+def _broken(each: Break) -> tuple[str, ...]:
+    place = (moment(each.at), each.session or "-", each.purpose, each.model)
+    return (*place, f"{each.expected:,}", f"{each.cached:,}", each.changed)
 
 
 def _row(key: str, total: Total) -> tuple[str, ...]:
@@ -71,28 +90,3 @@ def _row(key: str, total: Total) -> tuple[str, ...]:
     more = "" if usage.known else "+"
     read = (f"{usage.input:,}{more}", f"{usage.cached:,}{more}", cached_share(usage))
     return (key, f"{total.calls:,}", *read, f"{usage.output:,}{more}", dollars(total))
-
-
-def _show_limits(surface: Surface, *, as_json: bool) -> None:
-    rules = surface.loaded.value.rules
-    lines = with_store(surface, lambda store: limit_lines(store, rules, SystemClock().now()))
-    if as_json:
-        say_json([_plain(line) for line in lines])
-        return
-    if not rules.limits:
-        remark("No limit of money or tokens is set. `hermes config set budget.day.money 5` sets one.")
-        return
-    say(table([(line.setting, line.whose, *line.text) for line in lines], LIMIT_HEADS, right=(2, 3, 4, 5)))
-
-
-def _plain(line: LimitLine) -> dict[str, str | float | None]:
-    """A line without the words that the table has for it."""
-    return {
-        "setting": line.setting,
-        "of": line.whose,
-        "most": line.most,
-        "used": line.used,
-        "reserved": line.reserved,
-        "left": line.left,
-        "unpriced": line.unpriced,
-    }

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hermes_agent.app.operations import chats
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
 from hermes_agent.cli.log_lines import log_options, show_log
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.time_format import moment
+from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
-from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
     from typing import Any
@@ -100,7 +100,7 @@ def reload(surface: Surface) -> None:
 @pass_surface
 def status(surface: Surface, as_json: bool) -> None:
     """Show whether it runs, how each channel is, and what waits to be delivered."""
-    states, tally = starting.asked(surface.home), with_store(surface, _tally)
+    states, tally = starting.asked(surface.home), ask(surface, chats.tally)
     if as_json:
         say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
         return
@@ -206,8 +206,3 @@ def _channels(state: GatewayState) -> str:
     notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
     shown = table(rows, ("CHANNEL", "STATE", "SINCE", "WRONG")) if rows else NO_CHANNEL
     return "\n".join((shown, *notes, *(f"{each}." for each in state.beside)))
-
-
-async def _tally(store: Store) -> dict[str, int]:
-    tally = await store.outbox.tally()
-    return {**tally.states, **({"perhaps twice": tally.repeated} if tally.repeated else {})}

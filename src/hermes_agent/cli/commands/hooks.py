@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from hermes_agent.app.hooks import CONSENTS, EVENTS, Consents, Known, known_hooks, run_hook
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import say, say_json, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.sandbox.environment import scrubbed
@@ -27,15 +27,9 @@ def hooks() -> None:
 def list_(surface: Surface, as_json: bool) -> None:
     """List the hooks, and whether each may run as it stands."""
     found = known_hooks(surface.loaded.value.hooks, surface.home.root)
-    if as_json:
-        say_json(found)
-    elif not found:
-        remark("There are no hooks. docs/hooks.md shows one.")
-    else:
-        rows = [
-            (each.name, ", ".join(each.hook.on), each.hook.command or each.hook.python, _state(each)) for each in found
-        ]
-        say(table(rows, ("HOOK", "ON", "RUNS", "STATE")))
+    rows = [(each.name, ", ".join(each.hook.on), each.hook.command or each.hook.python, _state(each)) for each in found]
+    nothing = "There are no hooks. docs/hooks.md shows one."
+    show(found, lambda _: table(rows, ("HOOK", "ON", "RUNS", "STATE")), as_json=as_json, nothing=nothing)
 
 
 @hooks.command()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
-from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.cli.asking import ask_once
+from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleModel
+from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.models.auxiliary import auxiliary, single
-from hermes_agent.cli.models.credentials import credentials
-from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.picker.choices import Choice, pick
-from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without
-from hermes_agent.cli.session_lookup import with_store
+from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without, single
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.explain import source_of
 from hermes_agent.providers.abilities import abilities, limits_of
@@ -40,10 +40,6 @@ class Kept:
 )
 def model() -> None:
     """Show, choose and test the model. MODEL is written as vendor/model."""
-
-
-model.add_command(credentials)
-model.add_command(auxiliary)
 
 
 @model.command("list", epilog="Examples: `hermes model list --ready`, `hermes model list --vendor openai`.")
@@ -70,11 +66,11 @@ def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
         remark(f"Nothing of the catalogue fits `{' '.join(words)}`.")
 
 
-@model.command(epilog="Examples: `hermes model show`, `hermes model show ollama/qwen3`.")
+@model.command("show", epilog="Examples: `hermes model show`, `hermes model show ollama/qwen3`.")
 @click.argument("name", metavar="[MODEL]", default="", type=ModelName())
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def show(surface: Surface, name: str, as_json: bool) -> None:
+def show_(surface: Surface, name: str, as_json: bool) -> None:
     """Show a model, by default the one that answers: where it is asked, what it can do, what it costs."""
     loaded = surface.loaded
     route, missing = route_without(surface, name or surface.invocation.model)
@@ -91,11 +87,8 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
     ]
     if not name:
         rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
-    if as_json:
-        figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
-        say_json({**dict(rows), **figures, "limits": limits_of(route)})
-    else:
-        say(table(rows))
+    figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
+    show({**dict(rows), **figures, "limits": limits_of(route)}, lambda _: table(rows), as_json=as_json)
     for note in (*limits_of(route), *filter(None, (missing, loaded.notice))):
         remark(note)
 
@@ -122,10 +115,8 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json:
         return
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
-    if as_json:
-        say_json(Kept(model=route.name, effective=route.name, notes=limits_of(route)))
-    else:
-        say(f"{route.name} is asked for `{purpose}` from now on.")
+    kept = Kept(model=route.name, effective=route.name, notes=limits_of(route))
+    show(kept, lambda _: f"{route.name} is asked for `{purpose}` from now on.", as_json=as_json)
 
 
 @model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")
@@ -153,7 +144,7 @@ def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
 def test(surface: Surface, name: str, as_json: bool) -> None:
     """Ask the model one small question, and show what came back and how long it took."""
     route = route_to(surface, name or surface.invocation.model)
-    answered = with_store(surface, lambda store: ask_once(surface, store, route))
+    answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
     if as_json:
         say_json(answered)
         return
@@ -169,9 +160,6 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
 
 def shown(offers: Sequence[Offer], as_json: bool) -> None:
     """A list of models."""
-    if as_json:
-        say_json(offers)
-        return
     rows = [
         (
             each.model,
@@ -183,8 +171,7 @@ def shown(offers: Sequence[Offer], as_json: bool) -> None:
         for each in offers
     ]
     heads = ("MODEL", "WINDOW", "REPLY", "$/M IN", "CACHED", "$/M OUT", "READY")
-    if rows:
-        say(table(rows, heads, right=(1, 2, 3, 4, 5)))
+    show(offers, lambda _: table(rows, heads, right=(1, 2, 3, 4, 5)) if rows else "", as_json=as_json)
 
 
 def keep(surface: Surface, name: str, as_json: bool) -> None:
@@ -240,3 +227,97 @@ def about(offer: Offer) -> str:
 def columns(price: Price | None) -> tuple[str, ...]:
     """A price as three columns: in, cached, out."""
     return ("?",) * 3 if price is None else tuple(f"{each:g}" for each in (price.input, price.cached, price.output))
+
+
+@click.command(
+    short_help="Show the keys and what rests.", epilog="Example: `hermes model credentials --vendor openai --reset`."
+)
+@click.option("--vendor", default="", help="Only this vendor's.")
+@click.option("--reset", is_flag=True, help="Use everything again that rests.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def credentials(surface: Surface, vendor: str, reset: bool, as_json: bool) -> None:
+    """Show the keys of each vendor by name, how often each was used in a day, and what rests after a failure.
+
+    Several keys for one vendor: NAME_2, NAME_3 and so on in .env, or the section `credentials` of config.yaml.
+    """
+    if vendor:
+        load_vendor(vendor)
+    if reset:
+        woken = ask(surface, partial(wake_keys, vendor=vendor))
+        words = f"{woken} of them can be used again." if woken else "Nothing rested."
+        show({"woken": woken}, lambda _: words, as_json=as_json)
+        return
+    states = ask(surface, partial(list_keys, secrets=surface.secrets, vendor=vendor))
+    show(states, _listed, as_json=as_json, nothing="There is no key: `hermes setup` asks for one.")
+
+
+def _listed(states: Sequence[KeyState]) -> str:
+    rows = [(one.vendor, one.credential or "-", one.source, f"{one.calls:,}", _state(one)) for one in states]
+    return table(rows, ("VENDOR", "KEY", "FROM", "CALLS", "STATE"), right=(3,))
+
+
+def _state(one: KeyState) -> str:
+    if not one.rests:
+        return "ready"
+    return f"rests {one.rests:.0f} s{f' for {one.model}' if one.model else ''}: {one.reason}"
+
+
+WITHOUT = {**dict.fromkeys(Purpose, "the one that answers"), Purpose.VISION: "none"}
+"""Who does the work where no model is named for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurposeModel:
+    """Who works for a purpose: `model` is empty where none is named; limits in seconds of one call, US dollars and
+    tokens of a day. `note` says what is wrong with it."""
+
+    purpose: str
+    model: str
+    seconds: float | None
+    money: float | None
+    tokens: int | None
+    note: str
+
+
+@click.command(epilog="Example: `hermes model set ollama/qwen3 --for title` names one.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def auxiliary(surface: Surface, as_json: bool) -> None:
+    """List which models work beside the one that answers, each for a purpose (section `auxiliary`)."""
+    chosen = surface.loaded.value.auxiliary
+    found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
+    rows = [(each.purpose, each.model or WITHOUT[Purpose(each.purpose)], *limits(each), each.note) for each in found]
+    heads = ("PURPOSE", "MODEL", "SECONDS", "$/DAY", "TOKENS/DAY", "")
+    show(found, lambda _: table(rows, heads, right=(2, 3, 4)), as_json=as_json)
+
+
+def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:
+    """The model of a purpose as the settings have it, and whether it can be asked."""
+    note = ""
+    if isinstance(chosen, TitleModel) and not chosen.enabled:
+        note = "turned off"
+    elif chosen.model:
+        try:
+            single(surface, chosen.model)
+        except NoModel as error:
+            note = f"cannot be asked: {error}"
+    return PurposeModel(
+        purpose=purpose,
+        model=chosen.model,
+        seconds=chosen.seconds,
+        money=chosen.money,
+        tokens=chosen.tokens,
+        note=note,
+    )
+
+
+def limits(each: PurposeModel) -> tuple[str, str, str]:
+    """The limits as columns."""
+    seconds = "-" if each.seconds is None else f"{each.seconds:g}"
+    money = "-" if each.money is None else f"{each.money:g}"
+    return seconds, money, "-" if each.tokens is None else f"{each.tokens:,}"
+
+
+model.add_command(credentials)
+model.add_command(auxiliary)

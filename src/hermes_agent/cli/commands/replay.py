@@ -18,8 +18,8 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import Home
-from hermes_agent.replay.cassette.playing import Player, Replay
-from hermes_agent.replay.cassette.reading import Cassette, read_cassette
+from hermes_agent.replay.cassette import Cassette, read_cassette
+from hermes_agent.replay.replayer import Replay, player_of
 
 WORDS = 60
 
@@ -37,7 +37,7 @@ def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: 
     nothing runs, and no key is needed, unless --model or --from says so. The exit code is 1 where something differs, or
     where what was asked for real failed."""
     cassette = read_cassette(file)
-    how = Replay(path=file, model=model, live_from=step, driven=True)
+    how = Replay(model=model, live_from=step, driven=True)
     sessions = asyncio.run(_play(surface, cassette, how))
     steps, verdicts = steps_of(cassette), [verdict_of(cassette, each) for each in sessions]
     if as_json:
@@ -61,11 +61,11 @@ class Report:
 async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Played, ...]:
     """Play it: what is live belongs to the person's own home, everything else needs none."""
     if how.is_live:
-        async with played(surface.home.ensure(), Player(cassette, how)) as sessions:
+        async with played(surface.home.ensure(), player_of(cassette, how)) as sessions:
             return sessions
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
         home = Home(root=Path(folder) / "home", base=Path(folder) / "home")
-        async with played(home, Player(cassette, how)) as sessions:
+        async with played(home, player_of(cassette, how)) as sessions:
             return sessions
 
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -45,14 +45,12 @@ def list_(surface: Surface, as_json: bool) -> None:
         )
         for name in names
     ]
-    if as_json:
-        say_json(found)
-        return
     rows = [
         (each.name, each.source or "no value", ", ".join(each.hosts) or "-", ", ".join(each.commands) or "-")
         for each in found
     ]
-    say(table(rows, ("NAME", "FROM", "HOSTS", "COMMANDS")) if rows else "No secrets.")
+    heads = ("NAME", "FROM", "HOSTS", "COMMANDS")
+    show(found, lambda _: table(rows, heads) if rows else "No secrets.", as_json=as_json)
 
 
 @secrets.command("set")

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import mimetypes
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import GatewaySettings
+from hermes_agent.app.operations import chats
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Content, Letter, Slot, SlotState
+from hermes_agent.core.outbound import Attachment, Content, Letter, SlotState
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import read_state
-from hermes_agent.store.database import Store
 
 PATIENCE = 30.0
 """Seconds that are waited for the receipt."""
-GLANCE = 0.2
 
 
 @click.command(short_help="Send a message to a chat.")
@@ -48,7 +47,7 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
         key=f"send:{RandomIds().short()}", to=place_of(target, surface.loaded.value.gateway), content=content
     )
     patience = PATIENCE if read_state(surface.home) is not None else 0.0
-    slot = with_store(surface, lambda store: _sent(store, letter, patience))
+    slot = ask(surface, partial(chats.send, letter=letter, patience=patience))
     if slot is not None and slot.state is SlotState.FAILED:
         raise HermesError(f"It could not be sent: {slot.error}")
     if slot is not None and slot.state is SlotState.SENT:
@@ -72,13 +71,3 @@ def _attachment(path: str) -> Attachment:
     whole = Path(path).resolve()
     media_type = mimetypes.guess_type(whole.name)[0] or "application/octet-stream"
     return Attachment(path=str(whole), name=whole.name, media_type=media_type)
-
-
-async def _sent(store: Store, letter: Letter, patience: float) -> Slot | None:
-    await store.write(lambda tx: store.outbox.put(tx, letter))
-    slot = await store.outbox.find(letter.key)
-    while patience > 0 and slot is not None and slot.state not in (SlotState.SENT, SlotState.FAILED):
-        await asyncio.sleep(GLANCE)
-        patience -= GLANCE
-        slot = await store.outbox.find(letter.key)
-    return slot

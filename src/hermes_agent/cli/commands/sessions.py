@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.app.api_settings import SERVED
-from hermes_agent.app.intake.session_files import without_files
+from hermes_agent.app.operations import sessions as operations
+from hermes_agent.app.operations.runs import resume_run
+from hermes_agent.app.operations.sessions import SessionRecord, Stats
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, shortened, table
-from hermes_agent.cli.session_lookup import with_store
+from hermes_agent.cli.operation import ask, ask_system
+from hermes_agent.cli.output import remark, say, shortened, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.time_format import Since, moment
+from hermes_agent.cli.time_format import Since
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.events import Entry, Outcome, RunEnded
-from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.clock import moment
+from hermes_agent.core.events import Entry
 from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
-from hermes_agent.store.database import Store
-from hermes_agent.store.finding.snippets import marked
-from hermes_agent.store.sessions import Session
 
-FORMATS: dict[str, Callable[[Session, Sequence[Entry]], str]] = {
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.operations.sessions import Hit
+    from hermes_agent.app.system import System
+
+FORMATS: dict[str, Callable[[SessionRecord, Sequence[Entry]], str]] = {
     "jsonl": as_jsonl,
     "md": as_markdown,
     "html": as_html,
 }
-PAGE = 200
 CLI = "cli"
 ONESHOT = "hermes_agent.cli.oneshot:run"
 
@@ -49,30 +50,25 @@ def sessions() -> None:
 def list_(surface: Surface, limit: int, as_json: bool) -> None:
     """List the sessions, the most recently used first."""
 
-    async def act(store: Store) -> list[Session]:
-        return [session async for session in newest_first(store, limit)]
-
-    found = with_store(surface, act)
-    if as_json:
-        say_json(found)
-    elif not found:
-        remark("There are no sessions yet. `hermes` begins one.")
-    else:
-        rows = [(each.id, moment(each.updated), each.surface, shortened(each.title or "-", 60)) for each in found]
-        say(table(rows, ("SESSION", "USED", "WHERE", "TITLE")))
+    found = ask(surface, partial(operations.list_sessions, limit=limit))
+    show(found, listed, as_json=as_json, nothing="There are no sessions yet. `hermes` begins one.")
 
 
-@sessions.command()
+def listed(found: Sequence[SessionRecord]) -> str:
+    """Sessions as a table."""
+    rows = [(each.id, moment(each.updated), each.surface, shortened(each.title or "-", 60)) for each in found]
+    return table(rows, ("SESSION", "USED", "WHERE", "TITLE"))
+
+
+@sessions.command("show")
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help="The whole log as JSON.")
 @pass_surface
-def show(surface: Surface, session: str, as_json: bool) -> None:
+def show_(surface: Surface, session: str, as_json: bool) -> None:
     """Show what was said and done in a session."""
-    found, entries = with_store(surface, lambda store: whole(store, session))
-    if as_json:
-        say_json({"session": found, "entries": entries})
-    else:
-        say(as_markdown(found, entries).rstrip("\n"))
+    found, entries = ask(surface, partial(operations.read_session, name=session))
+    told = {"session": found, "entries": entries}
+    show(told, lambda _: as_markdown(found, entries).rstrip("\n"), as_json=as_json)
 
 
 @sessions.command()
@@ -83,15 +79,15 @@ def show(surface: Surface, session: str, as_json: bool) -> None:
 def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) -> None:
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
     query = " ".join(map(asked, words))
-    hits = with_store(surface, lambda store: store.search.search(query, limit=limit))
-    if as_json:
-        say_json(hits)
-    elif not hits:
-        remark("No message holds these words.")
-    else:
-        for hit in hits:
-            say(f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}")
-            say(f"    {marked(hit.snippet, hit.marks)}")
+    hits = ask(surface, partial(operations.search_messages, words=query, limit=limit))
+    show(hits, found_words, as_json=as_json, nothing="No message holds these words.")
+
+
+def found_words(hits: Sequence[Hit]) -> str:
+    """Each message with the words around what was looked for."""
+    return "\n".join(
+        f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}\n    {hit.marked}" for hit in hits
+    )
 
 
 def asked(word: str) -> str:
@@ -108,12 +104,10 @@ def asked(word: str) -> str:
 def rename(surface: Surface, session: str, title: str) -> None:
     """Give a session another title."""
 
-    async def act(store: Store) -> str:
-        found = await store.sessions.find(session)
-        await store.sessions.rename(found.id, title)
-        return found.id
+    async def act(access: Access[HomeSystem]) -> SessionRecord:
+        return await operations.rename_session(access, (await operations.find_session(access, session)).id, title)
 
-    say(f"{with_store(surface, act)} is now called “{title}”.")
+    say(f"{ask(surface, act).id} is now called “{title}”.")
 
 
 @sessions.command()
@@ -125,7 +119,7 @@ def rename(surface: Surface, session: str, title: str) -> None:
 @pass_surface
 def export(surface: Surface, session: str, kind: str, output: Path | None) -> None:
     """Write a session out: jsonl is the whole log, md and html are for reading."""
-    found, entries = with_store(surface, lambda store: whole(store, session))
+    found, entries = ask(surface, partial(operations.read_session, name=session))
     text = FORMATS[kind](found, entries)
     if output is None:
         click.echo(text, nl=False)
@@ -144,13 +138,10 @@ def export(surface: Surface, session: str, kind: str, output: Path | None) -> No
 def branch(surface: Surface, session: str, title: str) -> None:
     """Copy a session, to go on from there in another way."""
 
-    async def act() -> Session:
-        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure()) as runtime:
-            source = await runtime.store.sessions.find(session)
-            copy: Session = await runtime.hermes.branch(source, title)
-            return copy
+    async def act(access: Access[System]) -> SessionRecord:
+        return await operations.branch_session(access, (await operations.find_session(access, session)).id, title)
 
-    copy = asyncio.run(act())
+    copy = ask_system(surface, act)
     say(copy.id)
     remark(f"Go on with `hermes -r {copy.id}`.")
 
@@ -161,36 +152,15 @@ def branch(surface: Surface, session: str, title: str) -> None:
 def resume(surface: Surface, session: str) -> int:
     """Have a run tried again that waits, was stopped or reached a limit. Its reply goes where the session is held: one
     of a terminal is answered here, one of a chat by the gateway."""
-    found = with_store(surface, lambda store: store.sessions.find(session))
+    found = ask(surface, partial(operations.find_session, name=session))
     if found.surface == CLI:
         code: int = late(ONESHOT)(replace(surface.invocation, resume=found.id, question=""))
         return code
-    goes_on = with_store(surface, lambda store: taken_up(store, found))
-    if goes_on:
+    if ask(surface, partial(resume_run, record=found)):
         say(f"{found.id} goes on; its reply comes in its chat ({found.surface}), as soon as a gateway runs.")
     else:
         say(f"Nothing to resume: the last run of {found.id} is complete.")
     return Exit.OK
-
-
-async def taken_up(store: Store, found: Session) -> bool:
-    """Have the gateway work on a session again; False where its last run has ended well."""
-    if await store.lanes.insist(found.id):
-        return True
-    ends = [each.event for each in await store.history.entries(found.id) if isinstance(each.event, RunEnded)]
-    if not ends or ends[-1].outcome is Outcome.ANSWERED:
-        return False
-    platform, _, user = found.principal.partition(":")
-    inbound = Inbound(
-        source=CLI,
-        source_id=RandomIds().short(),
-        principal=Principal(platform=platform, user=user),
-        conversation=Conversation.parse(found.conversation),
-        parts=(),
-        received=SystemClock().now(),
-        resumes=True,
-    )
-    return await store.inbox.accept(inbound, found.id, SERVED) is not None
 
 
 @sessions.command()
@@ -200,21 +170,14 @@ async def taken_up(store: Store, found: Session) -> bool:
 def prune(surface: Surface, before: float, yes: bool) -> None:
     """Delete the sessions that were not used for long. What they cost stays in `hermes cost`."""
 
-    async def old(store: Store) -> int:
-        return len([1 async for session in newest_first(store) if session.updated < before])
-
-    count = with_store(surface, old)
+    count = ask(surface, partial(operations.count_unused, before=before))
     if not count:
         say(f"No session is unused since {moment(before)}.")
         return
     if not yes:
         click.confirm(f"Delete {plural(count, 'session')} unused since {moment(before)}?", abort=True, err=True)
 
-    async def remove(store: Store) -> Sequence[str]:
-        async with without_files(store, surface.home):
-            return await store.sessions.prune(before)
-
-    removed = with_store(surface, remove)
+    removed = ask(surface, partial(operations.prune_sessions, before=before))
     say(f"{plural(len(removed), 'session')} deleted.")
 
 
@@ -224,15 +187,11 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
 @pass_surface
 def delete(surface: Surface, session: str, yes: bool) -> None:
     """Delete a session's log and files. What it cost stays in `hermes cost`."""
-    found = with_store(surface, lambda store: store.sessions.find(session))
+    found = ask(surface, partial(operations.find_session, name=session))
     if not yes:
         click.confirm(f"Delete {found.id} ({found.title or 'untitled'})?", abort=True, err=True)
 
-    async def remove(store: Store) -> None:
-        async with without_files(store, surface.home, found.id):
-            await store.sessions.delete(found.id)
-
-    with_store(surface, remove)
+    ask(surface, partial(operations.delete_session, session=found.id))
     say(f"{found.id} is deleted.")
 
 
@@ -241,29 +200,12 @@ def delete(surface: Surface, session: str, yes: bool) -> None:
 @pass_surface
 def stats(surface: Surface, as_json: bool) -> None:
     """Show how much is kept."""
-    found = with_store(surface, lambda store: store.sessions.stats())
-    if as_json:
-        say_json(found)
-        return
+    show(ask(surface, operations.session_stats), counted, as_json=as_json)
+
+
+def counted(found: Stats) -> str:
+    """How much is kept, as a table."""
     rows = [("sessions", f"{found.sessions:,}"), ("log entries", f"{found.entries:,}")]
     rows += [("database", f"{found.bytes / 1e6:,.1f} MB")]
-    rows += [(f"from {surface_name}", f"{count:,}") for surface_name, count in found.surfaces.items()]
-    say(table(rows, right=(1,)))
-
-
-async def newest_first(store: Store, limit: int | None = None) -> AsyncIterator[Session]:
-    """Sessions page by page, the most recently used first."""
-    last: Session | None = None
-    count = 0
-    while page := await store.sessions.list(limit=PAGE, before=last):
-        for last in page:
-            if limit is not None and count >= limit:
-                return
-            count += 1
-            yield last
-
-
-async def whole(store: Store, name: str) -> tuple[Session, list[Entry]]:
-    """A session and its log. Raises `UnknownSession`."""
-    found = await store.sessions.find(name)
-    return found, await store.history.entries(found.id)
+    rows += [(f"from {name}", f"{count:,}") for name, count in found.surfaces.items()]
+    return table(rows, right=(1,))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import replace
+from functools import partial
 
 import click
 
-from hermes_agent.cli.asking import Answered, ask_once
+from hermes_agent.app.operations.models import Answered, ask_once
 from hermes_agent.cli.candidates import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
 from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, table
-from hermes_agent.cli.session_lookup import with_store
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset
@@ -109,7 +110,7 @@ def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
     remark(f"Asking {candidate.model} ({candidate.why}) ...")
     try:
         route = candidate.route(surface)
-        answered: Answered = with_store(surface, lambda store: ask_once(surface, store, route))
+        answered: Answered = ask(surface, partial(ask_once, secrets=surface.secrets, route=route))
     except (ProviderError, NoModel) as error:
         remark(str(error))
         return error

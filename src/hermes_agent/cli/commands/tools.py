@@ -7,7 +7,7 @@ import click
 from hermes_agent.app.chats.people import NONE, People
 from hermes_agent.app.manifest.built_in import IN_CHATS, TOOLSETS, BuiltIn
 from hermes_agent.app.toolkit import CLI, needs_without_store
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -61,14 +61,11 @@ def tools() -> None:
 def list_(surface: Surface, name: str, as_json: bool) -> None:
     """List the tools, and whether a surface has them."""
     found = offered(surface, name)
-    if as_json:
-        say_json(found)
-        return
     rows = [
         (each.tool, each.toolset, "on" if each.on else "off", ", ".join(each.needs) or "-", each.summary)
         for each in found
     ]
-    say(table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")))
+    show(found, lambda _: table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")), as_json=as_json)
 
 
 @tools.command()

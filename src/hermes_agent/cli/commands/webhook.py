@@ -14,7 +14,7 @@ import click
 
 from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.cli.commands.send import place_of
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
@@ -31,6 +31,7 @@ ROUTE = re.compile(r"[\w-]{1,60}", re.ASCII)
 NO_WORD = re.compile(r"\W")
 SIGNED = "hermes_agent.api.webhooks.signatures:signed"
 ACCEPTED = 300
+ROUTE_HEADS = ("ROUTE", "SIGNED AS", "SECRET", "EVENTS", "DELIVERED TO")
 
 
 @click.group(short_help="Show webhook routes, and try one out.")
@@ -44,16 +45,12 @@ def webhook() -> None:
 def list_(surface: Surface, as_json: bool) -> None:
     """List the routes."""
     settings: WebhookSettings = surface.loaded.value.webhooks
-    if as_json:
-        say_json(settings.routes)
-    elif not settings.routes:
-        remark("There are no routes: `hermes webhook add` makes one.")
-    else:
-        rows = [
-            (name, route.scheme, route.secret or "none", ", ".join(route.events) or "all", route.deliver)
-            for name, route in settings.routes.items()
-        ]
-        say(table(rows, ("ROUTE", "SIGNED AS", "SECRET", "EVENTS", "DELIVERED TO")))
+    rows = [
+        (name, route.scheme, route.secret or "none", ", ".join(route.events) or "all", route.deliver)
+        for name, route in settings.routes.items()
+    ]
+    nothing = "There are no routes: `hermes webhook add` makes one."
+    show(settings.routes, lambda _: table(rows, ROUTE_HEADS), as_json=as_json, nothing=nothing)
 
 
 @webhook.command()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from hermes_agent.app.operations.serving import store_notice
 from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.recording_option import recording_of
@@ -26,6 +27,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
 from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
+from hermes_agent.runs.front import served
 
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
@@ -185,10 +187,10 @@ async def serve(surface: Surface) -> bool:
         names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
         print_line(f"The gateway runs, with {names}.")
         await sign.answer()
-        if runtime.store.notice:
-            print_line(runtime.store.notice)
+        if notice := store_notice(runtime):
+            print_line(notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        await told.over.wait()
+        await served(runtime.hermes, told.over.wait())
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"

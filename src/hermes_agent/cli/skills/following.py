@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.skills.hub import FORCE
-from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, by_owner, with_hub
+from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.audit import Audited
 from hermes_agent.skills.hub.audit import audit as look_again
@@ -36,18 +37,16 @@ NAMES = click.argument("names", nargs=-1, type=INSTALLED)
 def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
     """Ask the sources of installed skills whether they have newer ones. Nothing is changed."""
 
-    async def act(hub: Hub) -> list[Standing]:
+    async def act(hub: Hub, _: By) -> list[Standing]:
         return [await standing(hub, name) for name in names or sorted(hub.lock.get().skills)]
 
     found = with_hub(surface, act)
-    if as_json:
-        say_json(found)
-        return
     rows = [
         (each.name, each.status.value, each.commit[:12], each.there[:12] or "-", _marks(each), each.words)
         for each in found
     ]
-    say(table(rows, ("SKILL", "STATUS", "HERE", "THERE", "", "")) if rows else "Nothing is installed from anywhere.")
+    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "Nothing is installed from anywhere."
+    show(found, lambda _: table(rows, heads) if rows else nothing, as_json=as_json)
 
 
 @click.command()
@@ -68,9 +67,9 @@ def update(  # noqa: PLR0913  what a person may say about it
     """
     wish = Wish(keep=Keep(keep or Keep.NEITHER), moved=moved, back=back, insist=force)
 
-    async def act(hub: Hub) -> list[Outcome]:
+    async def act(hub: Hub, by: By) -> list[Outcome]:
         async with hub.alone():
-            return await update_all(hub, names, by_owner(), wish)
+            return await update_all(hub, names, by, wish)
 
     outcomes = with_hub(surface, act)
     if as_json:
@@ -91,7 +90,7 @@ def update(  # noqa: PLR0913  what a person may say about it
 @pass_surface
 def audit(surface: Surface, everything: bool, as_json: bool) -> int:
     """Look at installed skills again: are they what was installed, and what does the scanner say today?"""
-    found = with_hub(surface, lambda hub: look_again(hub, str(current_folder()), everything=everything))
+    found = with_hub(surface, lambda hub, _: look_again(hub, str(current_folder()), everything=everything))
     if as_json:
         say_json(found)
     else:
@@ -123,7 +122,7 @@ def publish(  # noqa: PLR0913  what a person may say about it
     Skills that hold secrets, or what the scanner is alarmed by, are not published.
     """
 
-    async def act(hub: Hub) -> Published:
+    async def act(hub: Hub, _: By) -> Published:
         header = await hub.writer.library.find(name, str(current_folder()))
         letter = Letter(message=message, push=push, **({"author": _author(author)} if author else {}))
         return await give(hub.sources, _target(hub.sources, target), name, header.path, letter)

@@ -7,9 +7,10 @@ import click
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
-from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, by_owner, with_hub
+from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.lock import Entry
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.installing import Held, Hub
@@ -67,7 +68,7 @@ def browse(surface: Surface, tap_name: str, refresh: bool, as_json: bool) -> Non
 def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) -> None:
     """Show a skill of a repository: its text, its files, and what the scanner found. Nothing is installed."""
 
-    async def act(hub: Hub) -> Held:
+    async def act(hub: Hub, _: By) -> Held:
         async with hub.alone():
             return await hub.hold(await hub.sources.find(skill, source, ref))
 
@@ -96,7 +97,7 @@ def install(  # noqa: PLR0913  what a person may say about it
     before anything uses it.
     """
 
-    async def act(hub: Hub) -> tuple[Held, Entry]:
+    async def act(hub: Hub, by: By) -> tuple[Held, Entry]:
         async with hub.alone():
             held = await hub.hold(await hub.sources.find(skill, source, ref))
             if held.against and not force:
@@ -106,7 +107,7 @@ def install(  # noqa: PLR0913  what a person may say about it
                 _show(held)
                 remark(f"Until you answer, its files are in {held.folder}")
                 click.confirm("Install it?", abort=True, err=True)
-            return held, await hub.install(held, by_owner(), insist=force)
+            return held, await hub.install(held, by, insist=force)
 
     held, entry = with_hub(surface, act)
     if as_json:
@@ -126,9 +127,9 @@ def install(  # noqa: PLR0913  what a person may say about it
 def uninstall(surface: Surface, name: str) -> None:
     """Take an installed skill out of use, with the changes that were made of it. Nothing of it is lost."""
 
-    async def act(hub: Hub) -> bool:
+    async def act(hub: Hub, by: By) -> bool:
         async with hub.alone():
-            return await hub.uninstall(name, by_owner())
+            return await hub.uninstall(name, by)
 
     copy = with_hub(surface, act)
     say(f"`{name}` is uninstalled{', your changes of it are put aside' if copy else ''}.")
@@ -136,7 +137,7 @@ def uninstall(surface: Surface, name: str) -> None:
 
 
 def _rows(surface: Surface, words: str, tap_name: str, refresh: bool) -> list[Row]:
-    async def act(hub: Hub) -> list[Row]:
+    async def act(hub: Hub, _: By) -> list[Row]:
         installed = hub.lock.get().skills
         offers = await hub.sources.offers(words, tap_name, fresh=refresh)
         return [_row(offer, installed.get(offer.skill.name)) for offer in offers]

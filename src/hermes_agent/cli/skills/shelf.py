@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.household import local_owner
-from hermes_agent.app.skills import Skills
-from hermes_agent.cli.output import remark
-from hermes_agent.cli.session_lookup import lookup_session
-from hermes_agent.cli.skills.waiting import Waiting
+from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
+from hermes_agent.cli.output import clean, remark
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home
 from hermes_agent.skills.changes import By
@@ -27,10 +25,14 @@ from hermes_agent.skills.hub.sources import Sources
 from hermes_agent.skills.hub.taps import Taps
 from hermes_agent.skills.places import BUNDLED, Root, found_in
 from hermes_agent.skills.skill import Layer
-from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
 
 T = TypeVar("T")
+PATIENCE = 2.0
+AGAIN = 10.0
+"""Seconds between two lines where they cannot be written over."""
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
@@ -59,42 +61,58 @@ INSTALLED = Names("installed", lambda home: Lock(home).get().skills)
 TAP = Names("tap", lambda home: (tap.name for tap in Taps(home).all()))
 
 
-def by_owner() -> By:
-    """The person at this terminal."""
-    return By(author=Author.OWNER, principal=local_owner().key)
-
-
-def with_skills(surface: Surface, act: Callable[[Skills, Writer], Awaitable[T]]) -> T:
-    """Open the library, act, close it."""
-
-    async def run() -> T:
-        async with lookup_session(surface) as store:
-            kept = Skills(surface.home, surface.loaded.value.skills, SystemClock())
-            try:
-                return await act(kept, kept.writer(store))
-            finally:
-                await kept.close()
-
-    return asyncio.run(run())
-
-
-def with_hub(surface: Surface, act: Callable[[Hub], Awaitable[T]]) -> T:
-    """The same with what comes from elsewhere. What takes longer than two seconds is told, and what did not answer."""
+def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
+    """Open what comes from elsewhere, act in the name of the person at this terminal, close it. What takes longer than
+    two seconds is told, and what did not answer."""
     waiting = Waiting()
 
-    async def run(_: Skills, writer: Writer) -> T:
-        sources = Sources(
-            taps=Taps(writer.home),
-            cache=surface.home.cache,
-            clock=SystemClock(),
-            variables=surface.variables,
-            tell=waiting.hear,
-        )
-        try:
-            return await act(Hub(sources=sources, writer=writer, clock=SystemClock()))
-        finally:
-            waiting.end()
-            for problem in sources.problems:
-                remark(problem)
+    async def run(access: Access[HomeSystem]) -> T:
+        async with open_skills(access) as shelf:
+            sources = Sources(
+                taps=Taps(shelf.writer.home),
+                cache=surface.home.cache,
+                clock=access.system.clock,
+                variables=surface.variables,
+                tell=waiting.hear,
+            )
+            try:
+                return await act(Hub(sources=sources, writer=shelf.writer, clock=access.system.clock), shelf.by)
+            finally:
+                waiting.end()
+                for problem in sources.problems:
+                    remark(problem)
 
-    return with_skills(surface, run)
+    return ask(surface, run)
+
+
+class Waiting:
+    """One line that is written over at a terminal, and a few lines in a file."""
+
+    def __init__(self, clock: Clock | None = None, out: TextIO | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._out = out or sys.stderr
+        self._began = self._clock.monotonic()
+        self._told = 0.0
+        self._shown = False
+
+    def hear(self, name: str, size: int) -> None:
+        """Something is being fetched, and so many bytes of it have come."""
+        now = self._clock.monotonic()
+        waited = now - self._began
+        if waited < PATIENCE:
+            return
+        line = f"Fetching {clean(name)}: {size / 1e6:.1f} MB, {waited:.0f} s"
+        if self._out.isatty():
+            self._out.write(f"\r\x1b[K{line}")
+            self._out.flush()
+            self._shown = True
+        elif not self._told or now - self._told >= AGAIN:
+            self._out.write(f"{line}\n")
+            self._told = now
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._out.write("\r\x1b[K")
+            self._shown = False
+        self._began = self._clock.monotonic()

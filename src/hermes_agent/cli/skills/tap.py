@@ -6,10 +6,11 @@ import asyncio
 
 import click
 
-from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.output import say, show, table
 from hermes_agent.cli.skills.shelf import JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.plural import plural
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog
@@ -30,15 +31,9 @@ def tap() -> None:
 def list_(surface: Surface, as_json: bool) -> None:
     """List the taps."""
     found = Taps(surface.home.skills).all()
-    if as_json:
-        say_json(found)
-        return
     rows = [(each.name, each.trust.value, each.ref or "(main branch)", each.url) for each in found]
-    say(
-        table(rows, ("TAP", "TRUST", "AT", "WHERE"))
-        if rows
-        else "No taps yet: `hermes skills tap add owner/repository`"
-    )
+    nothing = "No taps yet: `hermes skills tap add owner/repository`"
+    show(found, lambda _: table(rows, ("TAP", "TRUST", "AT", "WHERE")) if rows else nothing, as_json=as_json)
 
 
 @tap.command()
@@ -53,7 +48,7 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
     trust = Trust.TRUSTED if trusted else Trust.COMMUNITY
     added = Tap(name=name or where.name, url=where.url, trust=trust, ref=ref)
 
-    async def act(hub: Hub) -> Catalog:
+    async def act(hub: Hub, _: By) -> Catalog:
         catalog = await hub.sources.catalog(added)
         await hub.sources.taps.add(added)
         return catalog

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -11,9 +10,9 @@ from urllib.parse import quote
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -26,11 +25,10 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Place, Reader, singly
-from hermes_agent.gateway.discord.rest import Rest, Unanswerable
 from hermes_agent.gateway.discord.stream import Stream
-from hermes_agent.gateway.inbound_events import Hear, Pressed
-from hermes_agent.gateway.media import bytes_of
-from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
+from hermes_agent.gateway.service import Answer, Service
+from hermes_agent.gateway.upload import form
 from hermes_agent.gateway.websocket import require
 from hermes_agent.version import VERSION
 
@@ -49,32 +47,32 @@ NO_PREVIEWS = 1 << 2
 ANSWER, NOTED = 4, 6
 
 
-class DiscordChannel(Bare):
+class DiscordChannel(Channel):
     """A `Channel` to all servers and chats of one bot."""
 
     def __init__(self, needs: Needs, base: str, token: str) -> None:
         headers = {"Authorization": f"Bot {token}", "User-Agent": AGENT}
-        self._rest = Rest(Service(title="Discord", http=needs.http, headers=headers), base)
+        self._rest = Service(title="Discord", http=needs.http, headers=headers, base=base, meaning=meaning)
         self._files = Service(title="Discord", http=needs.http, headers={"User-Agent": AGENT})
         mark = hashlib.sha256(token.encode()).hexdigest()[:16]
         self._stream = Stream(needs.http, token, needs.folder / f"session-{mark}.json")
         self._now = needs.clock.now
-        self._places: OrderedDict[str, Place] = OrderedDict()
+        self._places = BoundedCache[str, Place](CHANNELS_KNOWN)
         self._roles: dict[str, str] = {}
 
     async def listen(self, hear: Hear) -> None:
-        me = await self._rest.call("GET", "users/@me", reads=True)
+        me = await self._rest.ask("GET", "users/@me", reads=True)
         own = str(me.get("id", ""))
 
         async def role(server: str) -> str:
             return await self._role(server, own)
 
-        reader = Reader(own=own, place=self._place, role=role, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, place=self._place, role=role, now=self._now)
 
         async def take(name: str, data: Mapping[str, Any]) -> bool:
             known = False
             if name in RENAMED:
-                self._places.pop(str(data.get("id")), None)
+                self._places.pop(str(data.get("id")))
             for kind, each in singly(name, data):
                 heard = await reader.heard(kind, each)
                 if heard is None:
@@ -85,7 +83,7 @@ class DiscordChannel(Bare):
             return known
 
         while True:
-            place = await self._rest.call("GET", "gateway/bot", reads=True)
+            place = await self._rest.ask("GET", "gateway/bot", reads=True)
             await self._stream.follow(str(place.get("url", "")), take)
 
     async def _note(self, interaction: Mapping[str, Any], word: str) -> None:
@@ -93,7 +91,7 @@ class DiscordChannel(Bare):
         path = f"interactions/{interaction.get('id')}/{interaction.get('token')}/callback"
         said = {"type": ANSWER, "data": {"content": word, "flags": HIDDEN, **QUIET}}
         with suppress(ChannelError):
-            await self._rest.call("POST", path, said if word else {"type": NOTED})
+            await self._rest.ask("POST", path, said if word else {"type": NOTED})
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         content = {
@@ -116,50 +114,47 @@ class DiscordChannel(Bare):
 
     async def _sent(self, path: str, content: Mapping[str, Any], part: Part) -> dict[str, Any]:
         if part.file is None:
-            return await self._rest.call("POST", path, content)
-        return await self._rest.post_file(path, content, part.file, await bytes_of(part.file))
+            return await self._rest.ask("POST", path, content)
+        return await self._rest.ask("POST", path, await form("files[0]", part.file, {"payload_json": content}))
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
-        await self._rest.call("PATCH", _message(to, receipt), _content(part))
+        await self._rest.ask("PATCH", _message(to, receipt), _content(part))
 
     async def delete(self, to: Conversation, receipt: str) -> None:
-        await self._rest.call("DELETE", _message(to, receipt))
+        await self._rest.ask("DELETE", _message(to, receipt))
 
     async def typing(self, to: Conversation) -> None:
-        await self._rest.call("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
+        await self._rest.ask("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        await self._rest.call("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
+        await self._rest.ask("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
 
     async def check(self) -> None:
-        await self._rest.call("GET", "users/@me", reads=True)
+        await self._rest.ask("GET", "users/@me", reads=True)
 
     async def _place(self, channel: str) -> Place:
         """What Discord says of a channel or thread; nothing where it is hidden from the agent."""
-        if channel not in self._places:
-            try:
-                found = await self._rest.call("GET", f"channels/{channel}", reads=True)
-            except NeverHere:
-                found = {}
-            parent = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
-            self._places[channel] = Place(parent=parent, name=str(found.get("name") or ""))
-            while len(self._places) > CHANNELS_KNOWN:
-                self._places.popitem(last=False)
-        return self._places[channel]
+        if (known := self._places.get(channel)) is not None:
+            return known
+        found: dict[str, Any] = {}
+        with suppress(NeverHere):
+            found = await self._rest.ask("GET", f"channels/{channel}", reads=True)
+        parent = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
+        return self._places.put(channel, Place(parent=parent, name=str(found.get("name") or "")))
 
     async def _role(self, server: str, own: str) -> str:
         """The role that a server made for the agent alone; empty where it has none."""
         if server not in self._roles:
             found: dict[str, Any] = {}
             with suppress(NeverHere):
-                found = await self._rest.call("GET", f"guilds/{server}", reads=True)
+                found = await self._rest.ask("GET", f"guilds/{server}", reads=True)
             tags = {str(each.get("id")): each.get("tags") or {} for each in found.get("roles") or ()}
             self._roles[server] = next((id_ for id_, tag in tags.items() if str(tag.get("bot_id")) == own), "")
         return self._roles[server]
 
-    async def _fetch(self, url: str, most: int) -> bytes:
+    async def fetch(self, media: Media, most: int) -> bytes:
         """A file. Its address is signed: it needs no token, and gets none."""
-        answer = await self._files.call("GET", url, reads=True, most=most)
+        answer = await self._files.fetch(media.reference, most)
         if answer.status != 200:
             raise NeverHere(f"Discord does not give the file out ({answer.status}).")
         return answer.body
@@ -205,7 +200,7 @@ CHANNEL = Kind(
         typing=10.0,
         largest_file=10_000_000,
         mentions=True,
-        keyed=True,
+        keyed=120.0,
         hears_edits=True,
     ),
     pace=Pace(every=0.03, chat=1.0, group=1.0, edit=1.2),
@@ -221,3 +216,24 @@ CHANNEL = Kind(
     make=make,
     options={"api": Option(doc="Where Discord's REST interface is.", default=API)},
 )
+
+
+GONE = frozenset({"10008", "50005", "50021"})
+"""The message is not there, is somebody else's, or cannot be changed."""
+
+UNANSWERABLE = frozenset({"160002", "160009", "160010"})
+"""Nothing may answer a message there: the history of the channel may not be read, or the message not be shown."""
+
+
+class Unanswerable(NeverHere):
+    """The message that was to be answered may not be: the same words can be sent without that."""
+
+
+def meaning(answer: Answer) -> ChannelError:
+    """The failure that an answer from 400 on is."""
+    code, words = str(answer.document.get("code", 0)), str(answer.document.get("message", ""))
+    if code in UNANSWERABLE:
+        return Unanswerable(f"Discord lets nothing answer that message: {words} ({code}).")
+    if code in GONE:
+        return MessageGone(f"The message is gone or stays as it is ({words}).")
+    return NeverHere(f"Discord refuses it: {answer.status} {words} ({code}).")

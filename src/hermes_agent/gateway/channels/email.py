@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import json
 import logging
 import re
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     Kind,
     MessageGone,
@@ -25,13 +25,12 @@ from hermes_agent.gateway.channel import (
     Pace,
     Part,
 )
-from hermes_agent.gateway.email.apart import read_apart
+from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
-from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
-from hermes_agent.gateway.email.sending import Post
-from hermes_agent.gateway.email.writing import Author, Thread, enclose, written
+from hermes_agent.gateway.email.reading import HASHED, MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address, read_apart
+from hermes_agent.gateway.email.sending import Author, Post, Thread, enclose, written
 from hermes_agent.gateway.inbound_events import Hear, Media, Quoted, Said, Sender
-from hermes_agent.gateway.media import bytes_of
+from hermes_agent.gateway.upload import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.late import late
 
@@ -41,7 +40,11 @@ PLATFORM = "email"
 LARGEST_MAIL = 30_000_000
 """Bytes of a mail that is read whole (Gmail takes 25 MB of files, which mail makes a third longer)."""
 BEGINNING = 400_000
-"""Bytes that are read of a larger one."""
+"""Bytes that are read of a larger one before anything else; its files are fetched when it is durable."""
+SENDER = re.compile(rb"^From:[^\r\n]*?([\w.+-]{1,64}@[\w.-]{1,255})", re.MULTILINE | re.IGNORECASE | re.ASCII)
+REST = "the rest of this mail.txt"
+FILES_KNOWN = 20
+"""Small mails whose files are kept in memory until they are asked for."""
 DAYS = 3
 """Days back that unread mail is looked for when the gateway starts."""
 THREADS_KNOWN = 500
@@ -51,7 +54,7 @@ REPLY = re.compile(r"^(?:\s*(?:re|aw|antw|sv|vs|odp|rif)\s*:)+\s*", re.IGNORECAS
 SECURITIES = ("tls", "starttls", "none")
 
 
-class EmailChannel(Bare):
+class EmailChannel(Channel):
     """A `Channel` to one mailbox."""
 
     def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, needs: Needs) -> None:
@@ -61,31 +64,50 @@ class EmailChannel(Bare):
         self._server = server
         self._clock = needs.clock
         self._note = needs.note
-        self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
+        self._threads = BoundedCache[tuple[str, str], Thread](THREADS_KNOWN)
+        self._files = BoundedCache[str, tuple[Enclosed, ...]](FILES_KNOWN)
 
     async def listen(self, hear: Hear) -> None:
         self._note("" if self._server else UNCHECKED)
-        async with self._mailbox() as box:
+        taken: dict[str, bool] = {}
+        async with self._mailbox() as box, dispatching() as dispatcher:
             while True:
-                since = datetime.datetime.fromtimestamp(self._clock.now(), datetime.UTC) - datetime.timedelta(days=DAYS)
-                for uid in await box.unread(since.date()):
-                    await self._take(box, uid, hear)
-                await box.wait()
+                await self._look(box, dispatcher, hear, taken)
 
-    async def _take(self, box: Mailbox, uid: str, hear: Hear) -> None:
-        """Hand on one mail, then have it be read."""
+    async def _look(self, box: Mailbox, dispatcher: Dispatcher, hear: Hear, taken: dict[str, bool]) -> None:
+        """Have unread mail taken in, and wait for more unless some of it takes long."""
+        since = datetime.datetime.fromtimestamp(self._clock.now(), datetime.UTC) - datetime.timedelta(days=DAYS)
+        for uid in await box.unread(since.date()):
+            if uid not in taken:
+                taken[uid] = False
+                await self._take(box, uid, dispatcher, hear, taken)
+        settled = await dispatcher.settled()
+        for uid in [each for each, is_taken in taken.items() if is_taken]:
+            await box.mark_read(uid)
+            del taken[uid]
+        if settled:
+            await box.wait()
+
+    async def _take(self, box: Mailbox, uid: str, dispatcher: Dispatcher, hear: Hear, taken: dict[str, bool]) -> None:
+        """Have one mail taken in, of a large one what its beginning says. It is made read afterwards."""
         size = await box.size(uid)
-        whole = size <= LARGEST_MAIL
-        raw = await box.raw(uid, 0 if whole else BEGINNING)
-        try:
-            mail = await read_apart(raw, self._author.address, self._server)
-            if reason := self._refusal(mail):
-                raise Unreadable(reason)
-        except Unreadable as error:
-            log.info("a mail was passed over: %s", error)
-        else:
-            await hear(self._said(mail, 0 if whole else size))
-        await box.mark_read(uid)
+        small = size <= BEGINNING
+        known = await (box.raw(uid) if small else box.head(uid, BEGINNING))
+
+        async def job() -> None:
+            raw = known if small else await self._raw(uid, BEGINNING)
+            try:
+                mail = await read_apart(raw, self._author.address, self._server)
+                if reason := self._refusal(mail):
+                    raise Unreadable(reason)
+            except Unreadable as error:
+                log.info("a mail was passed over: %s", error)
+            else:
+                await hear(self._said(mail, uid, size))
+            taken[uid] = True
+
+        sender = SENDER.search(known)
+        await dispatcher.put(sender[1].decode().lower() if sender else "", job)
 
     def _refusal(self, mail: Mail) -> str:
         """Why a mail is not taken for a person's words; empty where it is."""
@@ -99,16 +121,20 @@ class EmailChannel(Bare):
             return f"{self._server} does not vouch for its sender"
         return ""
 
-    def _said(self, mail: Mail, size: int) -> Said:
+    def _said(self, mail: Mail, uid: str, size: int) -> Said:
         where = _where(mail)
-        self._know((where.chat, where.thread), Thread(subject=mail.subject, ids=_line(mail)))
+        self._threads.put((where.chat, where.thread), Thread(subject=mail.subject, ids=_line(mail)))
         first = not mail.references and mail.subject and not mail.text.startswith("/")
         subject, quoted = (
             (mail.subject, mail.quoted) if not mail.is_forwarded else ("", f"{mail.subject}\n\n{mail.quoted}")
         )
         title = REPLY.sub("", mail.subject) if mail.references else ""
-        files = mail.files if not size else ()
-        media = tuple(_media(each) for each in files) + ((_too_large(size),) if size else ())
+        if size <= BEGINNING:
+            self._files.put(mail.id, mail.files)
+            media = tuple(_media(each, (uid, mail.id, at, 0)) for at, each in enumerate(mail.files))
+        else:
+            whole = Enclosed(name="the rest of this mail", media_type="message/rfc822", content=b"")
+            media = (_media(whole, (uid if size <= LARGEST_MAIL else "", mail.id, -1, len(mail.text))),)
         return Said(
             source_id=mail.id,
             where=where,
@@ -121,6 +147,27 @@ class EmailChannel(Bare):
             title=title,
             named=(*mail.people, *mail.named),
         )
+
+    async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  mails are small
+        uid, id_, number, told = json.loads(media.reference)
+        if not uid:
+            raise NeverHere(f"The mail is larger than {LARGEST_MAIL // 1_000_000} MB; only its beginning was read.")
+        files = self._files.get(id_)
+        if files is None:
+            try:
+                mail = await read_apart(await self._raw(uid), self._author.address, self._server)
+            except Unreadable as error:
+                raise NeverHere(str(error)) from error
+            if mail.id != id_ and not id_.startswith(HASHED):
+                raise NeverHere("The mail is not in its folder any more.")
+            rest = mail.text[told:].encode("utf-8", "replace") if number < 0 else b""
+            files = (*mail.files, *((Enclosed(name=REST, media_type="text/plain", content=rest),) if rest else ()))
+        return files[number].content if number >= 0 else [(_media(each), each.content) for each in files]
+
+    async def _raw(self, uid: str, most: int = 0) -> bytes:
+        """The bytes of a large mail, over a connection of its own: nothing else waits for them."""
+        async with self._mailbox() as box:
+            return await box.raw(uid, most)
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         people = [each for each in to.chat.split(",") if each != self._author.address]
@@ -180,7 +227,7 @@ class EmailChannel(Bare):
                 mail = await self._head(box, uid)
                 if mail is not None and _where(mail).chat == to.chat:
                     thread = Thread(subject=mail.subject, ids=_line(mail))
-                    self._know((to.chat, to.thread), thread)
+                    self._threads.put((to.chat, to.thread), thread)
                     return thread
         return None
 
@@ -188,12 +235,6 @@ class EmailChannel(Bare):
         with suppress(Unreadable):
             return await read_apart(await box.head(uid, BEGINNING), self._author.address)
         return None
-
-    def _know(self, where: tuple[str, str], thread: Thread) -> None:
-        self._threads[where] = thread
-        self._threads.move_to_end(where)
-        while len(self._threads) > THREADS_KNOWN:
-            self._threads.popitem(last=False)
 
 
 def _where(mail: Mail) -> Conversation:
@@ -207,18 +248,11 @@ def _line(mail: Mail) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*mail.references, mail.id)))
 
 
-def _media(file: Enclosed) -> Media:
-    async def fetch(_: int) -> bytes:
-        return file.content
-
-    return Media(name=file.name, media_type=file.media_type, size=len(file.content), fetch=fetch)
-
-
-def _too_large(size: int) -> Media:
-    async def fetch(_: int) -> bytes:
-        raise NeverHere(f"The mail is larger than {LARGEST_MAIL // 1_000_000} MB; only its beginning was read.")
-
-    return Media(name="the rest of this mail", media_type="message/rfc822", size=size, fetch=fetch)
+def _media(file: Enclosed, reference: tuple[str, str, int, int] | None = None) -> Media:
+    """A file of a mail, with the mail's UID and id, the file's number in it (-1: all files of it, and what stands
+    behind so many characters of its text)."""
+    mark = json.dumps(reference)
+    return Media(name=file.name, media_type=file.media_type, size=len(file.content), reference=mark)
 
 
 def _server(options: Mapping[str, str], name: str) -> Address:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -12,7 +13,6 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -25,13 +25,12 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear
-from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.inbound_events import Hear, Media
+from hermes_agent.gateway.matrix.client import Client, joined, meaning
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.membership import Membership
-from hermes_agent.gateway.matrix.place import Places
+from hermes_agent.gateway.matrix.membership import Membership, Places
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, table, text
 from hermes_agent.gateway.matrix.sync import Sync
@@ -46,19 +45,21 @@ from hermes_agent.gateway.matrix.writing import (
     transaction,
     words,
 )
-from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.upload import bytes_of
 
 TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"
 
 
-class MatrixChannel(Bare):
+class MatrixChannel(Channel):
     """A `Channel` to the rooms of one account."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
         headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
-        self._client = Client(Service(title="The homeserver", http=needs.http, headers=headers), base)
+        self._client = Client(
+            Service(title="The homeserver", http=needs.http, headers=headers, base=base, meaning=meaning), base
+        )
         self._threads = threads
         self._needs = needs
         self._rooms = Rooms(self._client)
@@ -81,7 +82,6 @@ class MatrixChannel(Bare):
             name=await self._name(own),
             rooms=self._rooms,
             moves=self._moves,
-            fetch=self._fetch,
             threads=self._threads,
         )
         places = Places(self._needs.kept, f"channel:{PLATFORM}:{own}")
@@ -115,7 +115,7 @@ class MatrixChannel(Bare):
         return receipt
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
-        if receipt in self._rooms.gone:
+        if self._rooms.gone.get(receipt):
             raise MessageGone("Somebody took the message away.")
         if part.file is not None:
             return  # A file's words stay what they were.
@@ -175,8 +175,8 @@ class MatrixChannel(Bare):
         address = await self._client.upload(sent.name, sent.media_type, content)
         return file(part, sent, len(content), {"url": address})
 
-    async def _fetch(self, content: Event, most: int) -> bytes:
-        """The bytes of a file that came, as `Media` says."""
+    async def fetch(self, media: Media, most: int) -> bytes:
+        content = table(json.loads(media.reference))
         keys = table(content.get("file"))
         if not keys:
             return await self._client.download(text(content.get("url")), most)
@@ -263,7 +263,7 @@ CHANNEL = Kind(
         typing=TYPING_SECONDS,
         largest_file=50_000_000,
         mentions=True,
-        keyed=True,
+        keyed=1800.0,  # Synapse forgets the ids of transactions after half an hour.
         hears_edits=True,
         fences=True,
     ),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -26,13 +25,13 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
-from hermes_agent.gateway.inbound_events import Hear, Pressed
-from hermes_agent.gateway.media import bytes_of
+from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
+from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
 from hermes_agent.gateway.service import Service
-from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader
-from hermes_agent.gateway.slack.mrkdwn import mrkdwn
+from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader, mrkdwn, place_of
 from hermes_agent.gateway.slack.web import Web
 from hermes_agent.gateway.text.cutting import cut
+from hermes_agent.gateway.upload import upload
 from hermes_agent.gateway.websocket import Socket, require, websocket
 from hermes_agent.host.http import Http
 
@@ -60,7 +59,7 @@ SILENT_SECONDS = 60.0
 """After so long without a word the first one of a connection (`hello`) is not awaited any longer."""
 
 
-class SlackChannel(Bare):
+class SlackChannel(Channel):
     """A `Channel` to one workspace."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool) -> None:
@@ -71,37 +70,38 @@ class SlackChannel(Bare):
         self._threads = threads
         self._now: Callable[[], float] = needs.clock.now
         self._own = ""
-        self._names: OrderedDict[str, str] = OrderedDict()
-        self._titles: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._names = BoundedCache[str, str](NAMES_KNOWN)
+        self._titles = BoundedCache[str, str](NAMES_KNOWN, TITLE_SECONDS, self._now)
 
     async def listen(self, hear: Hear) -> None:
         me = await self._bot.call("auth.test", reads=True)
         self._own = str(me.get("user_id", ""))
         own = Own(user=self._own, bot=str(me.get("bot_id", "")), threads=self._threads)
-        reader = Reader(own=own, name=self._name, title=self._title, file=self._file, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, name=self._name, title=self._title, file=self._file, now=self._now)
         while True:
             opened = await self._app.call("apps.connections.open", reads=True)
-            async with websocket(self._http, str(opened.get("url", ""))) as socket:
-                await self._converse(socket, reader, hear)
+            async with websocket(self._http, str(opened.get("url", ""))) as socket, dispatching() as dispatcher:
+                await self._converse(socket, dispatcher, partial(self._take, socket, reader, hear))
 
-    async def _converse(self, socket: Socket, reader: Reader, hear: Hear) -> None:
+    async def _converse(
+        self, socket: Socket, dispatcher: Dispatcher, take: Callable[[Mapping[str, Any]], Awaitable[None]]
+    ) -> None:
         """Take in what comes until Slack wants another connection. What was not acknowledged comes again there."""
-        try:
-            async with asyncio.timeout(SILENT_SECONDS):
-                message = await socket.receive()
-        except TimeoutError as error:
-            raise NotNow("Slack opened a connection and said nothing.") from error
+        message = await socket.receive(SILENT_SECONDS)
         while message.get("type") != "disconnect":
-            if envelope := message.get("envelope_id"):
-                payload = message.get("payload") or {}
-                heard = await reader.heard(str(message.get("type")), payload)
-                word = await hear(heard) if heard is not None else ""
-                await socket.send({"envelope_id": envelope})
-                if isinstance(heard, Pressed) and word:
-                    await self._whisper(heard, word)
+            if message.get("envelope_id"):
+                chat, control = place_of(message, self._own)
+                await dispatcher.put(chat, partial(take, message), control=control)
             message = await socket.receive()
         if message.get("reason") == "link_disabled":
             raise TokenRefused("Socket Mode is switched off for this Slack app.")
+
+    async def _take(self, socket: Socket, reader: Reader, hear: Hear, message: Mapping[str, Any]) -> None:
+        heard = await reader.heard(str(message.get("type")), message.get("payload") or {})
+        word = await hear(heard) if heard is not None else ""
+        await socket.send({"envelope_id": message["envelope_id"]})
+        if isinstance(heard, Pressed) and word:
+            await self._whisper(heard, word)
 
     async def _whisper(self, pressed: Pressed, word: str) -> None:
         """Tell the one who pressed a button, and nobody else."""
@@ -129,11 +129,11 @@ class SlackChannel(Bare):
 
     async def _send_file(self, to: Conversation, part: Part, thread: str | None) -> str:
         assert part.file is not None
-        content = await bytes_of(part.file)
+        file = await upload(part.file)
         place = await self._bot.call(
-            "files.getUploadURLExternal", reads=True, filename=part.file.name, length=len(content)
+            "files.getUploadURLExternal", reads=True, filename=part.file.name, length=file.size
         )
-        await self._bot.upload(str(place["upload_url"]), content)
+        await self._bot.upload(str(place["upload_url"]), file)
         await self._bot.call(
             "files.completeUploadExternal",
             files=[{"id": place["file_id"], "title": part.file.name}],
@@ -198,28 +198,22 @@ class SlackChannel(Bare):
 
     async def _name(self, user: str) -> str:
         """The name that a person shows; empty where Slack does not tell it."""
-        if user not in self._names:
+        if (name := self._names.get(user)) is None:
             with suppress(ChannelError):
                 found = (await self._bot.call("users.info", reads=True, user=user)).get("user") or {}
                 profile = found.get("profile") or {}
-                self._names[user] = str(
-                    profile.get("display_name") or found.get("real_name") or found.get("name") or ""
-                )
-            while len(self._names) > NAMES_KNOWN:
-                self._names.popitem(last=False)
-        return self._names.get(user, "")
+                name = profile.get("display_name") or found.get("real_name") or found.get("name") or ""
+                self._names.put(user, str(name))
+        return str(name or "")
 
     async def _title(self, channel: str) -> str:
         """The name of a channel, asked for anew after an hour; empty where Slack does not tell it."""
-        name, until = self._titles.get(channel, ("", 0.0))
-        if self._now() >= until:
+        if (title := self._titles.get(channel)) is None:
             with suppress(ChannelError):
                 found = (await self._bot.call("conversations.info", reads=True, channel=channel)).get("channel") or {}
-                name = str(found.get("name") or "")
-            self._titles[channel] = name, self._now() + TITLE_SECONDS
-            while len(self._titles) > NAMES_KNOWN:
-                self._titles.popitem(last=False)
-        return name
+                title = str(found.get("name") or "")
+            self._titles.put(channel, title or "")
+        return title or ""
 
     async def _file(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """A file with its facts: of one that another organisation shares, an event tells the id alone."""
@@ -230,14 +224,14 @@ class SlackChannel(Bare):
             return found if isinstance(found, dict) else told
         return told
 
-    async def _fetch(self, url: str, most: int) -> bytes:
+    async def fetch(self, media: Media, most: int) -> bytes:
         """A file, from Slack alone: the token goes nowhere else."""
-        parts = urlsplit(url)
+        parts = urlsplit(media.reference)
         if parts.netloc != self._host and not (
             parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
         ):
             raise NeverHere("The file is not kept by Slack.")
-        return await self._bot.download(url, most)
+        return await self._bot.download(media.reference, most)
 
 
 def _service(needs: Needs, secret: str) -> Service:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import (
     Abilities,
-    Bare,
     Channel,
     Kind,
     Needs,
@@ -25,15 +25,24 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
-from hermes_agent.gateway.inbound_events import Hear
-from hermes_agent.gateway.media import bytes_of
+from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
-from hermes_agent.gateway.telegram.files import Way, ways_of
 from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
 from hermes_agent.gateway.telegram.markdown import formatted, unmeant
 from hermes_agent.gateway.telegram.updates import Me
 from hermes_agent.gateway.telegram.webhook import Webhook, secret_of
-from hermes_agent.gateway.telegram.writing import draft_id, keyboard, message_at, number_of, place, receipt_of, reply_to
+from hermes_agent.gateway.telegram.writing import (
+    Way,
+    draft_id,
+    keyboard,
+    message_at,
+    number_of,
+    place,
+    receipt_of,
+    reply_to,
+    ways_of,
+)
+from hermes_agent.gateway.upload import upload
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +53,7 @@ WEBHOOK_PORT = 8443
 T = TypeVar("T")
 
 
-class Telegram(Bare):
+class Telegram(Channel):
     """A bot, at the other end of one token."""
 
     def __init__(
@@ -57,6 +66,9 @@ class Telegram(Bare):
 
     async def listen(self, hear: Hear) -> None:
         await self._listening.follow(await self._who(), hear)
+
+    async def fetch(self, media: Media, most: int) -> bytes:
+        return await self._api.fetch(media.reference, most)
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:  # noqa: ARG002  the Bot API has no keys
         async def there(chat: str) -> str:
@@ -71,21 +83,20 @@ class Telegram(Bare):
     async def _sent(self, arguments: Plain, part: Part) -> Plain:
         if part.file is None:
             return await self._text("sendMessage", {**arguments, **keyboard(part)}, part.text)
-        file = part.file.name, await bytes_of(part.file), part.file.media_type
-        *others, last = ways_of(part.file.media_type, len(file[1]))
+        *others, last = ways_of(part.file.media_type, (await upload(part.file)).size)
         for way in others:
             try:
-                return await self._file(way, file, part.text, arguments)
+                return await self._file(way, part.file, part.text, arguments)
             except Unfit as error:
                 log.info("telegram takes a file as a document alone: %s", error)
-        return await self._file(last, file, part.text, arguments)
+        return await self._file(last, part.file, part.text, arguments)
 
-    async def _file(self, way: Way, file: tuple[str, bytes, str], caption: str, arguments: Plain) -> Plain:
-        async def upload(words: Plain) -> Plain:
-            result: Plain = await self._api.upload(way.method, {way.field: file}, {**arguments, **words})
+    async def _file(self, way: Way, file: Attachment, caption: str, arguments: Plain) -> Plain:
+        async def sent(words: Plain) -> Plain:
+            result: Plain = await self._api.call(way.method, {**arguments, **words}, file=(way.field, file))
             return result
 
-        return await _worded(upload, "caption", caption) if caption else await upload({})
+        return await _worded(sent, "caption", caption) if caption else await sent({})
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         async def there(chat: str) -> None:

@@ -21,8 +21,6 @@ SOMEBODY = re.compile(r"<@!?(\d{15,20})>")
 COMPONENT = 3
 VOICE = 1 << 13
 
-Fetch = Callable[[str, int], Awaitable[bytes]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -35,12 +33,11 @@ class Place:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """`own` is the agent's user id. `place` finds the channel of a thread (empty: it is none) and its name, `role` the
-    role that a server has for the agent alone, `fetch` a file's bytes; `now` is the time."""
+    role that a server has for the agent alone; `now` is the time."""
 
     own: str
     place: Callable[[str], Awaitable[Place]]
     role: Callable[[str], Awaitable[str]]
-    fetch: Fetch
     now: Callable[[], float]
 
     async def heard(self, name: str, data: Mapping[str, Any]) -> Heard | None:
@@ -112,7 +109,7 @@ class Reader:
             name=str(file.get("filename") or "file"),
             media_type=kind,
             size=int(file.get("size") or 0),
-            fetch=lambda most: self.fetch(url, most),
+            reference=url,
             voice=bool(int(data.get("flags") or 0) & VOICE),
         )
 

@@ -7,12 +7,14 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel import ChannelError, NotNow, TokenRefused
+from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.websocket import Closed, Socket, websocket
 from hermes_agent.host.files import write_private
 from hermes_agent.host.http import Http
@@ -37,6 +39,7 @@ RESUMABLE = 4000
 
 Take = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
 """Takes in an event by its name; durable when it returns. Whether it was anything to us."""
+Dispatch = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,9 +73,15 @@ class Stream:
         base = (place.url if place.session else "") or url
         opened = False
         try:
-            async with websocket(self._http, f"{base.rstrip('/')}/?v=10&encoding=json", leaves=RESUMABLE) as socket:
+            address = f"{base.rstrip('/')}/?v=10&encoding=json"
+            async with (
+                websocket(self._http, address, leaves=RESUMABLE) as socket,
+                dispatching() as dispatcher,
+            ):
                 opened = True
-                await self._converse(socket, place, take)
+                await self._converse(
+                    socket, place, partial(self._dispatch, dispatcher, Cursor(place.number), place, take)
+                )
         except Closed as closed:
             if closed.code in REFUSED:
                 raise TokenRefused(REFUSED[closed.code]) from closed
@@ -83,8 +92,8 @@ class Stream:
             if not opened:
                 place.url = ""  # That host may be gone for good: a session can be resumed by every other.
 
-    async def _converse(self, socket: Socket, place: Place, take: Take) -> None:
-        hello = await _heard(socket, OPENING_SECONDS)
+    async def _converse(self, socket: Socket, place: Place, dispatch: Dispatch) -> None:
+        hello = await socket.receive(OPENING_SECONDS)
         if hello.get("op") != HELLO:
             raise NotNow("Discord opened a connection and did not greet.")
         interval = float(hello["d"]["heartbeat_interval"]) / 1000
@@ -92,16 +101,16 @@ class Stream:
         beating = spawn(_beat(socket, place, interval), name="discord heartbeat")
         try:
             # Each beat is answered: a connection that is silent for two of them is dead.
-            while await self._one(await _heard(socket, 2 * interval + 10), socket, place, take):
+            while await self._one(await socket.receive(2 * interval + 10), socket, place, dispatch):
                 pass
         finally:
             beating.cancel()
 
-    async def _one(self, message: Mapping[str, Any], socket: Socket, place: Place, take: Take) -> bool:
+    async def _one(self, message: Mapping[str, Any], socket: Socket, place: Place, dispatch: Dispatch) -> bool:
         """Deal with one message; False where Discord wants another connection."""
         match message.get("op"):
             case n if n == DISPATCH:
-                await self._event(message, place, take)
+                await dispatch(message)
             case n if n == BEAT:
                 await socket.send({"op": BEAT, "d": place.number})
             case n if n == RECONNECT:
@@ -112,13 +121,26 @@ class Stream:
                 raise NotNow("Discord ended the session.")  # It wants a pause before the next one.
         return True
 
-    async def _event(self, message: Mapping[str, Any], place: Place, take: Take) -> None:
+    async def _dispatch(
+        self, dispatcher: Dispatcher, cursor: Cursor[int | None], place: Place, take: Take, message: Mapping[str, Any]
+    ) -> None:
+        """Have an event taken in in its chat; the place is behind all that were taken in without a gap."""
         name, data = str(message.get("t")), message.get("d") or {}
         if name == "READY":
             place.session, place.url = str(data["session_id"]), str(data.get("resume_gateway_url", ""))
-        matters = await take(name, data)
-        place.number = message.get("s") or place.number
-        if matters or name in ("READY", "RESUMED"):
+        done = cursor.begin(message.get("s") or cursor.mark)
+
+        async def job() -> None:
+            matters = await take(name, data)
+            done()
+            place.number = cursor.mark
+            await self._keep(place, matters=matters or name in ("READY", "RESUMED"))
+
+        control = name == "INTERACTION_CREATE" or is_control(str(data.get("content", "")))
+        await dispatcher.put(str(data.get("channel_id") or data.get("id") or ""), job, control=control)
+
+    async def _keep(self, place: Place, *, matters: bool) -> None:
+        if matters:
             with suppress(HomeError):  # Without it a new process begins a new session.
                 await asyncio.to_thread(_write, self._file, place)
 
@@ -128,14 +150,6 @@ class Stream:
 
     def _resume(self, place: Place) -> dict[str, Any]:
         return {"op": RESUME, "d": {"token": self._token, "session_id": place.session, "seq": place.number}}
-
-
-async def _heard(socket: Socket, seconds: float) -> dict[str, Any]:
-    try:
-        async with asyncio.timeout(seconds):
-            return await socket.receive()
-    except TimeoutError as error:
-        raise NotNow("Discord is silent.") from error
 
 
 async def _beat(socket: Socket, place: Place, interval: float) -> None:

@@ -12,12 +12,18 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
+import msgspec
+
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.trust import automatic, vouched
 from hermes_agent.gateway.email.visible import visible_text
+from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 
 OWN_IDS = "hermes."
 """How the local part of each own Message-ID begins."""
+HASHED = "sha256-"
+"""How the id of a mail begins that has none of its own."""
 LONGEST_TEXT = 400_000
 MOST_PARTS = 100
 MOST_PEOPLE = 20
@@ -92,7 +98,7 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
     message = message_from_bytes(raw)
     parts = list(_leaves(message))
     name, sender = _author(message)
-    id_ = (message_ids(message, "Message-ID") or (f"sha256-{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
+    id_ = (message_ids(message, "Message-ID") or (f"{HASHED}{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
     references = message_ids(message, "References") or message_ids(message, "In-Reply-To")
     to, copied = addresses(message, "To"), addresses(message, "Cc")
     subject = header(message, "Subject")
@@ -300,3 +306,39 @@ def _file_name(part: Message, number: int) -> str:
     except (MessageError, LookupError, ValueError):
         name = ""
     return _whole(name) or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+TOLD = "hermes_agent.gateway.email.reading:parsed"
+
+
+async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS, by: str = TOLD) -> Mail:
+    """What `reading.read` gives, within `work` seconds of work (the largest mail takes two or three). Raises
+    `Unreadable`; `NotNow` where no mail can be read: no process can be started, or the program is just being changed
+    on the disk. `by` names what reads."""
+    try:
+        out = await apart(by, raw, own, server, work=work)
+    except OSError as error:
+        raise NotNow(f"Mail cannot be read now: {error.strerror}") from error
+    except Ended as error:
+        await _still_reads(by)
+        raise Unreadable(f"Reading the mail was ended: {error}") from error
+    found = msgspec.msgpack.decode(out, type=Mail | str)
+    if isinstance(found, str):
+        raise Unreadable(found)
+    return found
+
+
+async def _still_reads(by: str) -> None:
+    """Raise `NotNow` where even an empty mail cannot be read: then it is not the mail that is wrong."""
+    try:
+        await apart(by, b"", "", "")
+    except (Ended, OSError) as error:
+        raise NotNow(f"No mail can be read now: {error}") from error
+
+
+def parsed(raw: bytes, own: str, server: str) -> bytes:
+    """The mail as the other process tells it, or why it is none."""
+    try:
+        return msgspec.msgpack.encode(read(raw, own, server))
+    except Unreadable as error:
+        return msgspec.msgpack.encode(str(error))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, TokenRefused
 from hermes_agent.gateway.service import Answer, Service
 
 CLIENT, MEDIA = "_matrix/client", "_matrix/media/v3"
@@ -36,20 +35,16 @@ class Client:
     ) -> dict[str, Any]:
         """Call what is under `/_matrix/client/VERSION`. Raises `ChannelError`; `MessageGone` where what is named is
         not there."""
-        url = f"{self._base}/{CLIENT}/{version}/{path}{_question(query)}"
-        answer = _good(await self._service.call(method, url, content=content, reads=reads))
-        try:
-            return answer.values()
-        except OutcomeUnknown as error:
-            if reads:
-                raise NotNow(f"The homeserver answers what is no answer: {error}") from error
-            raise
+        question = f"?{urlencode(query)}" if query else ""
+        return await self._service.ask(method, f"{CLIENT}/{version}/{path}{question}", content, reads=reads)
 
     async def upload(self, name: str, media_type: str, content: bytes) -> str:
         """Keep a file on the homeserver; its `mxc:` address. Nobody sees it yet."""
         url = f"{self._base}/{MEDIA}/upload?{urlencode({'filename': name})}"
         answer = await self._service.call("POST", url, content=content, media_type=media_type, reads=True)
-        return str(_good(answer).values()["content_uri"])
+        if answer.status >= 400:
+            raise meaning(answer)
+        return str(answer.values()["content_uri"])
 
     async def download(self, address: str, most: int) -> bytes:
         """The bytes of an `mxc:` address, as `Media` says. A server that has not heard of asking with the token is
@@ -59,9 +54,9 @@ class Client:
         if scheme != "mxc" or not server or not id_ or "/" in id_:
             raise NeverHere("The file has no address of Matrix.")
         place = joined(server, id_)
-        answer = await self._service.call("GET", f"{self._base}/{GIVEN_OUT}/{place}", reads=True, most=most)
+        answer = await self._service.fetch(f"{self._base}/{GIVEN_OUT}/{place}", most)
         if answer.status == 404 and _said(answer)[0] == "M_UNRECOGNIZED":
-            answer = await self._service.call("GET", f"{self._base}/{MEDIA}/download/{place}", reads=True, most=most)
+            answer = await self._service.fetch(f"{self._base}/{MEDIA}/download/{place}", most)
         if answer.status != 200:
             raise NeverHere(f"The homeserver does not give the file out ({answer.status}).")
         return answer.body
@@ -84,19 +79,5 @@ def meaning(answer: Answer) -> ChannelError:
     return NeverHere(f"The homeserver refuses it: {answer.status} {words} ({code}).")
 
 
-def _good(answer: Answer) -> Answer:
-    if answer.status >= 400:
-        raise meaning(answer)
-    return answer
-
-
 def _said(answer: Answer) -> tuple[str, str]:
-    try:
-        found = json.loads(answer.body)
-        return str(found.get("errcode", "")), str(found.get("error", ""))
-    except (ValueError, AttributeError):
-        return "", ""
-
-
-def _question(query: Mapping[str, str] | None) -> str:
-    return f"?{urlencode(query)}" if query else ""
+    return str(answer.document.get("errcode", "")), str(answer.document.get("error", ""))

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
-from hermes_agent.gateway.matrix.attachments import locked, unlocked
 from hermes_agent.gateway.matrix.client import Client
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
-from hermes_agent.gateway.matrix.machine import machine
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
+from hermes_agent.gateway.matrix.shapes import Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.verification_replies import Say, VerificationReplies
 from hermes_agent.gateway.matrix.verifying import PREFIX, Party
 from hermes_agent.gateway.matrix.vouching import Vouching
@@ -216,3 +214,45 @@ class Decryption:
         if (keys := self._vouching.keys) is not None:
             own[f"ed25519:{keys.public('master')}"] = keys.public("master")
         return Party(user=user, device=device, keys=own)
+
+
+def locked(content: bytes) -> tuple[bytes, Event]:
+    """The bytes under which a file goes out, and its key."""
+    made, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
+    return bytes(made), dict(keys)
+
+
+def unlocked(content: bytes, keys: Event) -> bytes:
+    """The file. Raises `NeverHere` where these are not its bytes, or no key."""
+    wrong = late("nio.exceptions:EncryptionError")
+    key, digest = text(inside(keys, "key").get("k")), text(inside(keys, "hashes").get("sha256"))
+    try:
+        return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, text(keys.get("iv"))))
+    except (wrong, TypeError, ValueError) as error:
+        raise NeverHere("The file cannot be decrypted.") from error
+
+
+TAKE = "_handle_forwarded_room_key_event"
+
+
+def machine() -> Any:  # noqa: ANN401  another library's
+    """Its class. By itself it takes keys that were asked for from verified devices of its own account alone. What a
+    device gives of its own session is as good as the key that it would have given unasked: the channel between the two
+    says which device it is."""
+    base: Any = late("nio.crypto:Olm")
+
+    def take(self: Any, sender: str, sender_key: str, payload: dict[str, Any]) -> Any:  # noqa: ANN401  that library's
+        content = table(payload.get("content"))
+        asked = self.outgoing_key_requests.get(text(content.get("session_id")))
+        named = (text(content.get("room_id")), text(content.get("algorithm")))
+        if asked is None or (asked.room_id, asked.algorithm) != named or content.get("sender_key") != sender_key:
+            return getattr(base, TAKE)(self, sender, sender_key, payload)
+        signer, key = text(inside(payload, "keys").get("ed25519")), text(content.get("session_key"))
+        session = self._import_group_session(key, signer, sender_key, asked.room_id, [])
+        if session and self.inbound_group_store.add(session):
+            self.save_inbound_group_session(session)
+            self.outgoing_key_requests.pop(asked.session_id)
+            self.store.remove_outgoing_key_request(asked)
+        return None
+
+    return type("Machine", (base,), {TAKE: take})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -25,19 +25,16 @@ PERSON = re.compile(r"@[\w.=/+-]+:[\w.-]*\w(?::\d+)?")
 PLAIN_SIGNS = tuple(sign.replace("\ufe0f", "") for sign in SIGNS)
 VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
-Fetch = Callable[[Event, int], Awaitable[bytes]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`own` is the agent's id, `name` what it is called. `fetch` gets the bytes of a file's content; `threads`: what is
+    """`own` is the agent's id, `name` what it is called. `threads`: what is
     said to the agent in a group begins a thread."""
 
     own: str
     name: str
     rooms: Rooms
     moves: ChatMigration
-    fetch: Fetch
     threads: bool
 
     async def heard(self, room: str, event: Event) -> Heard | None:
@@ -140,7 +137,7 @@ class Reader:
             name=text(content.get("filename")) or text(content.get("body")) or "file",
             media_type=(text(info.get("mimetype")) or "application/octet-stream").split(";")[0],
             size=count(info.get("size")),
-            fetch=lambda most: self.fetch(content, most),
+            reference=json.dumps({name: content[name] for name in ("url", "file") if name in content}),
             voice=any(mark in content for mark in VOICE),
         )
 

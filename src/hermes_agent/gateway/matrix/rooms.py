@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
@@ -43,10 +43,10 @@ class Rooms:
         self._people: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._steps: Counter[str] = Counter()
         self._encrypted: dict[str, bool] = {}
-        self._titles: OrderedDict[str, str] = OrderedDict()
-        self._messages: OrderedDict[str, Known] = OrderedDict()
-        self._signs: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-        self.gone: OrderedDict[str, None] = OrderedDict()
+        self._titles = BoundedCache[str, str](ROOMS_KNOWN)
+        self._messages = BoundedCache[str, Known](MESSAGES_KNOWN)
+        self._signs = BoundedCache[str, tuple[str, ...]](MESSAGES_KNOWN)
+        self.gone = BoundedCache[str, bool](MESSAGES_KNOWN)
         self.own = ""
 
     async def people(self, room: str) -> Mapping[str, str]:
@@ -87,14 +87,13 @@ class Rooms:
 
     async def title(self, room: str) -> str:
         """What a room is called; empty where it has no name."""
-        if room not in self._titles:
-            content: Event = {}
-            with suppress(NeverHere, MessageGone):
-                path = f"{joined('rooms', room, 'state', NAME)}/"
-                content = await self._client.call("GET", path, reads=True)
-            self._titles[room] = text(content.get("name"))
-            _bound(self._titles, ROOMS_KNOWN)
-        return self._titles[room]
+        if (known := self._titles.get(room)) is not None:
+            return known
+        content: Event = {}
+        with suppress(NeverHere, MessageGone):
+            path = f"{joined('rooms', room, 'state', NAME)}/"
+            content = await self._client.call("GET", path, reads=True)
+        return self._titles.put(room, text(content.get("name")))
 
     def changed(self, room: str, event: Event) -> None:
         """A room's state changed."""
@@ -102,7 +101,7 @@ class Rooms:
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
         elif event.get("type") == NAME:
-            self._titles[room] = text(content.get("name"))
+            self._titles.put(room, text(content.get("name")))
         elif event.get("type") == "m.room.member":
             self._steps[room] += 1
             if room not in self._people:
@@ -119,38 +118,36 @@ class Rooms:
 
     async def message(self, room: str, id_: str) -> Known:
         """What a message is."""
-        if id_ not in self._messages:
+        if (known := self._messages.get(id_)) is None:
             try:
                 found = await self._client.call("GET", joined("rooms", room, "event", id_), reads=True)
             except (NeverHere, MessageGone):
                 found = {}
             if found.get("type") == "m.room.encrypted":
                 found = {**found, **table(await self.crypto.read(room, found))}
-            self.know(id_, self._read(found))
-        return self._messages[id_]
+            known = self._messages.put(id_, self._read(found))
+        return known
 
     def know(self, id_: str, known: Known) -> None:
         """What a message is, from whoever wrote it."""
-        self._messages[id_] = known
-        _bound(self._messages, MESSAGES_KNOWN)
+        self._messages.put(id_, known)
 
     def redacted(self, id_: str) -> None:
         """A message was taken away."""
-        self.gone[id_] = None
-        _bound(self.gone, MESSAGES_KNOWN)
+        self.gone.put(id_, True)
 
     async def signs(self, room: str, id_: str) -> tuple[str, ...]:
         """The agent's own reactions under a message of it, for its choices."""
-        if id_ not in self._signs:
+        if (known := self._signs.get(id_)) is None:
             path = joined("rooms", room, "relations", id_, "m.annotation")
             found = tables((await self._client.call("GET", path, reads=True, version="v1")).get("chunk"))
-            self.signed(id_, tuple(text(each.get("event_id")) for each in found if each.get("sender") == self.own))
-        return self._signs[id_]
+            own = tuple(text(each.get("event_id")) for each in found if each.get("sender") == self.own)
+            known = self._signs.put(id_, own)
+        return known
 
     def signed(self, id_: str, signs: tuple[str, ...]) -> None:
         """These are the agent's reactions under a message now."""
-        self._signs[id_] = signs
-        _bound(self._signs, MESSAGES_KNOWN)
+        self._signs.put(id_, signs)
 
     def _read(self, event: Event) -> Known:
         content = table(event.get("content"))
@@ -166,8 +163,3 @@ class Rooms:
 def thread_of(relation: Event) -> str:
     """The root of the thread that a message belongs to."""
     return text(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else ""
-
-
-def _bound(kept: OrderedDict[str, Any], most: int) -> None:
-    while len(kept) > most:
-        kept.popitem(last=False)

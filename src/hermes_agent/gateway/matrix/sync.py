@@ -7,18 +7,19 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.access import harmless
+from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
 from hermes_agent.gateway.matrix.events import Reader
-from hermes_agent.gateway.matrix.membership import Membership
-from hermes_agent.gateway.matrix.place import Place, Places
+from hermes_agent.gateway.matrix.membership import Membership, Place, Places
 from hermes_agent.gateway.matrix.rooms import NAME, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
@@ -30,6 +31,8 @@ PATIENCE_MILLISECONDS = 30_000
 """How long a homeserver holds an answer back until there is something to tell."""
 KEYS_MILLISECONDS = 3_000
 """The same while a message waits for its key."""
+SOON_MILLISECONDS = 1_000
+"""The same while something is still being taken in."""
 FRESH_SECONDS = 600.0
 """How old a message may be that is taken in where the agent begins without a place to go on from."""
 PAGE, PAGES = 100, 20
@@ -59,6 +62,32 @@ FILTER = json.dumps(
 )
 
 
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """How far an account is followed: behind `since` the next answer is asked for, behind `place.since` everything was
+    taken in. `seen` is the last message that was read, by room; `matters`: there is something to be kept."""
+
+    place: Place
+    hear: Hear
+    dispatcher: Dispatcher
+    cursor: Cursor[str]
+    since: str
+    seen: dict[str, str] = field(default_factory=dict)
+    matters: bool = False
+    is_late: bool = False
+    reading: asyncio.Task[None] | None = None
+
+    async def put(self, room: str, job: Callable[[], Awaitable[object]], *, control: bool = False) -> None:
+        """Have something of the answer at hand taken in after what its room told before."""
+        done = self.cursor.begin(self.since)
+
+        async def taken() -> None:
+            await job()
+            done()
+
+        await self.dispatcher.put(room, taken, control=control)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
     """Follows one account. `excuse` tells a room why a message there was not read, `say` sends it an event."""
@@ -78,61 +107,68 @@ class Sync:
         `TokenRefused`, and what `hear` raises."""
         place = await self.places.begin()
         self.entering.looked = 0.0
-        seen: dict[str, str] = {}
-        reading: asyncio.Task[None] | None = None
-        try:
-            while True:
-                matters = await self._on(place, seen, hear)
-                if matters:
-                    await self.places.keep(place)
-                if seen and (reading is None or reading.done()):
-                    reading = spawn(self._read(seen), name="read receipts")
-        finally:
-            if reading is not None:
-                reading.cancel()
-                await asyncio.wait((reading,))
+        async with dispatching() as dispatcher:
+            cursor = Cursor(place.since)
+            at = Progress(place=place, hear=hear, dispatcher=dispatcher, cursor=cursor, since=place.since)
+            try:
+                while True:
+                    await self._on(at)
+            finally:
+                if at.reading is not None:
+                    at.reading.cancel()
+                    await asyncio.wait((at.reading,))
 
-    async def _on(self, place: Place, seen: dict[str, str], hear: Hear) -> bool:
-        """Take in one answer, note in `seen` what was read; whether there was anything in it for the agent."""
-        await self.entering.again(place, hear)
-        found = await self._next(place)
+    async def _on(self, at: Progress) -> None:
+        """Have one answer taken in, and keep how far everything was."""
+        await at.put("", partial(self.entering.again, at.place, at.hear))
+        found = await self._next(at)
         if not (since := text(found.get("next_batch"))):
             raise NotNow("The homeserver's answer cannot be read.")
-        await self._take(found, place, seen, hear)
-        late = await self._late(found, place, hear)
-        matters = late or bool(found.get("rooms")) or not place.since
-        place.since = since
-        return matters
+        at.matters |= bool(found.get("rooms")) or not at.since
+        await self._take(found, at)
+        at.cursor.begin(since)()
+        at.since = since
+        settled = await at.dispatcher.settled()
+        if at.place.unread and not at.is_late:
+            at.is_late = True
+            keys = bool(tables(inside(found, "to_device").get("events")))
+            await at.put("late", partial(self._late, at, keys=keys))
+            settled = await at.dispatcher.settled()
+        at.place.since = at.cursor.mark  # What is still being taken in is told again to the next process.
+        if at.matters:
+            await self.places.keep(at.place)
+            at.matters = not settled
+        if at.seen and (at.reading is None or at.reading.done()):
+            at.reading = spawn(self._read(at.seen), name="read receipts")
 
-    async def _next(self, place: Place) -> Event:
-        patience = KEYS_MILLISECONDS if place.unread else PATIENCE_MILLISECONDS
-        query = {"filter": FILTER, "timeout": str(patience if place.since else 0)}
-        if place.since:
-            query["since"] = place.since
+    async def _next(self, at: Progress) -> Event:
+        patience = KEYS_MILLISECONDS if at.place.unread else PATIENCE_MILLISECONDS
+        if at.matters:
+            patience = SOON_MILLISECONDS
+        query = {"filter": FILTER, "timeout": str(patience if at.since else 0)}
+        if at.since:
+            query["since"] = at.since
         return await self.client.call("GET", "sync", query=query, reads=True)
 
-    async def _take(self, found: Event, place: Place, seen: dict[str, str], hear: Hear) -> None:
-        """Take in what an answer holds; `seen` is the last message that was read, by room."""
+    async def _take(self, found: Event, at: Progress) -> None:
+        """Have what an answer holds taken in, each room's in its order."""
         await self.crypto.synced(found)
         for room, each in inside(found, "rooms", "invite").items():
-            await self._invitation(room, table(each), place, hear)
+            await at.put(room, partial(self._invitation, room, table(each), at))
         for room, each in inside(found, "rooms", "join").items():
-            for event in await self._events(room, table(each), place.since):
-                if await self._event(room, event, place, hear):
-                    seen[room] = text(event.get("event_id"))
+            await self._joined(room, table(each), at)
         for room, each in inside(found, "rooms", "leave").items():
-            place.forget(room)
-            self.rooms.forget(room)
-            await self._left(room, table(each), hear)
+            await at.put(room, partial(self._left, room, table(each), at))
 
-    async def _invitation(self, room: str, found: Event, place: Place, hear: Hear) -> None:
+    async def _invitation(self, room: str, found: Event, at: Progress) -> None:
         for event in tables(inside(found, "invite_state").get("events")):
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own:
                 direct = inside(event, "content").get("is_direct") is True
-                await self.entering.invited(room, text(event.get("sender")), place, hear, direct=direct)
+                await self.entering.invited(room, text(event.get("sender")), at.place, at.hear, direct=direct)
 
-    async def _events(self, room: str, found: Event, since: str) -> Sequence[Event]:
-        """What is new in a room, with what the answer left out; what was said before the agent came is not."""
+    async def _joined(self, room: str, found: Event, at: Progress) -> None:
+        """Have what is new in a room taken in, with what the answer left out; what was said before the agent came is
+        not."""
         timeline = inside(found, "timeline")
         events = tables(timeline.get("events"))
         state = tables(inside(found, "state").get("events"))
@@ -140,14 +176,17 @@ class Sync:
             self.rooms.changed(room, event)
         if timeline.get("limited"):
             self.rooms.forget(room)
-        if not since:
+        if not at.since:
             oldest = (self.now() - FRESH_SECONDS) * 1000
-            return [event for event in events if number(event.get("origin_server_ts")) >= oldest]
-        if any(event.get("type") == "m.room.create" for event in (*state, *events)):
-            return events[self._entry(events) :]
-        if timeline.get("limited") and (before := text(timeline.get("prev_batch"))):
-            return [*await self._missed(room, before, since), *events]
-        return events
+            events = [event for event in events if number(event.get("origin_server_ts")) >= oldest]
+        elif any(event.get("type") == "m.room.create" for event in (*state, *events)):
+            events = events[self._entry(events) :]
+        elif timeline.get("limited") and (before := text(timeline.get("prev_batch"))):
+            await at.put(room, partial(self._missing, room, before, at.since, at))
+        for event in events:
+            words = text(inside(event, "content").get("body"))
+            control = event.get("type") == "m.reaction" or is_control(words)
+            await at.put(room, partial(self._event, room, event, at), control=control)
 
     def _entry(self, events: Sequence[Event]) -> int:
         """Where the agent was asked into a room, or came into it."""
@@ -157,6 +196,10 @@ class Sync:
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
         }
         return own.get("invite", own.get("join", 0))
+
+    async def _missing(self, room: str, before: str, since: str, at: Progress) -> None:
+        for event in await self._missed(room, before, since):
+            await self._event(room, event, at)
 
     async def _missed(self, room: str, before: str, since: str) -> list[Event]:
         """What happened in a room between two answers, oldest first."""
@@ -173,24 +216,26 @@ class Sync:
         log.warning("matrix: more than %d messages of %s were missed; the oldest are passed over", PAGE * PAGES, room)
         return missed[::-1]
 
-    async def _event(self, room: str, event: Event, place: Place, hear: Hear) -> bool:
-        """Tell what happened; whether it was a message that was read."""
+    async def _event(self, room: str, event: Event, at: Progress) -> None:
+        """Tell what happened."""
         if event.get("state_key") is not None:
             self.rooms.changed(room, event)
-            await self.entering.crowded(room, place)
-        if event.get("type") == "m.room.tombstone" and await self.entering.replaced(room, event, hear):
-            return False
+            await self.entering.crowded(room, at.place)
+        if event.get("type") == "m.room.tombstone" and await self.entering.replaced(room, event, at.hear):
+            return
         if event.get("type") == "m.room.encrypted" and event.get("sender") != self.reader.own:
             opened = await self.crypto.read(room, event)
             if opened is None:
-                await self._unread(room, text(event.get("event_id")), place)
-                return False
+                await self._unread(room, text(event.get("event_id")), at.place)
+                return
             event = opened
-            if room in place.told:
-                place.told.remove(room)
-        return await self._handle(room, event, hear)
+            if room in at.place.told:
+                at.place.told.remove(room)
+        if await self._handle(room, event, at.hear):
+            at.seen[room] = text(event.get("event_id"))
 
     async def _handle(self, room: str, event: Event, hear: Hear) -> bool:
+        """Hand on what somebody did; whether it was a message that was read."""
         if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
             self.crypto.verify(event, partial(self.say, room))
             return False
@@ -206,21 +251,20 @@ class Sync:
         else:
             await self._excuse(room, id_, place)
 
-    async def _late(self, found: Event, place: Place, hear: Hear) -> bool:
-        """Read messages whose keys may have come since, and say it where one does not come; whether there was any."""
-        settled, keys = False, bool(tables(inside(found, "to_device").get("events")))
-        for id_, (room, at) in list(place.unread.items()):
-            over = self.now() - at >= self.crypto.patience
+    async def _late(self, at: Progress, *, keys: bool) -> None:
+        """Read messages whose keys may have come since, and say it where one does not come."""
+        for id_, (room, since) in list(at.place.unread.items()):
+            over = self.now() - since >= self.crypto.patience
             opened = await self._opened(room, id_) if keys or over else None
             if opened is not None:
-                await self._handle(room, opened, hear)
+                await self._handle(room, opened, at.hear)
             elif over:
-                await self._excuse(room, id_, place)
+                await self._excuse(room, id_, at.place)
             else:
                 continue
-            settled = True
-            del place.unread[id_]
-        return settled
+            at.matters = True
+            at.place.unread.pop(id_, None)
+        at.is_late = False
 
     async def _opened(self, room: str, id_: str) -> Event | None:
         try:
@@ -245,7 +289,9 @@ class Sync:
                 path = joined("rooms", room, "receipt", "m.read", id_)
                 await self.client.call("POST", path, {}, reads=True)
 
-    async def _left(self, room: str, found: Event, hear: Hear) -> None:
+    async def _left(self, room: str, found: Event, at: Progress) -> None:
+        at.place.forget(room)
+        self.rooms.forget(room)
         events = (
             *tables(inside(found, "state").get("events")),
             *tables(inside(found, "timeline").get("events")),
@@ -258,4 +304,6 @@ class Sync:
                 # Told as theirs: the owner reads it in what the agent writes.
                 words = text(content.get("reason"))
                 why = f', saying "{harmless(words)}"' if words else ""
-                await hear(Removed(where=where, reason=f"{event.get('sender')} removed the agent from the room{why}."))
+                await at.hear(
+                    Removed(where=where, reason=f"{event.get('sender')} removed the agent from the room{why}.")
+                )

@@ -8,8 +8,9 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.dispatcher import is_control
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.slack.mrkdwn import plain
+from hermes_agent.gateway.text.dialect import Dialect, rendered
 
 PLATFORM = "slack"
 BUTTON = "hermes"
@@ -30,13 +31,12 @@ class Own:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """`name` finds the name of a user, `title` that of a channel, `file` the facts of a file that Slack told without
-    them, `fetch` the bytes of one, as `Media` says; `now` is the time."""
+    them; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
     title: Callable[[str], Awaitable[str]]
     file: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-    fetch: Callable[[str, int], Awaitable[bytes]]
     now: Callable[[], float]
 
     async def heard(self, kind: str, payload: Mapping[str, Any]) -> Heard | None:
@@ -111,7 +111,7 @@ class Reader:
             name=str(file.get("name") or file.get("id") or "file"),
             media_type=kind,
             size=int(file.get("size") or 0),
-            fetch=lambda most: self.fetch(url, most),
+            reference=url,
             voice=file.get("subtype") == "slack_audio",
         )
 
@@ -150,6 +150,16 @@ class Reader:
         )
 
 
+def place_of(message: Mapping[str, Any], own: str) -> tuple[str, bool]:
+    """The channel that an envelope is of, and whether it holds a control."""
+    payload, kind = message.get("payload") or {}, message.get("type")
+    event = payload.get("event") or {}
+    chat = event.get("channel") or payload.get("channel_id") or (payload.get("container") or {}).get("channel_id")
+    text = event.get("text", "") if kind == "events_api" else payload.get("text", "")
+    words = f"/{text}" if kind == "slash_commands" else plain(str(text), own)
+    return str(chat or ""), kind == "interactive" or is_control(words)
+
+
 def _edited(message: Mapping[str, Any]) -> str:
     """The stamp of a message's last change; empty where it was not changed."""
     return str((message.get("edited") or {}).get("ts", ""))
@@ -160,3 +170,41 @@ def _where(channel: str, thread: str) -> Conversation:
     return Conversation(
         platform=PLATFORM, chat_kind="dm" if channel.startswith("D") else "group", chat=channel, thread=thread
     )
+
+
+HTTP = re.compile(r"https?://")
+MARK = re.compile(r"<([^<>]+)>")
+
+
+def escaped(text: str) -> str:
+    """Words without any meaning to Slack: no text mentions anybody."""
+    return text.replace("\0", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _link(shown: str, address: str) -> str:
+    return (
+        f"<{escaped(address).replace('|', '%7C')}|{shown}>" if HTTP.match(address) else f"{shown} ({escaped(address)})"
+    )
+
+
+MRKDWN = Dialect(escape=escaped, code=escaped, link=_link)
+
+
+def mrkdwn(text: str) -> str:
+    """Markdown as Slack shows it."""
+    return rendered(text, MRKDWN)
+
+
+def plain(text: str, own: str) -> str:
+    """What a person wrote, without the mention of `own` (a user's id)."""
+
+    def mark(found: re.Match[str]) -> str:
+        inside, _, label = found[1].partition("|")
+        if inside == f"@{own}":
+            return ""
+        if inside.startswith(("@", "#", "!")):
+            return f"{inside[0].replace('!', '@')}{label or inside[1:].removeprefix('subteam^')}"
+        return f"{label} ({inside})" if label and label not in inside else inside
+
+    text = MARK.sub(mark, text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return text.strip()

@@ -16,6 +16,7 @@ from hermes_agent.gateway.channel import (
     TokenRefused,
 )
 from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.upload import Upload
 
 FORM = "application/x-www-form-urlencoded"
 TOKEN = frozenset(
@@ -48,17 +49,15 @@ class Web:
             raise meaning(str(found.get("error", "unknown_error")), found, reads=reads)
         return found
 
-    async def upload(self, url: str, content: bytes) -> None:
+    async def upload(self, url: str, file: Upload) -> None:
         """Put a file where Slack wants it. Nobody sees it yet."""
-        answer = await self._service.call(
-            "POST", url, content=content, media_type="application/octet-stream", reads=True
-        )
+        answer = await self._service.call("POST", url, content=file, reads=True)
         if answer.status >= 300:
             raise (NotNow if answer.status == 408 else NeverHere)(f"Slack does not take the file ({answer.status}).")
 
     async def download(self, url: str, most: int) -> bytes:
         """A file's bytes, as `Media` says."""
-        answer = await self._service.call("GET", url, reads=True, most=most)
+        answer = await self._service.fetch(url, most)
         if answer.status != 200 or (answer.headers.get("content-type") or "").startswith("text/html"):
             raise NeverHere("Slack does not give the file out: the app needs the scope files:read.")
         return answer.body

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.service import MOST_ANSWER, body_of
+from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.upload import form
 from hermes_agent.host.http import Http
 
 Plain = Any  # what JSON gives; parsed into values in this folder
-Files = Mapping[str, tuple[str, bytes, str]]  # argument -> a file's name, bytes and media type
 PATIENCE = 30.0
 """Seconds for one answer, beside what a long poll waits."""
 HTTP_ERROR = 500
@@ -53,55 +53,43 @@ REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
 """What a refused call says -> what that means; every other one is for good."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BotApi:
     """One bot, at `url`."""
 
-    url: str
-    token: str
-    http: Http
+    def __init__(self, url: str, token: str, http: Http) -> None:
+        self._url = url
+        self._token = token
+        self._service = Service(title=f"Telegram at {url}", http=http, judge=lambda answer, _: answer)
 
-    async def call(self, method: str, arguments: Mapping[str, Plain], *, waits: float = 0.0) -> Plain:
-        """The `result` of a method. `waits` is how long the server may hold the answer back. Raises `ChannelError`."""
-        headers = {"content-type": "application/json"}
-        return await self._post(method, PATIENCE + waits, content=msgspec.json.encode(arguments), headers=headers)
-
-    async def upload(self, method: str, files: Files, arguments: Mapping[str, Plain]) -> Plain:
-        """Send a file with a method. Raises `ChannelError`."""
-        data = {
-            name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            for name, value in arguments.items()
-        }
-        return await self._post(method, 10 * PATIENCE, data=data, files=files)
-
-    async def _post(self, method: str, patience: float, **request: Plain) -> Plain:
-        address = f"{self.url}/bot{self.token}/{method}"
-        try:
-            asked = self.http.client(address).stream("POST", address, timeout=patience, **request)
-            async with asked as response:
-                content = await body_of(response, MOST_ANSWER)
-        except self.http.unsent as error:
-            # What the network says does not hold the token.
-            raise NotNow(f"Telegram at {self.url} cannot be reached: {str(error) or type(error).__name__}") from error
-        except self.http.failures as error:
-            raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
-        return _result(response.status_code, content)
+    async def call(
+        self,
+        method: str,
+        arguments: Mapping[str, Plain],
+        *,
+        waits: float = 0.0,
+        file: tuple[str, Attachment] | None = None,
+    ) -> Plain:
+        """The `result` of a method, with a `file` as one of its arguments. `waits` is how long the server may hold the
+        answer back. Raises `ChannelError`."""
+        body = await form(*file, arguments) if file else msgspec.json.encode(arguments)
+        answer = await self._service.call(
+            "POST",
+            f"{self._url}/bot{self._token}/{method}",
+            content=body,
+            media_type="application/json",
+            patience=PATIENCE + waits,
+        )
+        return _result(answer.status, answer.body)
 
     async def fetch(self, file_id: str, most: int) -> bytes:
-        """The bytes of a file that somebody sent, as `Media` says. Raises `ChannelError`."""
+        """The bytes of a file that somebody sent, as `Channel.fetch` says. Raises `ChannelError`."""
         found = await self.call("getFile", {"file_id": file_id})
         if not found.get("file_path"):
             raise NeverHere("Telegram does not give the file out.")
-        address = f"{self.url}/file/bot{self.token}/{found['file_path']}"
-        try:
-            asked = self.http.client(address).stream("GET", address, timeout=10 * PATIENCE)
-            async with asked as response:
-                content = await body_of(response, most)
-        except self.http.failures as error:
-            raise NotNow(f"The file could not be fetched: {type(error).__name__}.") from error
-        if response.status_code >= 400:
-            raise NotNow(f"The file could not be fetched ({response.status_code}).")
-        return content
+        answer = await self._service.fetch(f"{self._url}/file/bot{self._token}/{found['file_path']}", most)
+        if answer.status >= 400:
+            raise NotNow(f"The file could not be fetched ({answer.status}).")
+        return answer.body
 
 
 def _result(status: int, body: bytes) -> Plain:

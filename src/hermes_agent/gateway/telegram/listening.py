@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.chat_migration import ChatMigration
+from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Heard, Pressed, Said
-from hermes_agent.gateway.telegram.albums import album_of, of_albums, together
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
-from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, acknowledge
-from hermes_agent.host.serve import serve
+from hermes_agent.gateway.telegram.webhook import Entrance, Webhook, acknowledge
+from hermes_agent.host.inbound.listener import listen
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50
 ALBUM_SECONDS = 0.5
 """How long after a picture of an album the next one is awaited."""
 ALBUM_LOOKS = 3
-"""So often at most, whoever goes on sending pictures: until then nobody else is heard, also not with `/stop`."""
+"""So often at most, whoever goes on sending pictures."""
 LONGEST_WORD = 200
 WEBHOOK_SET = "webhook is active"
 
@@ -41,59 +41,53 @@ class Listening:
 
     async def follow(self, me: Me, hear: Hear) -> None:
         """Tell what comes until cancelled. Raises `NotNow`, `TokenRefused`, and what `hear` raises."""
-        if self.webhook is None:
-            await self._poll(me, hear)
-        else:
-            await self._receive(self.webhook, me, hear)
+        async with dispatching() as dispatcher:
+            intake = Intake(api=self.api, moves=self.moves, dispatcher=dispatcher, me=me, hear=hear)
+            if self.webhook is None:
+                await self._poll(dispatcher, intake)
+            else:
+                await self._receive(self.webhook, replace(intake, album_looks=0))
 
-    async def _poll(self, me: Me, hear: Hear) -> None:
-        """Ask for updates. One is confirmed by asking for those after it."""
-        offset = 0
+    async def _poll(self, dispatcher: Dispatcher, intake: Intake) -> None:
+        """Ask for updates. One is confirmed by asking for those after it: what takes long is told again meanwhile, so
+        that what comes behind it does not wait."""
+        cursor, seen = Cursor(0), 0
         while True:
-            wanted = {"offset": offset, "timeout": self.poll_seconds, "allowed_updates": LISTENED}
+            seconds = self.poll_seconds if await dispatcher.settled() else 0
             try:
-                updates = await self._whole(wanted)
+                updates = await self._asked(cursor.mark, seconds)
             except NotNow as error:
                 if WEBHOOK_SET not in str(error):
                     raise
                 await self.api.call("deleteWebhook", {"drop_pending_updates": False})
                 continue
-            await self._hand_on(updates, me, hear)
-            offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
+            for update in updates:
+                if (after := int(update["update_id"]) + 1) > seen:
+                    seen = after
+                    await intake.put(update, cursor.begin(after))
 
-    async def _whole(self, wanted: Plain) -> list[Plain]:
-        """What is new, with what of an album was still on its way: nothing is confirmed, so that all of it is told once
-        more."""
-        seen, updates = 0, await self._asked(wanted)
-        for _ in range(ALBUM_LOOKS):
-            if (pictures := of_albums(updates)) <= seen:
-                break
-            await asyncio.sleep(ALBUM_SECONDS)
-            seen, updates = pictures, await self._asked({**wanted, "timeout": 0})
-        return updates
-
-    async def _asked(self, wanted: Plain) -> list[Plain]:
+    async def _asked(self, offset: int, seconds: float) -> list[Plain]:
+        wanted = {"offset": offset, "timeout": seconds, "allowed_updates": LISTENED}
         try:
-            found: list[Plain] = await self.api.call("getUpdates", wanted, waits=float(wanted["timeout"]))
+            found: list[Plain] = await self.api.call("getUpdates", wanted, waits=seconds)
         except (OutcomeUnknown, NeverHere) as error:
             raise NotNow(str(error)) from error
         return found
 
-    async def _receive(self, webhook: Webhook, me: Me, hear: Hear) -> None:
+    async def _receive(self, webhook: Webhook, intake: Intake) -> None:
         """Have updates brought. One is confirmed when it was taken in; a webhook that is left is kept for the next
         process, and Telegram keeps what it cannot bring for a day."""
         entrance = Entrance(urlsplit(webhook.url).path, webhook.secret)
         async with AsyncExitStack() as open_:
             await self._open(open_, webhook, entrance)
             while True:
-                brought = await entrance.next()
-                await self._hand_on([update for update, _ in brought], me, hear)
-                acknowledge(brought)
+                for update, taken in await entrance.next():
+                    await intake.put(update, partial(acknowledge, [(update, taken)]))
 
     async def _open(self, open_: AsyncExitStack, webhook: Webhook, entrance: Entrance) -> None:
         wanted = {"url": webhook.url, "secret_token": webhook.secret, "allowed_updates": LISTENED}
         try:
-            await open_.enter_async_context(serve(entrance.handle, webhook.port, largest=LARGEST_UPDATE))
+            await open_.enter_async_context(listen(entrance.routes, port=webhook.port))
             # By one connection, so that each chat is told in its order.
             await self.api.call("setWebhook", {**wanted, "max_connections": 1})
         except OSError as error:
@@ -103,29 +97,56 @@ class Listening:
         except NeverHere as error:
             raise TokenRefused(f"The webhook is refused. {error}") from error
 
-    async def _hand_on(self, updates: list[Plain], me: Me, hear: Hear) -> None:
-        """Hand on what each chat tells in its order, the chats side by side."""
-        chats: defaultdict[str, list[tuple[Plain, Any]]] = defaultdict(list)
-        for update in updates:
-            if (moved := moved_in(update)) is not None:
-                await self.moves.moved(*moved)
-            heard = heard_in(update, me, self.api.fetch)
-            if heard is not None:
-                where = replace(heard.where, chat=await self.moves.first(heard.where.chat))
-                _put(chats[where.chat], update, replace(heard, where=where))
 
-        async def one(acknowledge: list[tuple[Plain, Any]]) -> None:
-            for update, heard in acknowledge:
-                word = await hear(heard)
-                if isinstance(heard, Pressed):
-                    await self._acknowledge(update, word)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """Has updates taken in in their chats. Telegram tells each picture of an album as a message, and a person sent one:
+    its first picture waits for the others, up to `album_looks` times."""
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for acknowledge in chats.values():
-                    group.create_task(one(acknowledge))
-        except BaseExceptionGroup as failed:
-            raise failed.exceptions[0] from None
+    api: BotApi
+    moves: ChatMigration
+    dispatcher: Dispatcher
+    me: Me
+    hear: Hear
+    album_looks: int = ALBUM_LOOKS
+    _albums: dict[str, list[tuple[Plain, Callable[[], None]]]] = field(default_factory=dict)
+
+    async def put(self, update: Plain, done: Callable[[], None]) -> None:
+        """Take in an update; `done` is called then."""
+        if (moved := moved_in(update)) is not None:
+            await self.moves.moved(*moved)
+        query, message = update.get("callback_query") or {}, update.get("message") or {}
+        told = message or update.get("edited_message") or query.get("message") or update.get("my_chat_member") or {}
+        chat = str((told.get("chat") or {}).get("id", ""))
+        album = f"{chat}:{message['media_group_id']}" if message.get("media_group_id") else ""
+        if album in self._albums:
+            self._albums[album].append((update, done))
+            return
+        pieces = [(update, done)]
+        if album and self.album_looks:
+            self._albums[album] = pieces
+        control = bool(query) or is_control(str(message.get("text", "")))
+        await self.dispatcher.put(chat, partial(self._take, pieces, album), control=control)
+
+    async def _take(self, pieces: list[tuple[Plain, Callable[[], None]]], album: str) -> None:
+        if album in self._albums:
+            for _ in range(self.album_looks):
+                seen = len(pieces)
+                await asyncio.sleep(ALBUM_SECONDS)
+                if len(pieces) == seen:
+                    break
+            del self._albums[album]
+        heard: Heard | None = None
+        for update, _ in pieces:
+            each = heard_in(update, self.me)
+            heard = together(heard, each) if isinstance(heard, Said) and isinstance(each, Said) else heard or each
+        if heard is not None:
+            where = replace(heard.where, chat=await self.moves.first(heard.where.chat))
+            word = await self.hear(replace(heard, where=where))
+            if isinstance(heard, Pressed):
+                await self._acknowledge(pieces[0][0], word)
+        for _, done in pieces:
+            done()
 
     async def _acknowledge(self, update: Plain, word: str) -> None:
         query = update["callback_query"]["id"]
@@ -133,10 +154,11 @@ class Listening:
             await self.api.call("answerCallbackQuery", {"callback_query_id": query, "text": word[:LONGEST_WORD]})
 
 
-def _put(acknowledge: list[tuple[Plain, Any]], update: Plain, heard: Heard) -> None:
-    """Put what was heard behind the rest of its chat, a picture of an album to those before it."""
-    for index, (before, first) in enumerate(acknowledge):
-        if isinstance(heard, Said) and album_of(update) and album_of(before) == album_of(update):
-            acknowledge[index] = before, together(first, heard)
-            return
-    acknowledge.append((update, heard))
+def together(first: Said, more: Said) -> Said:
+    """Two messages of an album as one, under the identity of the first: its words stand at any of the pictures."""
+    return replace(
+        first,
+        text="\n".join(filter(None, (first.text, more.text))),
+        media=(*first.media, *more.media),
+        addressed=first.addressed or more.addressed,
+    )

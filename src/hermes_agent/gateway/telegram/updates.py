@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
@@ -11,7 +10,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Quoted, Removed, Said, Sender
 
 Plain = Mapping[str, Any]  # one object of the Bot API
-Fetch = Callable[[str, int], Awaitable[bytes]]
 LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")
 FORWARDED = ("forward_origin", "forward_date")
 """Fields of a message that another one was forwarded in; the second one is that of older servers."""
@@ -34,12 +32,12 @@ class Me:
     name: str
 
 
-def heard_in(update: Plain, me: Me, fetch: Fetch) -> Heard | None:
+def heard_in(update: Plain, me: Me) -> Heard | None:
     """What an update tells; None where that is nothing for us."""
     if message := update.get("message"):
-        return _said(message, me, fetch)
+        return _said(message, me)
     if message := update.get("edited_message"):
-        return _said(message, me, fetch, edited=str(message.get("edit_date", update.get("update_id"))))
+        return _said(message, me, edited=str(message.get("edit_date", update.get("update_id"))))
     if query := update.get("callback_query"):
         return _pressed(query)
     if changed := update.get("my_chat_member"):
@@ -70,11 +68,11 @@ def where_of(message: Plain) -> Conversation:
     )
 
 
-def _said(message: Plain, me: Me, fetch: Fetch, *, edited: str = "") -> Said | None:
+def _said(message: Plain, me: Me, *, edited: str = "") -> Said | None:
     if "from" not in message:
         return None  # A channel's own post, or a service of Telegram.
     text, named, for_others = _words(message, me)
-    media = _media(message, fetch)
+    media = _media(message)
     if for_others or not (text or media):
         return None
     where = where_of(message)
@@ -90,7 +88,7 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: str = "") -> Said | N
         addressed=named or answered or where.chat_kind == "dm",
         edited=edited,
         forwarded=any(mark in message for mark in FORWARDED),
-        quoted=_quoted(message, answers, fetch, own=answered),
+        quoted=_quoted(message, answers, own=answered),
         title=str(message["chat"].get("title") or ""),
         named=_named(message, answers),
     )
@@ -104,12 +102,12 @@ def _named(message: Plain, answers: Plain) -> tuple[str, ...]:
     return tuple(str(each["id"]) for each in people if each)
 
 
-def _quoted(message: Plain, answers: Plain, fetch: Fetch, *, own: bool) -> Quoted | None:
+def _quoted(message: Plain, answers: Plain, *, own: bool) -> Quoted | None:
     """What a message replies to: the words that its sender chose of it, or all of it where the bot did not write it."""
     chosen = str((message.get("quote") or {}).get("text") or "")
     if own:
         return Quoted(text=chosen) if chosen else None
-    text, media = chosen or str(answers.get("text") or answers.get("caption") or ""), _media(answers, fetch)
+    text, media = chosen or str(answers.get("text") or answers.get("caption") or ""), _media(answers)
     return Quoted(text=text, media=media) if text or media else None
 
 
@@ -160,24 +158,24 @@ def _sender(user: Plain) -> Sender:
     return Sender(user=str(user["id"]), name=name, bot=bool(user.get("is_bot")))
 
 
-def _media(message: Plain, fetch: Fetch) -> tuple[Media, ...]:
+def _media(message: Plain) -> tuple[Media, ...]:
     found: list[Media] = []
     if photos := message.get("photo"):
         best = max(photos, key=lambda each: int(each.get("width", 0)))
-        found.append(_file(best, "photo.jpg", "image/jpeg", fetch))
+        found.append(_file(best, "photo.jpg", "image/jpeg"))
     for kind, media_type in FILES.items():
         if (file := message.get(kind)) and not (kind == "document" and message.get("animation")):
             name = str(file.get("file_name") or f"{kind}.{media_type.partition('/')[2] or 'bin'}")
-            found.append(_file(file, name, media_type or "application/octet-stream", fetch, voice=kind == "voice"))
+            found.append(_file(file, name, media_type or "application/octet-stream", voice=kind == "voice"))
     return tuple(found)
 
 
-def _file(file: Plain, name: str, media_type: str, fetch: Fetch, *, voice: bool = False) -> Media:
+def _file(file: Plain, name: str, media_type: str, *, voice: bool = False) -> Media:
     return Media(
         name=name,
         media_type=str(file.get("mime_type") or media_type),
         size=int(file.get("file_size") or 0),
-        fetch=partial(fetch, str(file["file_id"])),
+        reference=str(file["file_id"]),
         voice=voice,
     )
 

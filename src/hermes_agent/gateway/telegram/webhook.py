@@ -11,7 +11,10 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.serve import Request, Response
+from hermes_agent.host.inbound.guard import read
+from hermes_agent.host.inbound.listener import Routes
+from hermes_agent.host.inbound.message import Request, Response
+from hermes_agent.host.inbound.proof import same
 
 LARGEST_UPDATE = 2_000_000
 MOST_WAITING = 100
@@ -48,18 +51,17 @@ class Entrance:
     brings again what was not."""
 
     def __init__(self, path: str, secret: str) -> None:
-        self._path = path or "/"
         self._secret = secret
         self._brought: asyncio.Queue[Brought] = asyncio.Queue(MOST_WAITING)
+        self.routes = Routes()
+        self.routes.mount(path or "/", "POST", self._take)
 
-    async def handle(self, request: Request) -> Response:
+    async def _take(self, request: Request) -> Response:
         """One request, from whoever sent it."""
-        if (request.method, request.path) != ("POST", self._path):
-            return Response(status=404)
-        if not hmac.compare_digest(request.headers.get(HEADER, "").encode(), self._secret.encode()):
+        if not same(request.headers.get(HEADER, ""), self._secret):
             return Response(status=403)
         try:
-            update = msgspec.json.decode(request.body, type=dict[str, Any])
+            update = msgspec.json.decode(await read(request, LARGEST_UPDATE), type=dict[str, Any])
         except msgspec.DecodeError:
             return Response(status=400)
         if not isinstance(update.get("update_id"), int):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hermes_agent.gateway.text.fences import read
+from hermes_agent.gateway.text.fences import read, respanned
 from hermes_agent.gateway.text.formulas import plain_formula
-from hermes_agent.gateway.text.spans import respanned
 
 DASHES = re.compile(r":?-+:?")
 CODE = re.compile(r"(?P<ticks>(?<!`)`+)")

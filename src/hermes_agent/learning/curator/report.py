@@ -4,11 +4,11 @@ what a model says of its work."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.learning.curator.applying import Came, State
@@ -259,8 +259,3 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _points(points: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {each}" for name, each in points.items())
-
-
-def moment(at: float) -> str:
-    """A time, as people here write it."""
-    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 BACKENDS: dict[str, str] = {
     "holographic": "hermes_agent.memory.backends.holographic:make",
-    "honcho": "hermes_agent.memory.backends.honcho:make",
-    "mem0": "hermes_agent.memory.backends.mem0:make",
-    "hindsight": "hermes_agent.memory.backends.hindsight:make",
-    "supermemory": "hermes_agent.memory.backends.supermemory:make",
-    "retaindb": "hermes_agent.memory.backends.retaindb:make",
+    "honcho": "hermes_agent.memory.backends.rest:honcho",
+    "mem0": "hermes_agent.memory.backends.rest:mem0",
+    "hindsight": "hermes_agent.memory.backends.rest:hindsight",
+    "supermemory": "hermes_agent.memory.backends.rest:supermemory",
+    "retaindb": "hermes_agent.memory.backends.rest:retaindb",
     "byterover": "hermes_agent.memory.backends.byterover:make",
     "openviking": "hermes_agent.memory.backends.openviking:make",
 }

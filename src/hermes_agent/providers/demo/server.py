@@ -1,18 +1,24 @@
-"""The demo's model behind a real socket: OpenAI chat completions on loopback, answered from the shipped scenarios."""
+"""What the demo stands on: its model behind a real socket, answering from the shipped scenarios, and small projects."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
 
-from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
 from hermes_agent.providers.demo.play import PACE, Player
 from hermes_agent.providers.demo.scenario import shipped_tasks
 from hermes_agent.providers.demo.script import Answer, Heard, Pace, RequestRefused
 
 MODEL = "scripted"
+FOLDER = "project"
+SUFFIX = ".txt"  # keeps the project's own modules and tests from being taken for this program's
 
 
 @contextlib.asynccontextmanager
@@ -57,3 +63,17 @@ class DemoEndpoint:
 
 def _json(body: bytes, status: int = 200) -> Response:
     return Response(status=status, headers={"content-type": "application/json"}, body=body)
+
+
+def unpack_project(folder: Path, name: str = FOLDER) -> None:
+    """Write the project of that name into `folder`, which is made where it does not exist. Raises `OSError`."""
+    _unpack(files(__package__) / name, folder)
+
+
+def _unpack(source: Traversable, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.is_dir():
+            _unpack(entry, target / entry.name)
+        elif entry.name.endswith(SUFFIX):
+            (target / entry.name.removesuffix(SUFFIX)).write_bytes(entry.read_bytes())

@@ -1,9 +1,11 @@
-"""Anthropic Messages: writing requests."""
+"""Anthropic Messages: writing requests, reading the streamed answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from hermes_agent.core.errors import (
     AuthRefused,
@@ -16,15 +18,17 @@ from hermes_agent.core.errors import (
     TimedOut,
 )
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
 from hermes_agent.providers.claude import thinking_fields
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect, Table
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
-from hermes_agent.providers.replies.anthropic import MessagesDecoder
+from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
+from hermes_agent.providers.route import Route
 from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.wire import Table, Taken
 
 API_VERSION = "2023-06-01"
 CACHES = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
@@ -97,7 +101,7 @@ class MessagesCompiler(ConversationCompiler):
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None and not request.prefill:  # a reply that has begun cannot think first
-            tail.update(thinking_fields(self._route.facts, level, limit, self._kept.turns))
+            tail.update(thinking_fields(self._route.facts, level, limit, self.turns))
         return tail
 
 
@@ -143,6 +147,168 @@ def _document(part: File) -> dict[str, Any]:
         return {"type": "text", "text": words}
     source = {"type": "base64", "media_type": part.media_type, "data": part.data}
     return {"type": "document", "title": part.name, "source": source}
+
+
+STOPS = {
+    "end_turn": StopReason.END,
+    "stop_sequence": StopReason.END,
+    "tool_use": StopReason.TOOL_CALLS,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "refusal": StopReason.REFUSED,
+}
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    id: str = ""
+    name: str = ""
+    input: dict[str, Any] | None = None
+
+
+class _StopDetails(msgspec.Struct):
+    category: str | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: TokenDetails | None = None
+
+
+class _Message(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    delta: _Delta | None = None
+    content_block: _Block | None = None
+    message: _Message | None = None
+    usage: _Usage | None = None
+    error: msgspec.Raw = msgspec.Raw(b"")
+
+
+class MessagesDecoder(ReplyReader[_Event]):
+    """Reads one streamed message."""
+
+    _parse = msgspec.json.Decoder(_Event).decode
+    _event_name = "event of the Messages API"
+
+    def __init__(self, route: Route, errors: Table, taken: Taken) -> None:
+        super().__init__(route, errors, taken)
+        self._given: dict[int, str] = {}  # arguments that came whole with their block's beginning
+        self._stop = ""
+        self._usage: _Usage | None = None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        event = self._read(data)
+        match event.type:
+            case "content_block_delta":
+                return self._grow(event.index, event.delta or _Delta())
+            case "content_block_start":
+                return self._start(event.index, event.content_block or _Block())
+            case "message_start":
+                self._take_usage(event.message.usage if event.message else None)
+            case "message_delta":
+                self._take_end(event.delta or _Delta(), event.usage)
+            case "message_stop":
+                self.done = True
+            case "error":
+                raise self._failed(event.error)
+        return []
+
+    def _start(self, index: int, given: _Block) -> list[Delta]:
+        self.content += 1
+        match given.type:
+            case "text":
+                block = self._blocks[index] = Block("text")
+                return block.grow(given.text)
+            case "thinking":
+                block = self._blocks[index] = Block("thinking", opaque=given.signature)
+                return block.grow(given.thinking)
+            case "redacted_thinking":
+                self._blocks[index] = Block("thinking", opaque=given.data, redacted=True)
+            case "tool_use":
+                self._blocks[index] = Block("call", id=given.id, name=given.name)
+                if given.input:
+                    self._given[index] = json_bytes(given.input).decode()
+                return [self._called(given.name)]
+            case _:
+                self._blocks[index] = Block("")
+        return []
+
+    def _grow(self, index: int, delta: _Delta) -> list[Delta]:
+        block = self._blocks.get(index)
+        if block is None:
+            raise self._broken(f"sent a piece of block {index}, which never began.")
+        self.content += 1
+        match delta.type:
+            case "text_delta":
+                return block.grow(delta.text)
+            case "input_json_delta":
+                return block.grow(delta.partial_json)
+            case "thinking_delta":
+                return block.grow(delta.thinking)
+            case "signature_delta":
+                block.opaque += delta.signature
+        return []
+
+    def _take_end(self, delta: _Delta, usage: _Usage | None) -> None:
+        self._stop = delta.stop_reason or self._stop
+        if delta.stop_details is not None:
+            self._refusal = delta.stop_details.category or ""
+        self._take_usage(usage)
+
+    def _take_usage(self, usage: _Usage | None) -> None:
+        """The counts are cumulative: a later one replaces the earlier one, and what it leaves out stays."""
+        if usage is None or self._usage is None:
+            self._usage = usage or self._usage
+            return
+        for name in _Usage.__struct_fields__:
+            value = getattr(usage, name)
+            if value is not None:
+                setattr(self._usage, name, value)
+
+    def _ended(self) -> bool:
+        return bool(self._stop) or self.done
+
+    def _close(self) -> StopReason:
+        for index, arguments in self._given.items():
+            block = self._blocks[index]
+            block.pieces = block.pieces or [arguments]
+        return STOPS.get(self._stop, StopReason.OTHER)
+
+    def _tokens(self) -> Usage:
+        usage = self._usage
+        if usage is None or usage.input_tokens is None or not self._stop:
+            return Usage(known=False)
+        read, made = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+        details = usage.output_tokens_details or TokenDetails()
+        return Usage(
+            input=usage.input_tokens + read + made,
+            output=usage.output_tokens or 0,
+            cached=read,
+            cache_write=made,
+            reasoning=details.thinking_tokens or details.reasoning_tokens or 0,
+        )
 
 
 DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder, tools=RULES)

@@ -1,7 +1,8 @@
-"""A line to one model under one credential: its compiled conversations, and one attempt at a time."""
+"""The way to one model under one credential: its compiled conversations, and one attempt at a time."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
@@ -9,28 +10,29 @@ from dataclasses import field, replace
 from http import HTTPStatus
 from typing import Protocol
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ProviderError, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
-from hermes_agent.core.shape import Shape
+from hermes_agent.core.shape import Shape, marks_of
 from hermes_agent.core.spending import Bid, Grant
-from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished
+from hermes_agent.providers.client import Client, Patience
+from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.pieces import json_bytes
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing.cache_shape import CacheShape
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.routing.chain import Chain
+from hermes_agent.providers.wire import Finished
 
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
 KEPT_CONVERSATIONS = 32
+HEX = 10
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
@@ -86,21 +88,11 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallContext:
-    """What every line of a broker works with."""
-
-    ledger: Ledger
-    http: Http
-    clock: Clock
-    settings: ModelSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedRequest:
     """A request ready to be paid: `tokens` is the estimated size of its input."""
 
     request: ModelRequest
-    compiler: Compiler
+    compiler: ConversationCompiler
     tokens: int
     bid: Bid
     shape: Shape
@@ -109,12 +101,13 @@ class PreparedRequest:
 class Endpoint:
     """Asks one route and keeps what it compiled for it."""
 
-    def __init__(self, route: Route, desk: CallContext) -> None:
+    def __init__(self, route: Route, chain: Chain, ledger: Ledger) -> None:
         self.route = route
-        self._desk = desk
+        self._chain = chain
+        self._ledger = ledger
         self._dialect: Dialect = late(DIALECTS[route.dialect])
-        self._compilers: OrderedDict[tuple[str, str], tuple[Compiler, CacheShape]] = OrderedDict()
-        self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
+        self._compilers: OrderedDict[tuple[str, str], tuple[ConversationCompiler, CacheShape]] = OrderedDict()
+        self._probes = MOST_PROBES if route.vendor.window_probe and chain.settings.window is None else 0
 
     async def prepare(self) -> None:
         """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
@@ -123,14 +116,14 @@ class Endpoint:
         if not self._probes:
             return
         self._probes -= 1
-        window = await late(REAL_WINDOW)(self._desk.http, self.route)
+        window = await late(REAL_WINDOW)(self._chain.http, self.route)
         if window and window != self.route.facts.window:
             self.route = replace(self.route, facts=replace(self.route.facts, window=window))
             self._compilers.clear()
 
     async def renew(self, refused: str = "") -> bool:
         """Take a key that can be used now; `refused` is one that the vendor did not take. Whether it is another one."""
-        route = await self.route.renewed(self._desk.http, refused=refused)
+        route = await self.route.renewed(self._chain.http, refused=refused)
         if route is self.route:
             return False
         another = route.key != self.route.key
@@ -142,8 +135,8 @@ class Endpoint:
         """The request as it would be sent, and what it asks of the limits."""
         compiler, trail = self._compiler(request)
         compiler.take(request)
-        tokens = self._desk.ledger.sizes.most(self.route.name, request, compiler.tokens)
-        bid = bid_of(self.route, request, tokens=tokens, configured=self._desk.settings.max_output)
+        tokens = self._ledger.sizes.most(self.route.name, request, compiler.tokens)
+        bid = bid_of(self.route, request, tokens=tokens, configured=self._chain.settings.max_output)
         return PreparedRequest(
             request=request, compiler=compiler, tokens=compiler.tokens, bid=bid, shape=trail.shape(request)
         )
@@ -151,18 +144,18 @@ class Endpoint:
     async def attempt(self, plan: PreparedRequest, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
         Deltas come as many at a time as arrived together."""
-        request, desk = plan.request, self._desk
+        request, clock = plan.request, self._chain.clock
         left = self.left(request)
         if left is not None and left <= 0:
             raise failure(self.route, TimedOut, "was not asked: the deadline has passed.")
         call_id = f"{request.call_id}.{number}" if number > 1 else request.call_id
-        granted = await desk.ledger.open(self._opened(plan, call_id))
-        started = desk.clock.monotonic()
+        granted = await self._ledger.open(self._opened(plan, call_id))
+        started = clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
         decoder = self._dialect.decoder(self.route, plan.compiler.call_ids, plan.compiler.names)
         wire = plan.compiler.write(request, granted.max_output)
-        exchange = Exchange(desk.http, self.route, self._dialect)
-        items = exchange.stream(wire, decoder, self._patience(request, left))
+        client = Client(self._chain.http, self.route, self._dialect)
+        items = client.stream(wire, decoder, self._patience(request, left))
         try:
             async for item in items:
                 if not isinstance(item, Finished):
@@ -170,15 +163,15 @@ class Endpoint:
                     continue
                 reply = self._reply(item)
                 settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
-                desk.ledger.sizes.learn(self.route.name, request, plan.tokens, reply.usage)
+                self._ledger.sizes.learn(self.route.name, request, plan.tokens, reply.usage)
         except ProviderError as error:
             settled = self._failed(settled, error)
             raise
         finally:
             await items.aclose()
-            settled = replace(settled, seconds=desk.clock.monotonic() - started)
+            settled = replace(settled, seconds=clock.monotonic() - started)
             self._note(request, settled)
-            await desk.ledger.complete(settled)
+            await self._ledger.complete(settled)
         yield reply
 
     def size(self, request: ModelRequest) -> int:
@@ -189,9 +182,9 @@ class Endpoint:
 
     def left(self, request: ModelRequest) -> float | None:
         """Seconds until the request's deadline; None without one."""
-        return None if request.deadline is None else request.deadline - self._desk.clock.monotonic()
+        return None if request.deadline is None else request.deadline - self._chain.clock.monotonic()
 
-    def _compiler(self, request: ModelRequest) -> tuple[Compiler, CacheShape]:
+    def _compiler(self, request: ModelRequest) -> tuple[ConversationCompiler, CacheShape]:
         key = (request.session, request.purpose)
         kept = self._compilers.pop(key, None) or (self._dialect.compiler(self.route), CacheShape())
         self._compilers[key] = kept
@@ -238,13 +231,41 @@ class Endpoint:
         )
 
     def _patience(self, request: ModelRequest, left: float | None) -> Patience:
-        stall = self._desk.settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
-        return Patience(left=left, stall=stall, now=self._desk.clock.now())
+        stall = self._chain.settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
+        return Patience(left=left, stall=stall, now=self._chain.clock.now())
 
     def _failed(self, settled: CallSettled, error: ProviderError) -> CallSettled:
         """A request that was refused with an HTTP status, or never left, used nothing; what a broken stream used is
         unknown."""
         refused = error.status >= HTTPStatus.BAD_REQUEST and not error.partial
-        if refused or isinstance(error.__cause__, self._desk.http.unsent):
+        if refused or isinstance(error.__cause__, self._chain.http.unsent):
             settled = replace(settled, usage=Usage(), cost=0.0)
         return replace(settled, outcome=type(error).__name__)
+
+
+class CacheShape:
+    """The hashes of a conversation that grows, each message looked at once; where an earlier one is not the same
+    object any more, it begins again from there."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._hashes: list[str] = []
+
+    def shape(self, request: ModelRequest) -> Shape:
+        """The shape of a request of this conversation."""
+        hashes = self._follow(request.messages)
+        return Shape(effort=request.effort, use_tools=request.use_tools, marks=marks_of(hashes))
+
+    def _follow(self, messages: Sequence[Message]) -> list[str]:
+        known = self._messages
+        same = next(
+            (place for place, (old, new) in enumerate(zip(known, messages, strict=False)) if old is not new),
+            min(len(known), len(messages)),
+        )
+        del known[same:], self._hashes[same:]
+        for message in messages[same:]:
+            before = self._hashes[-1] if self._hashes else ""
+            digest = hashlib.sha256(before.encode() + json_bytes(message)).hexdigest()[:HEX]
+            self._hashes.append(digest)
+            known.append(message)
+        return self._hashes

@@ -36,7 +36,7 @@ def going_on(request: ModelRequest, words: str, *, prefill: bool) -> ModelReques
     return replace(request, messages=[*request.messages, begun, ask])
 
 
-class Seam:
+class Continuation:
     """Takes the continuation of a text as it comes and gives what is new in it.
 
     A model that was asked to go on may begin anew or repeat the last words. With `exact` (the text was the beginning
@@ -88,9 +88,9 @@ def _repeated(words: str, more: str) -> int:
 
 def joined(words: str, reply: Reply, *, exact: bool) -> Reply:
     """The reply with the words before it as one text, where its first text stands."""
-    seam = Seam(words, exact=exact)
+    more_words = Continuation(words, exact=exact)
     more = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
-    whole = Text(text=words + seam.feed(more) + seam.finish())
+    whole = Text(text=words + more_words.feed(more) + more_words.finish())
     thoughts = [part for part in reply.message.parts if isinstance(part, Thinking)]
     others = [part for part in reply.message.parts if not isinstance(part, Thinking | Text)]
     return replace(reply, message=Message(role=Role.ASSISTANT, parts=(*thoughts, whole, *others)))
@@ -104,12 +104,12 @@ class Draft:
     _spoken: list[str] = field(default_factory=list)
     _calls: bool = False
     _exact: bool = False
-    _seam: Seam | None = None
+    _continuation: Continuation | None = None
 
     def begin(self, *, exact: bool) -> None:
         """Another attempt begins."""
         self._spoken, self._calls, self._exact = [], False, exact
-        self._seam = Seam(self.words, exact=exact) if self.words else None
+        self._continuation = Continuation(self.words, exact=exact) if self.words else None
 
     def hear(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
         """The deltas as they are shown: without words that were shown before."""
@@ -118,7 +118,7 @@ class Draft:
             match delta:
                 case TextDelta(text=text):
                     self._spoken.append(text)
-                    new = text if self._seam is None else self._seam.feed(text)
+                    new = text if self._continuation is None else self._continuation.feed(text)
                     if new:
                         shown.append(delta if new is text else TextDelta(text=new))
                     continue
@@ -131,9 +131,9 @@ class Draft:
 
     def end(self, reply: Reply) -> Sequence[TextDelta | Reply]:
         """The whole reply, after the words that were held back."""
-        if self._seam is None:
+        if self._continuation is None:
             return (reply,)
-        rest = self._seam.finish()
+        rest = self._continuation.finish()
         whole = joined(self.words, reply, exact=self._exact)
         return (TextDelta(text=rest), whole) if rest else (whole,)
 
@@ -141,13 +141,13 @@ class Draft:
         """The attempt failed: whether the next one goes on from its words. A tool call that was begun voids them."""
         spoken = "".join(self._spoken)
         if self.words and spoken:
-            seam = Seam(self.words, exact=self._exact)
-            spoken = self.words + seam.feed(spoken) + seam.finish()
+            more_words = Continuation(self.words, exact=self._exact)
+            spoken = self.words + more_words.feed(spoken) + more_words.finish()
         spoken = spoken or self.words
         self.words = "" if self._calls or not worth_keeping(spoken) else spoken
         return bool(self.words)
 
     def held_back(self) -> Sequence[TextDelta]:
         """The words of a broken attempt that were not shown yet, because they might have been a repetition."""
-        rest = "" if self._seam is None else self._seam.finish()
+        rest = "" if self._continuation is None else self._continuation.finish()
         return (TextDelta(text=rest),) if rest and self.words else ()

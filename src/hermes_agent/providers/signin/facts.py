@@ -34,3 +34,42 @@ class SignIn:
     account_claim: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     allowed: str = ""
+
+
+# Signing in with ChatGPT: a code for one device, as Codex does it (github.com/openai/codex, codex-rs/login).
+CHATGPT = SignIn(
+    vendor="openai-codex",
+    title="ChatGPT",
+    issuer="https://auth.openai.com",
+    issuer_env="OPENAI_AUTH_URL",
+    way="device",
+    page="/codex/device",
+    token_path="/oauth/token",
+    client_id="app_EMoamEEZ73f0CkXaXp7hrann",
+    redirect="/deviceauth/callback",
+    account_claim="https://api.openai.com/auth/chatgpt_account_id",
+    headers=(("chatgpt-account-id", "{account}"), ("originator", "hermes")),
+)
+
+
+# Signing in to Anthropic, for programs and organisations to which it has given a client of their own.  Anthropic's
+# terms do not let other programs use a Claude subscription, so no client is built in.
+ANTHROPIC = SignIn(
+    vendor="anthropic",
+    title="Anthropic",
+    issuer="https://platform.claude.com",
+    issuer_env="ANTHROPIC_AUTH_URL",
+    way="code",
+    page="/oauth/authorize",
+    token_path="/v1/oauth/token",
+    client_id_env="ANTHROPIC_CLIENT_ID",
+    asks="json",
+    redirect="/oauth/code/callback",
+    scope="user:inference user:profile",
+    headers=(("anthropic-beta", "oauth-2025-04-20"),),
+    allowed=(
+        "Anthropic does not let other programs use a Claude subscription. Where it has given you or your organisation "
+        "an OAuth client, put its id into ANTHROPIC_CLIENT_ID; otherwise use a key: ANTHROPIC_API_KEY, from "
+        "https://platform.claude.com/settings/keys."
+    ),
+)

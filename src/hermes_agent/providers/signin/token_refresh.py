@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import AuthRefused, NoModel
@@ -12,7 +13,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.locks import held
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.route import Grant
+from hermes_agent.providers.route import Grant, KeySource
 from hermes_agent.providers.signin.auth_file import AuthFile, SignedIn
 from hermes_agent.providers.signin.facts import SignIn
 from hermes_agent.providers.signin.tokens import Issuer, Tokens
@@ -46,9 +47,9 @@ class TokenRefresh:
         """Whether somebody is signed in there, be it that they must sign in again. Raises `HomeError`."""
         return bool(vendor.sign_in) and vendor.name in self.file.read()
 
-    def source(self, vendor: Vendor) -> Source | None:
+    def source(self, vendor: Vendor) -> KeySource | None:
         """Where the vendor's tokens come from; None where nobody is signed in. Raises `HomeError`."""
-        return Source(self, vendor) if self.has(vendor) else None
+        return partial(self.grant, vendor) if self.has(vendor) else None
 
     def issuer(self, facts: SignIn, http: Http) -> Issuer:
         """Where one signs in. Raises `NoModel` where a client of one's own is needed and there is none."""
@@ -146,18 +147,6 @@ class TokenRefresh:
         self._home.ensure()
         async with held(self._home.locks / "auth.lock"):
             yield
-
-
-class Source:
-    """Where the key of a route comes from that was signed in to: implements `route.KeySource`."""
-
-    def __init__(self, renewal: TokenRefresh, vendor: Vendor) -> None:
-        self._renewal = renewal
-        self._vendor = vendor
-
-    async def grant(self, http: Http, *, refused: str = "") -> Grant:
-        """See `TokenRefresh.grant`."""
-        return await self._renewal.grant(self._vendor, http, refused=refused)
 
 
 def _must_sign_in(facts: SignIn, why: str) -> AuthRefused:

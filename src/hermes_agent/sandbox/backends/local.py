@@ -22,17 +22,17 @@ from hermes_agent.sandbox.executions import (
     KEPT,
     NOBODY,
     Meta,
+    PreparedShells,
+    TimeLimits,
     check_length,
     check_text,
     cover_part,
     forget,
-    get_file,
     identity_in,
     is_beginning,
     location_of,
     make_input,
     noted_end,
-    put_file,
     read_part,
     read_text,
     send,
@@ -41,8 +41,6 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.prepared import PreparedShells
-from hermes_agent.sandbox.time_limits import TimeLimits
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
     INLINE,
@@ -116,12 +114,6 @@ class LocalPlace:
 
     async def list(self, group: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, group)
-
-    async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
-        return await asyncio.to_thread(get_file, Path(path))
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
-        await asyncio.to_thread(put_file, Path(path), content)
 
     async def directory(self, shell: str) -> str:
         return kept_directory(read_text(self._folder / shell / KEPT))  # Small, in the home: no thread is quicker.
@@ -305,6 +297,10 @@ class LocalRunning:
         await asyncio.to_thread(cover_part, self._folder / "out", start, data)
         if self._output is not None:
             self._output = self._output[:start] + data + self._output[start + len(data) :]
+
+    async def rewrite(self, data: bytes) -> None:
+        await asyncio.to_thread((self._folder / "out").write_bytes, data)
+        self._output = data if self._output is not None else None
 
     async def write(self, data: bytes) -> None:
         if not self.command.background or not self._child.is_alive:

@@ -17,10 +17,9 @@ from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
-from hermes_agent.sandbox.supervisor import line
-from hermes_agent.sandbox.sync.here import Rules
 from hermes_agent.sandbox.sync.place import Copying, SyncedPlace
-from hermes_agent.sandbox.transport import Call, Unreachable
+from hermes_agent.sandbox.sync.sides import Rules
+from hermes_agent.sandbox.transport import Call, Unreachable, line
 
 CONNECT_SECONDS = 20
 ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s
@@ -45,7 +44,7 @@ def build(
         raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
     machine = Machine(settings, told, home)
     if not settings.sync:
-        return RemotePlace("ssh", OneMachine(machine))
+        return RemotePlace("ssh", machine)
     if settings.folder and not settings.folder.startswith("/"):
         raise PlaceFailed("`terminal.ssh.folder` must be an absolute path.")
     rules = Rules(exclude=settings.exclude, max_bytes=settings.max_file_mb << 20, max_files=settings.max_files)
@@ -56,33 +55,11 @@ def build(
         states=folder / "files",
         folder=settings.folder.rstrip("/"),
     )
-    return SyncedPlace("ssh", OneMachine(machine), copying)
-
-
-class OneMachine:
-    """See `Ways`: the same for every group and folder. Folders that a session works in are made there."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._made: set[str] = set()
-
-    async def to(self, group: str, folder: str = "") -> Machine:  # noqa: ARG002 - one machine for all groups
-        await self._machine.connected()
-        if folder and folder not in self._made:
-            await self._machine.make_folder(folder)
-            self._made.add(folder)
-        return self._machine
-
-    async def near(self, path: str, folder: str) -> Machine:  # noqa: ARG002 - as above
-        await self._machine.connected()
-        return self._machine
-
-    async def close(self) -> None:
-        await self._machine.close()
+    return SyncedPlace("ssh", machine, copying)
 
 
 class Machine:
-    """See `Transport`."""
+    """See `Ways` and `Transport`: the same for every group and folder. Folders that a session works in are made."""
 
     def __init__(self, settings: SshSettings, told: Mapping[str, str], home: str) -> None:
         self.environment = dict(told)
@@ -91,6 +68,18 @@ class Machine:
         self._connecting = asyncio.Lock()
         self._home = home
         self._boot = ""
+        self._made: set[str] = set()
+
+    async def to(self, group: str, folder: str = "") -> Machine:  # noqa: ARG002 - one machine for all groups
+        connection = await self.connected()
+        if folder and folder not in self._made:  # a command says what is wrong where it cannot be made
+            await connection.run(f"mkdir -p -- {quote(folder)}", check=False)
+            self._made.add(folder)
+        return self
+
+    async def near(self, folder: str) -> Machine:  # noqa: ARG002 - as above
+        await self.connected()
+        return self
 
     @property
     def records(self) -> str:
@@ -144,11 +133,6 @@ class Machine:
             if self._connection is None or self._connection.is_closed():
                 self._connection = await self._connect()
             return self._connection
-
-    async def make_folder(self, folder: str) -> None:
-        """Make the folder there, where it is missing and may be made; a command says what is wrong otherwise."""
-        connection = await self.connected()
-        await connection.run(f"mkdir -p -- {quote(folder)}", check=False)
 
     async def close(self) -> None:
         """End the connection; commands go on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError
 from hermes_agent.sandbox.place import Command, Deletion, Ended, PlaceFailed
-from hermes_agent.sandbox.remote_place import RemoteCommand, RemotePlace, Ways
-from hermes_agent.sandbox.sync.here import Here, Rules, is_too_much
+from hermes_agent.sandbox.remote_place import RemoteCommand, RemotePlace
+from hermes_agent.sandbox.sync.sides import Here, Rules, Shell, There, is_too_much
 from hermes_agent.sandbox.sync.syncing import Sync
-from hermes_agent.sandbox.sync.there import Shell, There
+from hermes_agent.sandbox.transport import Ways
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class SyncedPlace(RemotePlace):
         workdir = f"{there}{command.workdir}" if is_absolute else command.workdir
         running = await super().start(exec_id, replace(command, folder=f"{there}{command.folder}", workdir=workdir))
         self._started[exec_id] = running
-        running.command, running.follow_up = command, TakeOver(exec_id, sync, notes)
+        running.command, running.follow_up = command, _take_over(exec_id, sync, notes)
         return running
 
     async def attach(self, exec_id: str) -> RemoteCommand | None:
@@ -58,7 +59,7 @@ class SyncedPlace(RemotePlace):
         if running is not None:
             here = running.command.folder.removeprefix(self._copying.folder)
             running.command = replace(running.command, folder=here)
-            running.follow_up = TakeOver(exec_id, self._sync(here))
+            running.follow_up = _take_over(exec_id, self._sync(here))
         return running
 
     async def location(self, folder: str) -> Location:
@@ -99,22 +100,20 @@ class SyncedPlace(RemotePlace):
         return self._syncs[folder]
 
 
-class TakeOver:
-    """Takes over what a command changed when it has ended, once; `notes` and what a person is asked go with its end."""
+def _take_over(exec_id: str, sync: Sync, notes: tuple[str, ...] = ()) -> Callable[[Ended], Awaitable[Ended]]:
+    """Takes over what a command changed when it has ended, once; notes and what a person is asked go with its end."""
+    deletion: Deletion | None = None
+    is_done = False
 
-    def __init__(self, exec_id: str, sync: Sync, notes: tuple[str, ...] = ()) -> None:
-        self._exec_id = exec_id
-        self._sync = sync
-        self._notes = notes
-        self._deletion: Deletion | None = None
-        self._is_done = False
-
-    async def __call__(self, ended: Ended) -> Ended:
-        if not self._is_done:
+    async def take_over(ended: Ended) -> Ended:
+        nonlocal notes, deletion, is_done
+        if not is_done:
             try:
-                notes, self._deletion = await self._sync.down(self._exec_id, ended)
+                more, deletion = await sync.down(exec_id, ended)
             except HermesError as error:
-                notes = (f"What it changed was not copied here: {error}",)
-            self._notes += notes
-            self._is_done = not ended.children
-        return replace(ended, notes=self._notes, deletion=self._deletion)
+                more = (f"What it changed was not copied here: {error}",)
+            notes += more
+            is_done = not ended.children
+        return replace(ended, notes=notes, deletion=deletion)
+
+    return take_over

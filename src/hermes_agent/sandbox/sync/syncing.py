@@ -21,8 +21,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import write_private
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
-from hermes_agent.sandbox.sync.here import THEIRS, Found, Here, unpacked
-from hermes_agent.sandbox.sync.there import There
+from hermes_agent.sandbox.sync.sides import FETCH, MARK, REMOVE, SEND, THEIRS, Found, Here, There, unpacked
 
 MOVED, FILES_MOVED = 16 << 20, 500  # bytes and files of one archive
 MANY = 20
@@ -102,7 +101,7 @@ class Sync:
         """The files there; the folder is marked where it is new."""
         found = await self.there.scan()
         if not found.which:
-            await self.there.mark(secrets.token_hex(12))
+            await self.there.run(MARK, secrets.token_hex(12))
             found = await self.there.scan()
         if not found.which:
             raise PlaceFailed(f"{self.there.folder} there cannot be written.")
@@ -130,7 +129,7 @@ class Sync:
 
         for some in _batches(found.files, sorted(refused)):
             self.doing = f"copying files here: {len(refused):,} to go"
-            archive = await self.there.fetch(state.which, some)
+            archive = await self.there.run(FETCH, state.which, some)
             await in_thread(partial(take, archive, some))
         for path in refused:
             found.others[path] = 0
@@ -183,10 +182,10 @@ class Sync:
             await self._save(state)
         for some in _batches(ours.files, sorted(state.sending)):
             self.doing = f"copying {len(state.sending):,} files there"
-            await self.there.send(state.which, await asyncio.to_thread(self.here.packed, some))
+            await self.there.run(SEND, state.which, data=await asyncio.to_thread(self.here.packed, some))
         gone = [path for path in removed if found.files.get(path) == state.known(path)[1]]
         if gone:
-            await self.there.remove(state.which, gone)
+            await self.there.run(REMOVE, state.which, gone)
         state.common = {path: looks for path, looks in state.common.items() if path not in removed}
         state.there = {path: look for path, look in found.files.items() if path not in gone}
         state.made -= {*removed, *state.sending}

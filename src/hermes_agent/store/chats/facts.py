@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Transaction
 
-GET = "SELECT name, value FROM chat_fact WHERE place = $1 ORDER BY name"
-ADD = "INSERT INTO chat_fact (place, name, value) VALUES ($1, $2, $3) ON CONFLICT (place, name) DO "
+GET = "SELECT name, value FROM chat_fact WHERE home = $home AND place = $1 ORDER BY name"
+ADD = "INSERT INTO chat_fact (home, place, name, value) VALUES ($home, $1, $2, $3) ON CONFLICT (home, place, name) DO "
 SET, SET_FIRST = f"{ADD}UPDATE SET value = excluded.value", f"{ADD}NOTHING"
-UNSET = "DELETE FROM chat_fact WHERE place = $1 AND name = $2"
+UNSET = "DELETE FROM chat_fact WHERE home = $home AND place = $1 AND name = $2"
 
 
 class Facts:

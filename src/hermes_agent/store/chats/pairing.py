@@ -24,24 +24,28 @@ AGAIN = 600.0
 FAILURES, LOCKED = 5, 3600.0
 """Wrong codes after which no code is taken for that long."""
 
-OLD = ("DELETE FROM pairing WHERE at < $1", "DELETE FROM pairing_failure WHERE at < $1")
-ASKED = "SELECT user_id, at FROM pairing WHERE channel = $1"
+OLD = (
+    "DELETE FROM pairing WHERE home = $home AND at < $1",
+    "DELETE FROM pairing_failure WHERE home = $home AND at < $1",
+)
+ASKED = "SELECT user_id, at FROM pairing WHERE home = $home AND channel = $1"
 ASK = (
-    "INSERT INTO pairing (channel, user_id, name, salt, hash, at) VALUES ($1, $2, $3, $4, $5, $6) "
-    "ON CONFLICT (channel, user_id) DO UPDATE SET name = excluded.name, salt = excluded.salt, hash = excluded.hash, "
+    "INSERT INTO pairing (home, channel, user_id, name, salt, hash, at) VALUES ($home, $1, $2, $3, $4, $5, $6) "
+    "ON CONFLICT (home, channel, user_id) DO UPDATE SET name = excluded.name, salt = excluded.salt, hash = "
+    "excluded.hash, "
     "at = excluded.at"
 )
-WAITING = "SELECT channel, user_id, name, at, salt, hash FROM pairing ORDER BY at, channel, user_id"
-ANSWERED = "DELETE FROM pairing WHERE channel = $1 AND user_id = $2"
+WAITING = "SELECT channel, user_id, name, at, salt, hash FROM pairing WHERE home = $home ORDER BY at, channel, user_id"
+ANSWERED = "DELETE FROM pairing WHERE home = $home AND channel = $1 AND user_id = $2"
 ADMIT = (
-    "INSERT INTO paired (channel, user_id, name, at) VALUES ($1, $2, $3, $4) "
-    "ON CONFLICT (channel, user_id) DO UPDATE SET name = excluded.name"
+    "INSERT INTO paired (home, channel, user_id, name, at) VALUES ($home, $1, $2, $3, $4) "
+    "ON CONFLICT (home, channel, user_id) DO UPDATE SET name = excluded.name"
 )
-PAIRED = "SELECT channel, user_id, name, at FROM paired ORDER BY channel, user_id"
-REVOKE = "DELETE FROM paired WHERE channel = $1 AND user_id = $2"
-CLEAR = "DELETE FROM pairing"
-FAIL = "INSERT INTO pairing_failure (channel, at) VALUES ('', $1)"
-FAILED = "SELECT count(*) FROM pairing_failure WHERE at >= $1"
+PAIRED = "SELECT channel, user_id, name, at FROM paired WHERE home = $home ORDER BY channel, user_id"
+REVOKE = "DELETE FROM paired WHERE home = $home AND channel = $1 AND user_id = $2"
+CLEAR = "DELETE FROM pairing WHERE home = $home"
+FAIL = "INSERT INTO pairing_failure (home, channel, at) VALUES ($home, '', $1)"
+FAILED = "SELECT count(*) FROM pairing_failure WHERE home = $home AND at >= $1"
 
 
 class PairingLocked(HermesError):

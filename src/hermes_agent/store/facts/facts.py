@@ -17,37 +17,49 @@ from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction, Va
 from hermes_agent.store.versions import Author
 
 MOST_TERMS = 4_000
-COLUMNS = "space, hash, text, names, terms, vector, trust, author, principal, session, first, last, added, checked"
-ONCE = "ON CONFLICT (space, hash) WHERE retracted IS NULL DO NOTHING RETURNING id"
+COLUMNS = (
+    "home, space, hash, text, names, terms, vector, trust, author, principal, session, first, last, added, checked"
+)
+ONCE = "ON CONFLICT (home, space, hash) WHERE retracted IS NULL DO NOTHING RETURNING id"
 ADD = {
     Dialect.SQLITE: f"INSERT INTO known_fact ({COLUMNS}) "
-    f"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) {ONCE}",
+    f"VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) {ONCE}",
     Dialect.POSTGRES: f"INSERT INTO known_fact ({COLUMNS}, tsv) "
-    f"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, CAST(CAST($14 AS TEXT) AS tsvector)) {ONCE}",
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, "
+    f"CAST(CAST($14 AS TEXT) AS tsvector)) {ONCE}",
 }
-KNOWN = "SELECT id, retracted FROM known_fact WHERE space = $1 AND hash = $2 ORDER BY id DESC LIMIT 1"
+KNOWN = "SELECT id, retracted FROM known_fact WHERE home = $home AND space = $1 AND hash = $2 ORDER BY id DESC LIMIT 1"
 FIELDS = "id, space, text, names, trust, author, principal, session, first, last, added, checked, retracted"
 # An update first, so that on a server nobody else changes the row between looking at it and writing it.
-HOLD = f"UPDATE known_fact SET space = space WHERE id = $1 AND (CAST($2 AS TEXT) = '' OR space = $2) RETURNING {FIELDS}"
+HOLD = (
+    "UPDATE known_fact SET space = space WHERE home = $home AND id = $1 AND (CAST($2 AS TEXT) = '' OR space = $2) "
+    f"RETURNING {FIELDS}"
+)
 SET = "UPDATE known_fact SET trust = $2, checked = $3, retracted = $4 WHERE id = $1"
 LIST = (
-    f"SELECT {FIELDS} FROM known_fact WHERE (CAST($1 AS TEXT) = '' OR space = $1) AND retracted IS NULL "
+    f"SELECT {FIELDS} FROM known_fact WHERE home = $home AND (CAST($1 AS TEXT) = '' OR space = $1) AND retracted IS "
+    "NULL "
     "ORDER BY id DESC LIMIT $2"
 )
-COUNT = "SELECT count(*) FROM known_fact WHERE space = $1 AND retracted IS NULL"
+COUNT = "SELECT count(*) FROM known_fact WHERE home = $home AND space = $1 AND retracted IS NULL"
 CHANGE_FIELDS = "fact, at, action, before, after, author, principal, session, first, last, key, undoes"
 KEEP = (
-    f"INSERT INTO known_fact_change ({CHANGE_FIELDS}) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id"
+    f"INSERT INTO known_fact_change (home, {CHANGE_FIELDS}) "
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id"
 )
 CHANGES = (
     "SELECT known_fact_change.id, fact, at, action, before, after, known_fact_change.author, "
     "known_fact_change.principal, known_fact_change.session, known_fact_change.first, known_fact_change.last, key, "
     "undoes, space, text FROM known_fact_change JOIN known_fact ON known_fact.id = fact "
 )
-LOG = f"{CHANGES} WHERE (CAST($1 AS TEXT) = '' OR space = $1) ORDER BY known_fact_change.id DESC LIMIT $2"
-ONE_CHANGE = f"{CHANGES} WHERE known_fact_change.id = $1 AND (CAST($2 AS TEXT) = '' OR space = $2)"
-BY_KEY = "SELECT fact FROM known_fact_change WHERE key = $1"
+LOG = (
+    f"{CHANGES} WHERE known_fact.home = $home AND (CAST($1 AS TEXT) = '' OR space = $1) ORDER BY known_fact_change.id "
+    "DESC LIMIT $2"
+)
+ONE_CHANGE = (
+    f"{CHANGES} WHERE known_fact_change.id = $1 AND known_fact.home = $home AND (CAST($2 AS TEXT) = '' OR space = $2)"
+)
+BY_KEY = "SELECT fact FROM known_fact_change WHERE home = $home AND key = $1"
 UNDONE = "SELECT 1 FROM known_fact_change WHERE undoes = $1"
 LAST_ID = 2**62
 

@@ -18,15 +18,15 @@ MOST_PHRASES = 32
 AT_ONCE = 500
 """Parameters of one statement."""
 
-IN_FORCE = "SELECT id, trust, checked FROM known_fact WHERE space = $1 AND retracted IS NULL"
+IN_FORCE = "SELECT id, trust, checked FROM known_fact WHERE home = $home AND space = $1 AND retracted IS NULL"
 HOLDING = {
     Dialect.SQLITE: "SELECT known_fact.id FROM known_fact_words JOIN known_fact "
     "ON known_fact.id = known_fact_words.rowid "
-    "WHERE known_fact_words MATCH $2 AND space = $1 AND retracted IS NULL",
+    "WHERE known_fact_words MATCH $2 AND home = $home AND space = $1 AND retracted IS NULL",
     Dialect.POSTGRES: "SELECT id FROM known_fact "
-    "WHERE tsv @@ CAST(CAST($2 AS TEXT) AS tsquery) AND space = $1 AND retracted IS NULL",
+    "WHERE tsv @@ CAST(CAST($2 AS TEXT) AS tsquery) AND home = $home AND space = $1 AND retracted IS NULL",
 }
-KEPT = "SELECT id, text, vector FROM known_fact WHERE space = $1 AND id IN ({ids})"
+KEPT = "SELECT id, text, vector FROM known_fact WHERE home = $home AND space = $1 AND id IN ({ids})"
 REMAKE = "INSERT INTO known_fact_words (known_fact_words) VALUES ('rebuild')"
 
 

@@ -8,8 +8,7 @@ from math import log
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
-from hermes_agent.store.finding.dates import Span
-from hermes_agent.store.finding.question import Question
+from hermes_agent.store.finding.question import Question, Span
 from hermes_agent.store.finding.terms import PLAIN, Phrase, beginnings, stemmed, terms
 
 # Chosen on the public LoCoMo conversations (`python -m bench recall`); the results hardly move around these.

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable
+from hermes_agent.store.claims import Claims, Lease
 from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.learning.proposals import SUPPORT
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
@@ -19,41 +19,28 @@ FIELDS = (
     "cost, kept, waiting, refused, told, note"
 )
 QUEUE = (
-    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "INSERT INTO learning_job (home, id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
     "calls, input, cached, output, kept, waiting, refused, told, note) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO NOTHING"
-)
-# Whose worker is gone is nobody's: its row goes when it leaves, and is taken away when it died.
-FREE = "ended IS NULL AND (owner IS NULL OR owner NOT IN (SELECT id FROM worker))"
-READY = f"SELECT 1 FROM learning_job WHERE {FREE} LIMIT 1"
-CLAIM = (
-    "UPDATE learning_job SET owner = $1, epoch = epoch + 1, attempts = attempts + 1, state = 'running' WHERE id = "
-    f"(SELECT id FROM learning_job WHERE {FREE} AND kind IN ({{kinds}}) ORDER BY created, id LIMIT 1 "
-    f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING epoch, {FIELDS}"
-)
-HELD = "SELECT 1 FROM learning_job WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
-LET_GO = (
-    "UPDATE learning_job SET owner = NULL, state = 'queued', note = $4, attempts = attempts - $5 "
-    "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO "
+    "NOTHING"
 )
 END = (
-    "UPDATE learning_job SET owner = NULL, state = $4, ended = $5, calls = $6, input = $7, cached = $8, output = $9, "
-    "cost = $10, kept = $11, waiting = $12, refused = $13, note = $14 "
-    "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
+    "state = $4, ended = $5, calls = $6, input = $7, cached = $8, output = $9, cost = $10, kept = $11, waiting = $12, "
+    "refused = $13, note = $14"
 )
-GET = f"SELECT {FIELDS} FROM learning_job WHERE id = $1"
+GET = f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND id = $1"
 LIST = (
-    f"SELECT {FIELDS} FROM learning_job WHERE (CAST($1 AS TEXT) = '' OR kind = $1) "
+    f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR kind = $1) "
     "AND (CAST($2 AS TEXT) = '' OR session = $2) AND created >= $3 ORDER BY created DESC, id DESC LIMIT $4"
 )
 UNTOLD = (
-    f"SELECT {FIELDS} FROM learning_job WHERE told = 0 AND ended IS NOT NULL AND session <> '' AND kept + waiting > 0 "
-    "ORDER BY created"
+    f"SELECT {FIELDS} FROM learning_job WHERE home = $home AND told = 0 AND ended IS NOT NULL AND session <> '' "
+    "AND kept + waiting > 0 ORDER BY created"
 )
-TOLD = "UPDATE learning_job SET told = 1 WHERE id = $1"
+TOLD = "UPDATE learning_job SET told = 1 WHERE home = $home AND id = $1"
 OVERLAP, AND = "overlap:", "+"  # no name holds these
-OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE item LIKE '{OVERLAP}%'"
-CONSIDERED = "DELETE FROM learning_support WHERE item = $1"
+OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE home = $home AND item LIKE '{OVERLAP}%'"
+CONSIDERED = "DELETE FROM learning_support WHERE home = $home AND item = $1"
 MOST_ATTEMPTS = 3
 """So often a job is begun; one that took so many processes along is given up."""
 
@@ -133,38 +120,30 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to work on a job, until another worker is given a higher `epoch`."""
+    """A job and the right to work on it."""
 
     job: Job
-    worker: str
-    epoch: int
+    lease: Lease
 
 
 class Learning:
     """Jobs. The `pace` is told what a review, or an upkeep, that ends brought."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
-        self._engine, self._clock, self._workers, self._pace = engine, clock, workers, pace
+        self._engine, self._clock, self._pace = engine, clock, pace
+        self._claims = Claims(engine, workers, "learning_job", FIELDS)
+        self.ready = self._claims.ready
 
     async def queue(self, tx: Transaction, job: Job) -> None:
         """Put a job in line; one of that id stays as it is."""
         span = (job.first, job.last, job.created, storable(job.account.note))
         await tx.run(QUEUE, job.id, job.kind.value, job.session, job.principal, job.what, *span)
 
-    async def ready(self, tx: Transaction) -> bool:
-        """Whether a job waits for somebody."""
-        return await tx.row(READY) is not None
-
     async def claim(self, kinds: Sequence[JobKind] = tuple(JobKind)) -> Claim | None:
-        """The job that waited longest, also one whose worker died; None where there is none. What was begun too often
-        is ended as failed."""
-        await self._workers.freshen()
-        await self._workers.reap()
-        sql = CLAIM.format(kinds=marks(len(kinds), 2))
-        while (
-            row := await self._engine.write(lambda tx: tx.row(sql, self._workers.id, *(kind.value for kind in kinds)))
-        ) is not None:
-            claim = Claim(job=_job(row[1:]), worker=self._workers.id, epoch=int(row[0]))
+        """The job that waited longest; None where there is none. What was begun too often is ended as failed."""
+        which = f"AND kind IN ({marks(len(kinds), 2)})"
+        while (found := await self._claims.claim(which, *(kind.value for kind in kinds))) is not None:
+            claim = Claim(job=_job(found[1]), lease=found[0])
             if claim.job.attempts <= MOST_ATTEMPTS:
                 return claim
             await self.end(claim, JobState.FAILED, Account(cost=None, note="Given up: the program died in it again."))
@@ -172,16 +151,11 @@ class Learning:
 
     async def check(self, claim: Claim) -> None:
         """Tell the others that this worker lives, and raise `LostLease` where the job is not its any more."""
-        await self._workers.freshen()
-        held = (claim.job.id, claim.worker, claim.epoch)
-        if await self._engine.read(lambda tx: tx.row(HELD, *held), brief=True) is None:
-            raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
+        await self._claims.check(claim.lease)
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:
         """Put the job back in line. It counts as an attempt where it failed, not where this process leaves."""
-        await self._engine.write(
-            lambda tx: tx.run(LET_GO, claim.job.id, claim.worker, claim.epoch, storable(note), 0 if counts else 1)
-        )
+        await self._claims.release(claim.lease, note, counts=counts)
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
         """End the job with what it used; the pace and the overlaps follow from what it brought, once. A job that is not
@@ -191,7 +165,7 @@ class Learning:
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:
-            if not await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came):
+            if not await self._claims.end(tx, claim.lease, END, state.value, now, *used, *came):
                 return
             for names in account.overlaps:
                 await tx.run(SUPPORT, _overlap(names), job.session, now)

@@ -13,28 +13,35 @@ from hermes_agent.store.versions import Kind
 FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"
 PUT = (
     "INSERT INTO learning_lesson "
-    "(sort, kind, item, line, probe, version, session, principal, at, expires, next, state) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'live') "
-    "ON CONFLICT (kind, item, line) WHERE ended IS NULL DO NOTHING"
+    "(home, sort, kind, item, line, probe, version, session, principal, at, expires, next, state) "
+    "VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'live') "
+    "ON CONFLICT (home, kind, item, line) WHERE ended IS NULL DO NOTHING"
 )
-GET = f"SELECT {FIELDS} FROM learning_lesson WHERE id = $1"
-DUE = f"SELECT {FIELDS} FROM learning_lesson WHERE ended IS NULL AND next <= $1 ORDER BY next, id LIMIT $2"
+GET = f"SELECT {FIELDS} FROM learning_lesson WHERE home = $home AND id = $1"
+DUE = (
+    f"SELECT {FIELDS} FROM learning_lesson WHERE home = $home AND ended IS NULL AND next <= $1 ORDER BY next, id "
+    "LIMIT $2"
+)
 LIVE = (
-    f"SELECT {FIELDS} FROM learning_lesson WHERE ended IS NULL AND (CAST($1 AS TEXT) = '' OR sort = $1) "
+    f"SELECT {FIELDS} FROM learning_lesson WHERE home = $home AND ended IS NULL AND (CAST($1 AS TEXT) = '' OR sort = "
+    "$1) "
     "ORDER BY at DESC, id DESC"
 )
-POSTPONE = "UPDATE learning_lesson SET next = $2 WHERE id = $1 AND ended IS NULL"
-END = "UPDATE learning_lesson SET state = $2, ended = $3, retired = $4 WHERE id = $1 AND ended IS NULL"
+POSTPONE = "UPDATE learning_lesson SET next = $2 WHERE home = $home AND id = $1 AND ended IS NULL"
+END = "UPDATE learning_lesson SET state = $2, ended = $3, retired = $4 WHERE home = $home AND id = $1 AND ended IS NULL"
+SWEPT = "(SELECT coalesce(max(version), 0) FROM learning_swept WHERE home = $home)"
 # A job that waits or runs does what is due anyhow.
 ANY = (
-    "SELECT 1 FROM learning_swept WHERE (EXISTS (SELECT 1 FROM learning_lesson WHERE ended IS NULL AND next <= $1) "
-    "OR EXISTS (SELECT 1 FROM version WHERE id > learning_swept.version "
+    "SELECT 1 WHERE (EXISTS (SELECT 1 FROM learning_lesson WHERE home = $home AND ended IS NULL AND next <= $1) "
+    f"OR EXISTS (SELECT 1 FROM version WHERE home = $home AND id > {SWEPT} "
     "AND author IN ('foreground', 'background', 'curator'))) "
-    "AND NOT EXISTS (SELECT 1 FROM learning_job WHERE kind = 'probe' AND ended IS NULL)"
+    "AND NOT EXISTS (SELECT 1 FROM learning_job WHERE home = $home AND kind = 'probe' AND ended IS NULL)"
 )
-SWEPT = "SELECT version FROM learning_swept"
-SWEEP = "UPDATE learning_swept SET version = $1 WHERE version < $1"
-AFTER = "SELECT id FROM version WHERE id > $1 ORDER BY id LIMIT $2"
+SWEEP = (
+    "INSERT INTO learning_swept (home, version) VALUES ($home, $1) ON CONFLICT (home) DO UPDATE "
+    "SET version = excluded.version WHERE learning_swept.version < excluded.version"
+)
+AFTER = f"SELECT id FROM version WHERE home = $home AND id > {SWEPT} ORDER BY id LIMIT $1"
 
 
 class Sort(StrEnum):
@@ -92,12 +99,7 @@ class Lessons:
 
     async def after(self, limit: int) -> list[int]:
         """The versions that were not looked through yet, the oldest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            row = await tx.row(SWEPT)
-            return await tx.rows(AFTER, int(row[0]) if row else 0, limit)
-
-        return [int(row[0]) for row in await self._engine.read(query)]
+        return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(AFTER, limit))]
 
     async def sweep(self, version: int, found: Sequence[Lesson]) -> None:
         """Keep what a version brought; it is looked through. A line that is in force already stays one."""

@@ -14,10 +14,10 @@ RESET = {
     "skills": "UPDATE learning_count SET iterations = 0 WHERE session = $1",
     "memory": "UPDATE learning_count SET turns = 0 WHERE session = $1",
 }
-EMPTY = "SELECT what, empty FROM learning_pace WHERE principal = $1"
+EMPTY = "SELECT what, empty FROM learning_pace WHERE home = $home AND principal = $1"
 PACE = (
-    "INSERT INTO learning_pace (principal, what, empty) VALUES ($1, $2, $3) "
-    "ON CONFLICT (principal, what) DO UPDATE SET empty = CASE WHEN $3 = 0 THEN 0 ELSE learning_pace.empty + 1 END"
+    "INSERT INTO learning_pace (home, principal, what, empty) VALUES ($home, $1, $2, $3) "
+    "ON CONFLICT (home, principal, what) DO UPDATE SET empty = CASE WHEN $3 = 0 THEN 0 ELSE learning_pace.empty + 1 END"
 )
 
 

@@ -14,24 +14,34 @@ FIELDS = (
     "expires, ended, version"
 )
 PUT = (
-    f"INSERT INTO learning_proposal ({FIELDS}) VALUES ($1, 'waiting', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-    "$13, $14, $15, $16, NULL, NULL) ON CONFLICT (key) DO NOTHING RETURNING id"
+    f"INSERT INTO learning_proposal (home, {FIELDS}) VALUES ($home, $1, 'waiting', $2, $3, $4, $5, $6, $7, $8, $9, "
+    "$10, $11, $12, "
+    "$13, $14, $15, $16, NULL, NULL) ON CONFLICT (home, key) DO NOTHING RETURNING id"
 )
-BY_KEY = "SELECT id FROM learning_proposal WHERE key = $1"
-GET = f"SELECT id, {FIELDS} FROM learning_proposal WHERE id = $1"
+BY_KEY = "SELECT id FROM learning_proposal WHERE home = $home AND key = $1"
+GET = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id = $1"
 WAITING = (
-    f"SELECT id, {FIELDS} FROM learning_proposal WHERE ended IS NULL AND (CAST($1 AS TEXT) = '' OR why = $1) "
+    f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND ended IS NULL AND (CAST($1 AS TEXT) = '' OR "
+    "why = $1) "
     "ORDER BY id"
 )
-LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE id < $1 ORDER BY id DESC LIMIT $2"
-END = "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE id = $1 AND ended IS NULL"
-INTEND = "UPDATE learning_proposal SET state = 'intended' WHERE id = $1 AND ended IS NULL AND state = 'waiting'"
+LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id < $1 ORDER BY id DESC LIMIT $2"
+END = (
+    "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE home = $home AND id = $1 AND ended IS NULL"
+)
+INTEND = (
+    "UPDATE learning_proposal SET state = 'intended' WHERE home = $home AND id = $1 AND ended IS NULL AND state = "
+    "'waiting'"
+)
 EXPIRE = (
-    "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE ended IS NULL AND expires <= $1 "
+    "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE home = $home AND ended IS NULL AND expires <= $1 "
     "AND state = 'waiting'"
 )
-SUPPORT = "INSERT INTO learning_support (item, session, at) VALUES ($1, $2, $3) ON CONFLICT (item, session) DO NOTHING"
-SUPPORTERS = "SELECT session FROM learning_support WHERE item = $1 ORDER BY at, session"
+SUPPORT = (
+    "INSERT INTO learning_support (home, item, session, at) VALUES ($home, $1, $2, $3) "
+    "ON CONFLICT (item, session) DO NOTHING"
+)
+SUPPORTERS = "SELECT session FROM learning_support WHERE home = $home AND item = $1 ORDER BY at, session"
 LAST_ID = 2**62
 
 
@@ -144,7 +154,8 @@ class Proposals:
         """It could not be applied, and waits on."""
         await self._engine.write(
             lambda tx: tx.run(
-                "UPDATE learning_proposal SET state = 'waiting' WHERE id = $1 AND state = 'intended'", number
+                "UPDATE learning_proposal SET state = 'waiting' WHERE home = $home AND id = $1 AND state = 'intended'",
+                number,
             )
         )
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
-from hermes_agent.store.engines import Engines
 from hermes_agent.store.migrations import newest, steps_after
 from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.index import PostgresIndex, adopt
 from hermes_agent.store.postgres.presence import PostgresPresence
-from hermes_agent.store.workers import Timings
+from hermes_agent.store.workers import Engines, Schema, Timings
 
 STEPS = Path(__file__).parent.parent / "sql" / "postgres"
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(4738299, hashtext(current_schema()))"
@@ -28,7 +27,7 @@ SCHEMA = "SELECT current_schema()"
 IS_STANDBY = "SELECT pg_is_in_recovery()"
 
 
-async def open_postgres(place: str, clock: Clock, timings: Timings) -> Engines:
+async def open_postgres(place: str, clock: Clock, timings: Timings, home: int) -> Engines:
     """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
     try:
         connection = await link(place)
@@ -46,9 +45,14 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Engines:
         if is_lost(error):
             raise DatabaseUnreachable(f"The PostgreSQL database of store.url cannot be reached: {error}") from error
         raise explain(error) from error
-    engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
+    engine = PostgresEngine(place, f"hermes_{schema}", clock, home=home, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
-    return Engines(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
+    return Engines(
+        engine=engine,
+        presence=presence,
+        schema=Schema(sql=VERSION, newest=newest(STEPS)),
+        index=lambda: PostgresIndex(engine),
+    )
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:

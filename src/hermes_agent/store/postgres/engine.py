@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
-from hermes_agent.store.postgres.pool import Pool, Pooled
+from hermes_agent.store.postgres.driver import AGAIN, Link, Pool, Pooled, explain, is_lost, sqlstate
 from hermes_agent.store.postgres.text import executing
 from hermes_agent.store.transaction import Change, Dialect, Row, Value
 
@@ -34,7 +33,8 @@ class PostgresTransaction:
 
     dialect = Dialect.POSTGRES
 
-    def __init__(self, pooled: Pooled, token: str) -> None:
+    def __init__(self, pooled: Pooled, token: str, home: int) -> None:
+        self._home = str(home)
         self._pooled = pooled
         self._connection = pooled.link
         self._client = pooled.client
@@ -46,7 +46,7 @@ class PostgresTransaction:
 
     async def rows(self, sql: str, *params: Value) -> list[Row]:
         await self._begin()
-        return [tuple(record) for record in await self._connection.fetch(sql, *params)]
+        return [tuple(record) for record in await self._connection.fetch(sql.replace("$home", self._home), *params)]
 
     async def row(self, sql: str, *params: Value) -> Row | None:
         rows = await self.rows(sql, *params)
@@ -55,7 +55,10 @@ class PostgresTransaction:
     async def holds(self, sql: str, *params: Value) -> bool:
         if self.begun:
             return bool(await self._run(sql, *params))
-        mark, lock = await self._pooled.prepared(MARK_HOLDING), await self._pooled.prepared(sql)
+        mark, lock = (
+            await self._pooled.prepared(MARK_HOLDING),
+            await self._pooled.prepared(sql.replace("$home", self._home)),
+        )
         self.begun = self.marked = True
         marked = executing(mark, (self._client, self.token))
         return bool(await self._run(f"{BEGIN}; {marked}; {executing(lock, params)}"))
@@ -66,7 +69,7 @@ class PostgresTransaction:
 
     async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None:
         await self._begin()
-        await self._connection.executemany(sql, seq_of_params)
+        await self._connection.executemany(sql.replace("$home", self._home), seq_of_params)
 
     async def mark(self) -> bool:
         """Leave the token where the change wrote something; whether it did."""
@@ -80,7 +83,7 @@ class PostgresTransaction:
             await self._connection.execute(BEGIN)
 
     async def _run(self, sql: str, *params: Value) -> int:
-        status = await self._connection.execute(sql, *params)
+        status = await self._connection.execute(sql.replace("$home", self._home), *params)
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
@@ -116,12 +119,14 @@ class PostgresEngine:
         channel: str,
         clock: Clock,
         *,
+        home: int = 1,
         patience: float = 30.0,
         commit: Callable[[Link], Awaitable[None]] = commit,
     ) -> None:
         self.url = url
         self.channel = channel
         self._clock = clock
+        self._own = home
         self._patience = patience
         self._commit = commit
         self._home = asyncio.get_running_loop()
@@ -182,14 +187,14 @@ class PostgresEngine:
     async def _query(self, query: Change[T]) -> T:
         async with self._pool.connection() as pooled:
             self.blocked = ""
-            transaction = PostgresTransaction(pooled, "")
+            transaction = PostgresTransaction(pooled, "", self._own)
             transaction.begun = True  # each question of a query may stand alone
             return await query(transaction)
 
     async def _attempt(self, change: Change[T]) -> T:
         async with self._pool.connection() as pooled:
             self.blocked = ""
-            transaction = PostgresTransaction(pooled, self._ids.short())
+            transaction = PostgresTransaction(pooled, self._ids.short(), self._own)
             try:
                 result = await change(transaction)
                 for target in sorted(transaction.rings):

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Passage, PassageRow, cut
 from hermes_agent.store.finding.ranking import Counts
-from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.finding.terms import (
+    FULL_CHARACTERS,
+    FULL_MESSAGES,
+    LONGEST_TEXT,
+    Passage,
+    PassageRow,
+    Phrase,
+    Term,
+    cut,
+)
 from hermes_agent.store.postgres.driver import Link
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.text import query_of, vector_of
@@ -59,11 +67,12 @@ SELECT count(*), CAST(coalesce(sum(messages), 0) AS bigint), CAST(coalesce(sum(c
 """
 HOLDING = "SELECT count(*) FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery)"
 BEGINNING = """
-SELECT lexeme FROM (SELECT tsv FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery) LIMIT 50) AS held,
+SELECT lexeme FROM (SELECT tsv FROM passage JOIN session ON session.id = passage.session
+WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery) AND home = $home LIMIT 50) AS held,
 LATERAL unnest(held.tsv) WHERE starts_with(lexeme, $2) GROUP BY lexeme ORDER BY count(*) DESC, lexeme LIMIT $3
 """
 OWNED = """
-session.deleted IS NULL
+session.home = $home AND session.deleted IS NULL
 AND ($1 = '' OR session.principal = $1) AND ($2 = '' OR session.conversation = $2) AND ({spans})
 """
 FOUND = f"""

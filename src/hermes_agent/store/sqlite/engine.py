@@ -19,10 +19,10 @@ from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable, StoreError
 from hermes_agent.host.files import sentence
-from hermes_agent.store.sqlite.bell import Bell, bell_folder
 from hermes_agent.store.sqlite.busy import BusyWait
 from hermes_agent.store.sqlite.errors import explain
 from hermes_agent.store.sqlite.opening import OpenFile, connect, open_writer
+from hermes_agent.store.sqlite.presence import Bell, bell_folder
 from hermes_agent.store.sqlite.statements import drive, sqlite_text
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
@@ -37,28 +37,29 @@ class SqliteTransaction:
 
     dialect = Dialect.SQLITE
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, home: int) -> None:
         self._connection = connection
         self._execute = connection.execute
+        self._home = home
         self.fenced: set[object] = set()
         self.rings: set[str] = set()
 
     async def rows(self, sql: str, *params: Value) -> list[Row]:
-        return list(self._execute(sqlite_text(sql), params))
+        return list(self._execute(sqlite_text(sql, self._home), params))
 
     async def row(self, sql: str, *params: Value) -> Row | None:
-        return next(iter(list(self._execute(sqlite_text(sql), params))), None)
+        return next(iter(list(self._execute(sqlite_text(sql, self._home), params))), None)
 
     async def holds(self, sql: str, *params: Value) -> bool:
         return await self.row(sql, *params) is not None
 
     async def run(self, sql: str, *params: Value) -> int:
         before = self._connection.total_changes()
-        self._execute(sqlite_text(sql), params)
+        self._execute(sqlite_text(sql, self._home), params)
         return self._connection.total_changes() - before
 
     async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None:
-        self._connection.executemany(sqlite_text(sql), seq_of_params)
+        self._connection.executemany(sqlite_text(sql, self._home), seq_of_params)
 
 
 class _Job:
@@ -95,8 +96,9 @@ class SqliteEngine:
 
     dialect = Dialect.SQLITE
 
-    def __init__(self, path: Path, *, busy_seconds: float = 30.0, lasting: bool = True) -> None:
+    def __init__(self, path: Path, *, busy_seconds: float = 30.0, lasting: bool = True, home: int = 1) -> None:
         self.path = path
+        self._home = home
         self._lasting = lasting
         self.bell = Bell(bell_folder(path.parent))
         self._busy_seconds = busy_seconds
@@ -165,7 +167,7 @@ class SqliteEngine:
 
     def _query(self, query: Change[T], busy_seconds: float) -> T:
         try:
-            return drive(query(SqliteTransaction(self._reader(busy_seconds))))
+            return drive(query(SqliteTransaction(self._reader(busy_seconds), self._home)))
         except apsw.BusyError as error:
             if not busy_seconds:
                 raise
@@ -201,7 +203,7 @@ class SqliteEngine:
         self._busy.install(file.connection)
         stops: list[_Job] = []
         try:
-            stops = [self._serve(_Writing(file.connection, self.path)).job]
+            stops = [self._serve(_Writing(file.connection, self.path, self._home)).job]
         except BaseException as error:
             log.exception("nothing more can be written to %s", self.path)
             why = f"{type(error).__name__}: {error}"
@@ -270,9 +272,9 @@ class SqliteEngine:
 class _Writing:
     """The writer's connection: a group of changes becomes one commit."""
 
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, home: int = 1) -> None:
         self._connection = connection
-        self._path = path
+        self._path, self._home = path, home
         self._durable = True
 
     def commit(self, jobs: list[_Job]) -> None:
@@ -324,7 +326,7 @@ class _Writing:
         return True
 
     def _run(self, job: _Job) -> None:
-        transaction = SqliteTransaction(self._connection)
+        transaction = SqliteTransaction(self._connection, self._home)
         job.rings = transaction.rings
         try:
             job.result = drive(job.change(transaction))

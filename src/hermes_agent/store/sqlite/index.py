@@ -13,9 +13,17 @@ from urllib.parse import quote
 
 import apsw
 
-from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Passage, PassageRow, cut
 from hermes_agent.store.finding.ranking import Counts
-from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.finding.terms import (
+    FULL_CHARACTERS,
+    FULL_MESSAGES,
+    LONGEST_TEXT,
+    Passage,
+    PassageRow,
+    Phrase,
+    Term,
+    cut,
+)
 from hermes_agent.store.search import KINDS, Extent, Scope, SearchTerms, said
 from hermes_agent.store.sqlite.disposable import Disposable, Plan
 from hermes_agent.store.transaction import Row

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew, DatabaseUnreachable
 from hermes_agent.host.lock_file import locked
 from hermes_agent.store.migrations import Step, newest, steps_after
-from hermes_agent.store.sqlite.filesystem import refuse_network
+from hermes_agent.store.sqlite.errors import refuse_network
 from hermes_agent.store.sqlite.sidecars import Sidecars, discard
 
 APPLICATION = 0x4845524D  # "HERM", in the file's header
@@ -159,13 +159,17 @@ def _apply(connection: apsw.Connection, steps: list[Step]) -> None:
             connection.pragma("user_version", step.number)
 
 
-def verified_copy(connection: apsw.Connection, target: Path) -> None:
-    """Copy the database to `target`, which is only there under that name once it passed SQLite's own check."""
+def verified_copy(connection: apsw.Connection, target: Path, *, compact: bool = False) -> None:
+    """Copy the database to `target`, which is only there under that name once it passed SQLite's own check; where
+    `compact`, without the room that was freed. Both copy one moment, whoever writes meanwhile."""
     draft = target.with_name(target.name + ".new")
     discard(draft)
+    if compact:
+        connection.execute("VACUUM INTO ?", (str(draft),))
     with closing(apsw.Connection(str(draft))) as copy:
-        with copy.backup("main", connection, "main") as backup:
-            backup.step()
+        if not compact:
+            with copy.backup("main", connection, "main") as backup:
+                backup.step()  # All pages in one: page by page it would begin anew with each change.
         found = copy.pragma("integrity_check")
         if found != "ok":
             raise DatabaseDamaged(

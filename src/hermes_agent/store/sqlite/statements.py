@@ -9,14 +9,16 @@ from typing import TypeVar
 T = TypeVar("T")
 _PARAMETER = re.compile(r"\$(\d+)")
 _ROW_LOCK = re.compile(r"\s+FOR NO KEY UPDATE( SKIP LOCKED)?")
-_texts: dict[str, str] = {}
+_texts: dict[tuple[str, int], str] = {}
 
 
-def sqlite_text(sql: str) -> str:
-    """The shared SQL as SQLite reads it: `?1` for `$1`, and no row locks, since there is one writer."""
-    text = _texts.get(sql)
+def sqlite_text(sql: str, home: int = 1) -> str:
+    """The shared SQL as SQLite reads it: `?1` for `$1`, the number for `$home`, and no row locks, since there is one
+    writer."""
+    text = _texts.get((sql, home))
     if text is None:
-        text = _texts[sql] = _ROW_LOCK.sub("", _PARAMETER.sub(r"?\1", sql))
+        text = _PARAMETER.sub(r"?\1", sql.replace("$home", str(home)))
+        text = _texts[sql, home] = _ROW_LOCK.sub("", text)
     return text
 
 

@@ -17,8 +17,19 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.lock_file import LockFile
 from hermes_agent.host.locks import in_thread
-from hermes_agent.tools.checkpoints.objects import Loose, Pack, commit
-from hermes_agent.tools.checkpoints.shadow import LOCK, REFS, SECONDS, CheckpointFailed, Shadow, lines, ref, shadow_of
+from hermes_agent.tools.checkpoints.shadow import (
+    LOCK,
+    REFS,
+    SECONDS,
+    CheckpointFailed,
+    Loose,
+    Pack,
+    Shadow,
+    commit,
+    lines,
+    ref,
+    shadow_of,
+)
 from hermes_agent.tools.checkpoints.snapshot import MOMENT, Scan, Seen
 from hermes_agent.tools.settings import CheckpointSettings
 

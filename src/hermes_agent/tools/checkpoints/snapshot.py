@@ -9,7 +9,7 @@ from time import monotonic
 
 import msgspec
 
-from hermes_agent.tools.checkpoints.objects import FILE, FOLDER, LINK, PROGRAM, Objects, tree
+from hermes_agent.tools.checkpoints.shadow import FILE, FOLDER, LINK, PROGRAM, Objects, tree
 from hermes_agent.tools.files.finder import SKIPPED
 
 LEFT_OUT = frozenset(

@@ -39,27 +39,20 @@ _OF_MODULES = {
     **dict.fromkeys(("requests.post", "requests.put", "httpx.post", "httpx.put"), SENDS),
     "builtins.compile": RUNS,
 }
-_OTHERS: dict[str, re.Pattern[str]] = {
-    "perl": re.compile(
-        r"\b(system|exec|fork|syscall|require|eval)\b|`|qx|socket|\|\s*[\"']|open\s*\(?[^,]+,\s*[\"']?\s*[>|+]|POSIX",
-        re.I,
-    ),
-    "ruby": re.compile(
-        r"\b(system|exec|fork|spawn|popen3?|syscall|eval|Kernel|FileUtils)\b|`|%x|Socket|File\.(write|delete)", re.I
-    ),
-    "node": re.compile(
-        r"child_process|\b(exec|spawn|fork|execSync|spawnSync|eval)\s*\(|net\.|https?\.request|fetch\(|process\.binding|Function\("
-    ),
-    "php": re.compile(
-        r"\b(system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|fsockopen|assert|file_put_contents)\b|`",
-        re.I,
-    ),
-    "lua": re.compile(r"os\.(execute|remove|rename)|io\.popen|loadstring|\bload\b|socket|io\.open"),
-    "awk": re.compile(r"system\s*\(|\|\s*\"|\|\s*getline|\"\s*\|&|print[^|]*\|\s*[\"\w]|/inet/|>\s*\"?/"),
-    "emacs": re.compile(r"delete-(file|directory)|shell-command|call-process|start-process|make-process|write-region"),
-    "expect": re.compile(r"\b(spawn|exec|system)\b"),
-    "osascript": re.compile(r"do shell script|delete|empty"),
-    "sed": re.compile(r"(^|;|\d|/)\s*e(\s|$)|/[gp0-9]*e[gp0-9]*$"),
+_OTHERS: dict[str, str] = {
+    "perl": r"(?i)\b(system|exec|fork|syscall|require|eval)\b|`|qx|socket|\|\s*[\"']"
+    r"|open\s*\(?[^,]+,\s*[\"']?\s*[>|+]|POSIX",
+    "ruby": r"(?i)\b(system|exec|fork|spawn|popen3?|syscall|eval|Kernel|FileUtils)\b|`|%x|Socket|File\.(write|delete)",
+    "node": r"child_process|\b(exec|spawn|fork|execSync|spawnSync|eval)\s*\(|net\.|https?\.request|fetch\("
+    r"|process\.binding|Function\(",
+    "php": r"(?i)\b(system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|fsockopen|assert"
+    r"|file_put_contents)\b|`",
+    "lua": r"os\.(execute|remove|rename)|io\.popen|loadstring|\bload\b|socket|io\.open",
+    "awk": r"system\s*\(|\|\s*\"|\|\s*getline|\"\s*\|&|print[^|]*\|\s*[\"\w]|/inet/|>\s*\"?/",
+    "emacs": r"delete-(file|directory)|shell-command|call-process|start-process|make-process|write-region",
+    "expect": r"\b(spawn|exec|system)\b",
+    "osascript": r"do shell script|delete|empty",
+    "sed": r"(^|;|\d|/)\s*e(\s|$)|/[gp0-9]*e[gp0-9]*$",
 }
 _SAME = {
     "irb": "ruby",
@@ -73,14 +66,11 @@ _SAME = {
     "luajit": "lua",
 }
 _LETTERS = {"php": "rB", "expect": "c"}
-_DELETING = re.compile(
-    r"rm\s+-\w*r|rimraf|unlink|rmSync|rmdirSync|rmtree|rm_rf|File\.delete|DirectoryIterator", re.IGNORECASE
-)
-_SQL = re.compile(
-    r"\bDROP\s+(TABLE|DATABASE|SCHEMA|USER|INDEX|VIEW)|\bTRUNCATE\b|\bDELETE\s+FROM\s+[\w.\"`]+\s*(;|$|[\"'])|FLUSHALL|FLUSHDB"
+_DELETING = r"(?i)rm\s+-\w*r|rimraf|unlink|rmSync|rmdirSync|rmtree|rm_rf|File\.delete|DirectoryIterator"
+_SQL = (
+    r"(?i)\bDROP\s+(TABLE|DATABASE|SCHEMA|USER|INDEX|VIEW)|\bTRUNCATE\b|\bDELETE\s+FROM\s+[\w.\"`]+\s*(;|$|[\"'])|FLUSHALL|FLUSHDB"
     r"|dropDatabase|\.drop\(|\.remove\(\s*\{\s*\}|deleteMany\(\s*\{\s*\}|\bUPDATE\s+\w+\s+SET\s+(?!.*\bWHERE\b)|COPY\s.*\bPROGRAM\b"
-    r"|xp_cmdshell|INTO\s+OUTFILE|\\!|\.(shell|system)\b|CONFIG\s+SET|SHUTDOWN\b|ALTER\s+USER|GRANT\s",
-    re.IGNORECASE,
+    r"|xp_cmdshell|INTO\s+OUTFILE|\\!|\.(shell|system)\b|CONFIG\s+SET|SHUTDOWN\b|ALTER\s+USER|GRANT\s"
 )
 CLIENTS = frozenset(
     (
@@ -109,23 +99,23 @@ def held_by(simple: Simple) -> Iterator[tuple[str, list[str]]]:
             yield from _imported([module])
     elif program in CLIENTS:
         texts = [*simple.arguments, simple.stdin or ""]
-        if any(_SQL.search(text) for text in texts) or not all(map(is_known, texts[-1:])):
+        if any(re.search(_SQL, text) for text in texts) or not all(map(is_known, texts[-1:])):
             yield DELETES, []
     elif (other := _SAME.get(program, program)) in _OTHERS:
         yield from _by_hints(simple, _OTHERS[other], other)
 
 
-def _by_hints(simple: Simple, pattern: re.Pattern[str], language: str) -> Iterator[tuple[str, list[str]]]:
+def _by_hints(simple: Simple, pattern: str, language: str) -> Iterator[tuple[str, list[str]]]:
     if language in ("awk", "sed", "osascript"):
         codes = [word for word in simple.arguments if not word.startswith("--")]
     else:
         codes = list(_codes(simple, _LETTERS.get(language, "eErEp")))
     for code in codes:
-        if _DELETING.search(code):
+        if re.search(_DELETING, code):
             yield DELETES, []
-        if pattern.search(code):
+        if re.search(pattern, code):
             yield RUNS, []
-        if CREDENTIALS.search(code):
+        if re.search(CREDENTIALS, code):
             yield READS_KEYS, []
 
 
@@ -160,7 +150,7 @@ def python(code: str) -> Iterator[tuple[str, list[str]]]:
                     yield reason, []
             case ast.Call():
                 yield from _called(node)
-            case ast.Constant(value=str() as text) if CREDENTIALS.search(text):
+            case ast.Constant(value=str() as text) if re.search(CREDENTIALS, text):
                 yield READS_KEYS, []
             case _:
                 pass

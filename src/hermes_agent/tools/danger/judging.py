@@ -1,4 +1,4 @@
-"""Judges a command: reads it, then asks of each program in it what speaks against running it."""
+"""Judges commands, and what is written to the input of one that runs: each program in it is tested."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from hermes_agent.tools.danger import changes, code, losses, network, rights
-from hermes_agent.tools.danger.blocks import BLOCKS, FORK_BOMB, LAST_RESORT
+from hermes_agent.tools.danger import code, losses, network, rights
+from hermes_agent.tools.danger.losses import BLOCKS, FORK_BOMB, LAST_RESORT
+from hermes_agent.tools.danger.network import INTERPRETERS
 from hermes_agent.tools.danger.paths import touches_credentials, written
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.syntax.reading import Reading, read
-from hermes_agent.tools.syntax.simple import Simple
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.tools.syntax.simple import Simple, is_known
+from hermes_agent.tools.syntax.words import Unreadable
+from hermes_agent.tools.syntax.wrapped import SHELLS
 
 ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (losses.deletes_recursively, "it deletes recursively"),
@@ -30,24 +32,25 @@ ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (rights.is_computed, "the program that it runs is computed"),
     (rights.loads_other_code, "it changes which code programs load"),
     (rights.starts_a_shell, "it makes a program start a shell"),
-    (changes.changes_the_system, "it changes the system or what others use"),
-    (changes.changes_containers, "it removes containers or opens the machine to one"),
+    (rights.changes_the_system, "it changes the system or what others use"),
+    (rights.changes_containers, "it removes containers or opens the machine to one"),
     (losses.fills, "it may fill the disk"),
     (touches_credentials, "it touches credentials"),
 )
 
 READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "pwd", "stat", "tail", "true", "wc"))
-"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself."""
+"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself. This is a hint, not
+a wall: functions, aliases and the PATH of a kept shell can give these names another meaning."""
 
 
 def judge(command: str, where: Where) -> Verdict:
     """Read a command and say what speaks against it; `cd` in it is followed."""
-    if FORK_BOMB.search(re.sub(r"\s+", "", command)):
+    if re.search(FORK_BOMB, re.sub(r"\s+", "", command)):
         return Verdict(blocked="it is a fork bomb")
     try:
         reading = read(command, where.folder)
     except (Unreadable, RecursionError) as error:
-        looks = LAST_RESORT.search(command)
+        looks = re.search(LAST_RESORT, command)
         blocked = "it looks like the destruction of a disk or home" if looks else ""
         return Verdict(blocked=blocked, asks=(f"it cannot be read as a command ({error})",))
     return judged(reading, where)
@@ -91,3 +94,66 @@ def _code_in(simple: Simple, where: Where) -> list[str]:
 def _shown(path: str) -> str:
     """A path as a person reads it: what is not known is three dots."""
     return re.sub("[\ue000-\ue012]+", "...", path)
+
+
+# What may have a shell behind it that the command does not name.
+ELSEWHERE = {
+    "su",
+    "sudo",
+    "doas",
+    "ssh",
+    "mosh",
+    "telnet",
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "apptainer",
+    "singularity",
+    "machinectl",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "tmux",
+    "screen",
+    "script",
+    "expect",
+    "vagrant",
+    "adb",
+    "wsl",
+    "nix-shell",
+    "nix",
+    "conda",
+    "poetry",
+    "pipenv",
+    "newgrp",
+    "sg",
+    "login",
+    "busybox",
+}
+KEYS = r"[\x03\x04\x1a\x1c]*"  # they interrupt, end the input, suspend, quit
+EDITS = r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z"  # a line that is changed or gone on with afterwards
+
+
+def judge_input(running: str, data: str, where: Where) -> Verdict:
+    """What speaks against writing `data` to the command `running`. Nothing where no shell or interpreter reads it."""
+    try:
+        programs = read(running, where.folder).simples
+    except (Unreadable, RecursionError):
+        return _to_shell(data, where)
+    if any(simple.program in SHELLS | ELSEWHERE or not is_known(simple.program) for simple in programs):
+        return _to_shell(data, where)
+    talks = [each.program for each in programs if each.program in INTERPRETERS and not each.operands]
+    if talks and not re.fullmatch(KEYS, data):
+        return Verdict(asks=(f"it sends a program to `{talks[0]}`, and what a program does cannot be read off it",))
+    return Verdict()
+
+
+def _to_shell(data: str, where: Where) -> Verdict:
+    if re.fullmatch(KEYS, data):
+        return Verdict()
+    verdict = judge(data, where)
+    if verdict.blocked or (data.endswith("\n") and not re.search(EDITS, data.removesuffix("\n"))):
+        return verdict
+    return Verdict(asks=(*verdict.asks, "it types a part of a line, or keys that change one, into a shell"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.tools.syntax.known import is_a_hook
-from hermes_agent.tools.syntax.simple import COMPUTED, PIPE, VARIABLE, Simple
+from hermes_agent.tools.syntax.simple import COMPUTED, PIPE, VARIABLE, Simple, is_a_hook
 from hermes_agent.tools.syntax.wrapped import SHELLS
 
 INTERPRETERS = SHELLS | {
@@ -21,8 +20,7 @@ INTERPRETERS = SHELLS | {
     "Rscript",
     "tclsh",
 }
-_HERE = re.compile(r"(\w+://)?([^@/]*@)?(localhost|127(\.\d+){3}|\[?::1\]?|0\.0\.0\.0|host\.docker\.internal)([:/?]|$)")
-_PEERS = frozenset(("nc", "ncat", "netcat", "socat", "telnet", "cryptcat"))
+_HERE = r"(\w+://)?([^@/]*@)?(localhost|127(\.\d+){3}|\[?::1\]?|0\.0\.0\.0|host\.docker\.internal)([:/?]|$)"
 _MAILERS = frozenset(("mail", "mailx", "mutt", "sendmail", "msmtp", "swaks", "ssmtp"))
 _SENDING = (
     *(
@@ -39,7 +37,7 @@ _SENDING = (
     ),
     *("--post-file", "--post-data", "--body-file", "--body-data"),
 )
-_SECRET_NAMES = re.compile(r"\$\{?\w*(KEY|TOKEN|SECRET|PASSW|CREDENTIAL)\w*", re.IGNORECASE)
+_SECRET_NAMES = r"(?i)\$\{?\w*(KEY|TOKEN|SECRET|PASSW|CREDENTIAL)\w*"
 _FETCHING_RUNNERS = frozenset(("npx", "go", "pipx", "uvx", "bunx", "deno"))
 _TUNNELS = frozenset(("ngrok", "cloudflared", "chisel", "localtunnel", "frpc", "bore", "tmate"))
 
@@ -109,12 +107,12 @@ def opens_a_door(simple: Simple) -> bool:
         return True
     match simple.program:
         case "nc" | "ncat" | "netcat" | "cryptcat":
-            probes = simple.has("z") or any(_HERE.match(word) for word in simple.operands)
+            probes = simple.has("z") or any(re.match(_HERE, word) for word in simple.operands)
             return simple.has("ec", "--exec", "--sh-exec") or simple.has("l", "--listen") or not probes
         case "socat":
             return True
         case "telnet" | "ftp" | "tftp" | "smbclient" | "lftp":
-            return not any(_HERE.match(word) for word in simple.operands)
+            return not any(re.match(_HERE, word) for word in simple.operands)
         case "ssh":
             return simple.has("RDLw")
         case program:
@@ -126,14 +124,14 @@ def sends_away(simple: Simple) -> bool:
     operands = simple.operands
     match simple.program:
         case "scp" | "rsync" | "sftp":
-            return simple.program == "sftp" or bool(_REMOTE.match(operands[-1] if operands else ""))
+            return simple.program == "sftp" or bool(re.match(_REMOTE, operands[-1] if operands else ""))
         case "rclone":
             return bool({"copy", "sync", "move", "delete", "purge"} & set(operands))
         case "curl" | "wget" | "http" | "https" | "xh" | "httpie":
             addresses = _addresses(simple)
-            return not (addresses and all(_HERE.match(word) for word in addresses)) and _carries(simple)
+            return not (addresses and all(re.match(_HERE, word) for word in addresses)) and _carries(simple)
         case "dig" | "nslookup" | "host" | "ping" | "whois" | "finger":
-            return bool(re.search(r"\$\(|`", simple.source) or _SECRET_NAMES.search(simple.source))
+            return bool(re.search(r"\$\(|`", simple.source) or re.search(_SECRET_NAMES, simple.source))
         case "aws":
             return bool({"cp", "sync", "mv"} & set(operands)) and "s3" in operands and operands[-1].startswith("s3://")
         case program:
@@ -141,7 +139,7 @@ def sends_away(simple: Simple) -> bool:
             return gists or (program in _MAILERS and bool(simple.arguments))
 
 
-_REMOTE = re.compile(r"[\w.-]+@?[\w.-]*:|(rsync|s?ftp)://")
+_REMOTE = r"[\w.-]+@?[\w.-]*:|(rsync|s?ftp)://"
 
 
 def _addresses(simple: Simple) -> list[str]:
@@ -160,7 +158,7 @@ def _carries(simple: Simple) -> bool:
         or uploads
         or deletes
         or COMPUTED in "".join(simple.arguments)
-        or bool(_SECRET_NAMES.search(simple.source))
+        or bool(re.search(_SECRET_NAMES, simple.source))
     )
 
 

@@ -17,14 +17,14 @@ VITAL = frozenset(
         *("/usr/share", "/var", "/var/lib", "/Applications", "/Library", "/System", "/Users"),
     )
 )
-CREDENTIALS = re.compile(
+CREDENTIALS = (
     r"(^|[/=@:'\"( ~])(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.netrc|\.git-credentials|\.pgpass|\.password-store"
     r"|\.vault-token|\.docker/config\.json|\.config/(gcloud|gh|op|rclone|google-chrome|chromium)|\.mozilla|\.my\.cnf|\.npmrc|\.pypirc"
     r"|\.(bash|zsh|python|psql|mysql)_history|\.local/share/keyrings|Library/Keychains|login\.keychain)(/|$|['\") ])"
     r"|/etc/(shadow|gshadow|sudoers|master\.passwd|krb5\.keytab|ssl/private)|/proc/(\w+|\*|self)/environ"
     r"|(^|/)(id_(rsa|dsa|ecdsa|ed25519)\w*)($|['\") ])|\.hermes/\.env|(^|/)auth\.json$"
 )
-_ELSEWHERE = re.compile(r"[\w.-]+@?[\w.-]*:(?!/dev)")
+_ELSEWHERE = r"[\w.-]+@?[\w.-]*:(?!/dev)"
 # Options that name what a program writes.
 OUTPUTS: dict[str, tuple[str, ...]] = {
     "curl": ("-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii"),
@@ -83,7 +83,7 @@ def touches_credentials(simple: Simple) -> bool:
     if simple.program in ("gpg", "gpg2") and any("secret-key" in word for word in simple.arguments):
         return True
     named = [word for word in (*words, *simple.writes, *simple.reads) if not public.search(word)]
-    return any(CREDENTIALS.search(word) for word in named)
+    return any(re.search(CREDENTIALS, word) for word in named)
 
 
 def written(simple: Simple) -> list[str]:
@@ -105,7 +105,7 @@ def written(simple: Simple) -> list[str]:
         found += filter(None, (simple.value(option) for option in OUTPUTS[program]))
     else:
         found += _of_editors(simple)
-    return [path for path in found if path and not _ELSEWHERE.match(path)]
+    return [path for path in found if path and not re.match(_ELSEWHERE, path)]
 
 
 def _without_values(simple: Simple) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
@@ -16,24 +16,19 @@ from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
-from hermes_agent.tools.files.changes import Change, Changer
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard, guard_of
+from hermes_agent.tools.files.patching import Edits, parse_patch
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog
-from hermes_agent.tools.files.writing import Version, Writer
+from hermes_agent.tools.files.writing import Change, Changer, Version, Writer
 from hermes_agent.tools.schema import said
 
 if TYPE_CHECKING:
     from hermes_agent.tools.files.searching import Found
 
 # Searching runs a process of its own; its machinery is loaded with the first search.
-QUERY = "hermes_agent.tools.files.searching:Query"
-SEARCH = "hermes_agent.tools.files.searching:search"
-PARSE = "hermes_agent.tools.files.patches:parse_patch"
-EDITS = "hermes_agent.tools.files.patching:Edits"
-LISTING = "hermes_agent.tools.files.listing:listing"
-T = TypeVar("T")
+SEARCHING = "hermes_agent.tools.files.searching"
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -47,7 +42,7 @@ def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
         raise BadArguments(
             f"patch: give either `path` with `old_string` and `new_string`, or `patch`; {given} is there - at `$.path`"
         )
-    return [name for each in late(PARSE)(text) for name in each.paths] if text else [path]
+    return [name for each in parse_patch(text) for name in each.paths] if text else [path]
 
 
 class FileTools:
@@ -81,13 +76,13 @@ class FileTools:
                 self._log.saw(context.session, real, reading.digest)
             return reading.answer
 
-        return await _in_thread(read)
+        return await asyncio.to_thread(read)
 
     @tool(effect=Effect.KEYED, needs=WRITES, paths=("path",))
     async def write_file(self, path: str, content: str, context: CallContext) -> Answer:
         """Write a whole file, making folders. An existing one must have been read. Prefer patch for small changes."""
         changes = [Change(path=path, make=lambda before: _whole(before, content, path), blind=False)]
-        return said(await _in_thread(lambda: self._changer.swap(context, changes)))
+        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes)))
 
     @tool(effect=Effect.KEYED, needs=WRITES, paths=_patched)
     async def patch(
@@ -107,12 +102,12 @@ class FileTools:
         """
 
         def change() -> str:
-            edits = late(EDITS)(guard=self._guard, workspace=context.workspace)
+            edits = Edits(guard=self._guard, workspace=context.workspace)
             if patch:
                 return self._changer.swap(context, edits.of_patch(patch))
             return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])
 
-        return said(await _in_thread(change))
+        return said(await asyncio.to_thread(change))
 
     @tool(effect=Effect.READS, needs=READS, paths=("path",))
     async def search_files(  # noqa: PLR0913 - what a model may say of a search
@@ -130,17 +125,18 @@ class FileTools:
         """Search file contents by regular expression, or files by name (target=files, pattern is a glob). Skips .git,
         node_modules and the like. Prefer it to grep, find and ls.
         """
-        real = await _in_thread(lambda: self._searchable(path, context.workspace))
+        real = await asyncio.to_thread(lambda: self._searchable(path, context.workspace))
         names = target == "files"
-        query = late(QUERY)(
+        searching = late(SEARCHING)
+        query = searching.Query(
             root=real,
             pattern="" if names else pattern,
             glob=(pattern or "*") if names else file_glob,
             context=context_lines if output_mode == "content" else 0,
         )
-        found = await late(SEARCH)(query, ripgrep=self._ripgrep)
-        allowed = await _in_thread(lambda: self._allowed(found, real))
-        answer: Answer = late(LISTING)(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
+        found = await searching.search(query, ripgrep=self._ripgrep)
+        allowed = await asyncio.to_thread(lambda: self._allowed(found, real))
+        answer: Answer = searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
         return answer
 
     def _searchable(self, path: str, workspace: str) -> Path:
@@ -153,10 +149,6 @@ class FileTools:
         """What was found without the files that may not be read."""
         verdict = {name: not self._guard.objection(root / name) for name in {hit.path for hit in found.hits}}
         return dataclasses.replace(found, hits=tuple(hit for hit in found.hits if verdict[hit.path]))
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work)
 
 
 def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:

@@ -1,24 +1,20 @@
-"""Decides whether a call may run: hard block, the owner's deny list, capabilities, then what a person said or must
-say."""
+"""Decides whether a call may run: hard block, deny list, capabilities, then what a person said or must say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Any, Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
-from hermes_agent.tools.danger.feeding import judge_input
-from hermes_agent.tools.danger.judging import judge
+from hermes_agent.host.late import late
+from hermes_agent.host.redaction import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
-from hermes_agent.tools.handles import HANDLE
-from hermes_agent.tools.permission.allowing import allows
-from hermes_agent.tools.permission.marks import overwrites_a_secret
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
+    COMMANDS,
     Allowed,
     Decision,
     Denied,
@@ -27,11 +23,34 @@ from hermes_agent.tools.permission.requests import (
     binding,
     data_of,
     folder_of,
+    texts_in,
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
-from hermes_agent.tools.syntax.reading import read
-from hermes_agent.tools.syntax.tree import Unreadable
+
+EVERYTHING = "*"
+
+
+def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
+    """Whether the globs cover everything that this call would be asked about.
+
+    A glob is the whole call as an approval shows it, word for word; or it matches a command, of several in one call
+    each that asks; or `TOOL:WHAT` or `TOOL:PATH`, of several paths each; or the tool's name. What a command sets
+    before it (`sudo`, variables) and where it writes outside the workspace is covered by the whole call alone.
+    """
+    if not globs:
+        return False
+    if EVERYTHING in globs or " ".join(what(request).split()) in {" ".join(glob.split()) for glob in globs}:
+        return True
+    if any(fnmatchcase(name, glob) for name in (request.tool, f"{request.tool}:{what(request)}") for glob in globs):
+        return True
+    command = request.arguments.get(COMMAND)
+    if Capability.EXEC in request.needs and isinstance(command, str):
+        return bool(_commands().cover(globs, command, where, folder_of(request)))
+    paths = request.facts.paths or ()
+    outside = [path for path in paths if where.is_outside(path)] or paths
+    return bool(outside) and all(any(fnmatchcase(f"{request.tool}:{path}", glob) for glob in globs) for path in outside)
+
 
 CHOICES = ("once", "session", "always", "deny")
 
@@ -111,14 +130,14 @@ class Permission:
                 return Denied(f"The person did not agree and said: {said}{end}")
 
     def _verdict(self, request: Request) -> Verdict:
-        if path := overwrites_a_secret(request):
+        marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
+        if marked and (path := _commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
         where = self._where(request)
-        command = request.arguments.get(COMMAND)
-        if Capability.EXEC in request.needs and isinstance(command, str):
-            return judge(HANDLE.sub(r"handle_\1", command), where)
-        if request.feeds:
-            return judge_input(request.feeds, data_of(request), where)
+        runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
+        if runs or request.feeds:
+            verdict: Verdict = _commands().verdict_on(request, where)
+            return verdict
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
@@ -142,7 +161,9 @@ class Permission:
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND) or data_of(request)
         if self._settings.deny and isinstance(command, str):
-            names.append(" ".join(command.split()))
-            with suppress(Unreadable):
-                names += [" ".join(simple.words) for simple in read(command, folder_of(request)).simples]
+            names += [" ".join(command.split()), *_commands().programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
+
+
+def _commands() -> Any:  # noqa: ANN401 - what reads commands, loaded with the first call that has one
+    return late(COMMANDS)

@@ -15,15 +15,15 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.tool import CallFacts, Question
-from hermes_agent.tools.syntax.reading import read
-from hermes_agent.tools.syntax.simple import is_known
-from hermes_agent.tools.syntax.tree import Unreadable
+from hermes_agent.host.late import late
 
-DECISIVE = re.compile(
-    r"PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
-    r"|\w+_PROXY|\w+_HOST|\w+_URL",
-    re.IGNORECASE,
+COMMANDS = "hermes_agent.tools.permission.commands"
+DECISIVE = (
+    r"(?i)PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
+    r"|\w+_PROXY|\w+_HOST|\w+_URL"
 )
+HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
+"""A secret by its name, in an argument."""
 COMMAND = "command"
 CODE = "code"  # a program instead of a command
 DATA = "data"  # what is written to the input of one that runs
@@ -106,21 +106,9 @@ def binding(request: Request) -> str:
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
-        about = _words_of(command) or command.strip()
+        about = late(COMMANDS).words_of(command) or command.strip()
     parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
-
-
-def _words_of(command: str) -> list[str]:
-    """The words of a command that is one program with words that are written out; empty for any other."""
-    try:
-        simples = read(command).simples
-    except Unreadable:
-        return []
-    if len(simples) != 1 or simples[0].writes or simples[0].variables or not all(map(is_known, simples[0].words)):
-        return []
-    plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
-    return list(simples[0].words) if plain and not simples[0].prefixes else []
 
 
 def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
@@ -133,4 +121,17 @@ def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _decides(name: str) -> bool:
-    return DECISIVE.fullmatch(name) is not None
+    return re.fullmatch(DECISIVE, name) is not None
+
+
+def texts_in(value: object) -> list[str]:
+    """Every text in an argument, at any depth."""
+    match value:
+        case str():
+            return [value]
+        case Mapping():
+            return [text for each in value.values() for text in texts_in(each)]
+        case list() | tuple():
+            return [text for each in value for text in texts_in(each)]
+        case _:
+            return []

@@ -16,13 +16,70 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from hermes_agent.tools.deletions import decided
 from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.names import exec_name, lent_in
 from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.starting import attached, started, told_meanwhile
+from hermes_agent.tools.starting import attached, decided, started, told_meanwhile
+
+MOST_PATTERNS, LONGEST_PATTERN = 10, 300
+LONGEST_LINE = 1000  # characters of a line that are looked at
+CHUNK = 256 << 10
+LINE_END = r"[\r\n]+"
+# A repeated group that repeats something itself may take longer than anybody lives.
+_NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
+
+
+def check_patterns(patterns: Sequence[str]) -> None:
+    """Raise `BadArguments` where one is no regular expression, or one that could take forever."""
+    if len(patterns) > MOST_PATTERNS:
+        raise BadArguments(f"At most {MOST_PATTERNS} patterns can be watched for.")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BadArguments(f"`{pattern}` is no regular expression: {error}.") from error
+        if len(pattern) > LONGEST_PATTERN or re.search(_NESTED, pattern):
+            raise BadArguments(f"`{pattern[:80]}` may take too long.", hint="Watch for a few plain words.")
+
+
+class Lookout:
+    """Reads on where it stopped. A line that is not whole yet counts too, and is looked at again when it has grown."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+        self._read = 0
+        self._line = b""  # the beginning of the line that is not whole yet; empty where it was told of
+
+    async def next_line(self, running: Running) -> str:
+        """The next line that matches, empty where there is none so far."""
+        while new := await running.read(self._read, CHUNK):
+            found = self._find(new)
+            if found:
+                return found
+        return ""
+
+    def _find(self, new: bytes) -> str:
+        before = len(self._line)
+        text = self._line + new
+        start = 0
+        while (end := text.find(b"\n", start)) >= 0:
+            line = self._match(text[start:end])
+            start = end + 1
+            if line:
+                self._read += start - before
+                self._line = b""
+                return line
+        line = self._match(text[start:])
+        self._line = b"" if line else text[start:][-4 * LONGEST_LINE :]
+        self._read += len(new)
+        return line
+
+    def _match(self, raw: bytes) -> str:
+        line = cleaned(raw.decode("utf-8", "replace"))[:LONGEST_LINE]
+        return line.strip() if any(pattern.search(line) for pattern in self._patterns) else ""
+
 
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
@@ -34,12 +91,6 @@ ELSEWHERE = "One that began on another machine, or ended long ago, is not known 
 LIMIT_SPARE = 0.5  # seconds after its end here in which the place ends a command: it does where nobody is here any more
 ENDED_BY_FORCE = (137, 143)
 MARGIN = 400  # bytes of an answer that are not output
-MOST_PATTERNS, LONGEST_PATTERN = 10, 300
-LONGEST_LINE = 1000  # characters of a line that are looked at
-WATCHED_CHUNK = 256 << 10
-LINE_END = re.compile(r"[\r\n]+")
-# A repeated group that repeats something itself may take longer than anybody lives.
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]")
 
 
 class ShellTools:
@@ -53,7 +104,7 @@ class ShellTools:
         self._place = place
         self._settings = settings
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
-        self._covers = Covers(place, hiding or Hiding())
+        self._covers = Covers(hiding or Hiding())
         self._polled: dict[str, int] = {}
         self._lookouts: dict[str, Lookout] = {}
 
@@ -214,7 +265,7 @@ class ShellTools:
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
         """The latest line that is whole: a secret that is only half written is not known for one."""
         latest = (await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace")
-        whole = LINE_END.split(latest)[:-1]
+        whole = re.split(LINE_END, latest)[:-1]
         line = cleaned("\n".join(whole)).strip().rpartition("\n")[2]
         if line:
             context.progress(line[:200])
@@ -316,53 +367,3 @@ def shell_tools(needs: Needs) -> ShellTools:
     """The toolset `shell`."""
     place, settings = needs.get(Place), needs.get(TerminalSettings)
     return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))
-
-
-def check_patterns(patterns: Sequence[str]) -> None:
-    """Raise `BadArguments` where one is no regular expression, or one that could take forever."""
-    if len(patterns) > MOST_PATTERNS:
-        raise BadArguments(f"At most {MOST_PATTERNS} patterns can be watched for.")
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise BadArguments(f"`{pattern}` is no regular expression: {error}.") from error
-        if len(pattern) > LONGEST_PATTERN or _NESTED.search(pattern):
-            raise BadArguments(f"`{pattern[:80]}` may take too long.", hint="Watch for a few plain words.")
-
-
-class Lookout:
-    """Reads on where it stopped. A line that is not whole yet counts too, and is looked at again when it has grown."""
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = [re.compile(pattern) for pattern in patterns]
-        self._read = 0
-        self._line = b""  # the beginning of the line that is not whole yet; empty where it was told of
-
-    async def next_line(self, running: Running) -> str:
-        """The next line that matches, empty where there is none so far."""
-        while new := await running.read(self._read, WATCHED_CHUNK):
-            found = self._find(new)
-            if found:
-                return found
-        return ""
-
-    def _find(self, new: bytes) -> str:
-        before = len(self._line)
-        text = self._line + new
-        start = 0
-        while (end := text.find(b"\n", start)) >= 0:
-            line = self._match(text[start:end])
-            start = end + 1
-            if line:
-                self._read += start - before
-                self._line = b""
-                return line
-        line = self._match(text[start:])
-        self._line = b"" if line else text[start:][-4 * LONGEST_LINE :]
-        self._read += len(new)
-        return line
-
-    def _match(self, raw: bytes) -> str:
-        line = cleaned(raw.decode("utf-8", "replace"))[:LONGEST_LINE]
-        return line.strip() if any(pattern.search(line) for pattern in self._patterns) else ""

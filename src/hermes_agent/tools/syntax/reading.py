@@ -8,11 +8,8 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.tools.syntax.known import output_of
-from hermes_agent.tools.syntax.scope import Scope
-from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple
-from hermes_agent.tools.syntax.tree import Unreadable, parse, text_of
-from hermes_agent.tools.syntax.words import expand, filled, value_of
+from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple, output_of
+from hermes_agent.tools.syntax.words import Scope, Unreadable, expand, filled, parse, text_of, value_of
 from hermes_agent.tools.syntax.wrapped import commands_in, scripts_of, unwrapped
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 DEEPEST = 40
 MOST = 2000
 MOST_ROUNDS = 12
-_ALWAYS = re.compile(r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*")
+_ALWAYS = r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,7 +302,7 @@ def _is_endless(node: Node) -> bool:
     condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
     if node.type != "while_statement" or condition is None or body is None:
         return False
-    return bool(_ALWAYS.fullmatch(text_of(condition))) and any(child.type == "&" for child in _within(body))
+    return bool(re.fullmatch(_ALWAYS, text_of(condition))) and any(child.type == "&" for child in _within(body))
 
 
 def _multiplies(name: str, body: Node) -> bool:

@@ -1,24 +1,164 @@
-"""Words of a command as the shell would expand them, as far as that is known before it runs."""
+"""The syntax tree of a command (tree-sitter's grammar of bash), and its words as the shell would expand them."""
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hermes_agent.tools.syntax.known import substituted, unescaped
-from hermes_agent.tools.syntax.scope import Scope
-from hermes_agent.tools.syntax.simple import COMPUTED, NAME, PIPE, VARIABLE, Simple, is_known
-from hermes_agent.tools.syntax.tree import Unreadable, text_of
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.late import late
+from hermes_agent.tools.syntax.simple import (
+    COMPUTED,
+    NAME,
+    PIPE,
+    VARIABLE,
+    Simple,
+    is_known,
+    output_of,
+    substituted,
+    unescaped,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+LONGEST = 200_000
+"""Characters of a command that are read; a longer one waits for a person."""
+
+# The grammar knows a here-document only as the last redirection of its command; the shell takes it anywhere.
+_HEREDOC_FIRST = r"(<<-?\s*(?:'\w+'|\"\w+\"|\\?\w+))((?:[ \t]+\d?(?:>>|>&|>\||>|<)[ \t]*&?[\w./~-]+)+)"
+
+
+class Unreadable(ValueError):
+    """The command cannot be read: it is no valid shell text, too long, or nested too deeply."""
+
+
+def parse(command: str) -> Node:
+    """The tree of a command. Raises `Unreadable` where any part of it could not be understood."""
+    if len(command) > LONGEST:
+        raise Unreadable(f"it is longer than {LONGEST:,} characters")
+    text = command.replace("\r\n", "\n")
+    root = _parsed(text)
+    if root.has_error and "<<" in text:
+        root = _parsed(re.sub(_HEREDOC_FIRST, r"\2 \1", text))
+    if root.has_error and (bad := _broken(root)) is not None:
+        raise Unreadable(f"near `{text_of(bad)[:40].strip()}`" if text_of(bad).strip() else "something is missing")
+    return root
+
+
+def text_of(node: Node) -> str:
+    """The source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _parsed(text: str) -> Node:
+    parser = late("tree_sitter:Parser")(_language())
+    root: Node = parser.parse(text.encode("utf-8", "replace")).root_node
+    return root
+
+
+@cache
+def _language() -> Any:  # noqa: ANN401 - a type of a library that is loaded when it is used
+    return late("tree_sitter:Language")(late("tree_sitter_bash:language")())
+
+
+def _broken(root: Node) -> Node | None:
+    """The first thing that is wrong. A redirection without a command is right: the grammar misses a name there."""
+    return next((node for node in _errors(root) if not _is_bare_redirection(node)), None)
+
+
+def _errors(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            waiting.extend(reversed(node.children))
+
+
+def _is_bare_redirection(node: Node) -> bool:
+    around = node.parent.parent if node.parent is not None else None
+    return node.is_missing and node.type == "word" and around is not None and around.type == "command"
+
+
+_FETCHERS = {"curl", "wget", "aria2c", "scp", "rsync", "ftp", "nc", "ncat", "fetch", "base64", "openssl", "xxd", "http"}
+# Variables that every shell has, as far as they matter here.
+GIVEN = {
+    "HOME": "~",
+    "PWD": ".",
+    "IFS": " ",
+    **dict.fromkeys(("UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "HOSTNAME", "USER", "LOGNAME"), NAME),
+    **dict.fromkeys(("?", "$", "!", "#", "-", "_", "BASHPID", "EPOCHSECONDS", "COLUMNS", "LINES"), NAME),
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """Names and what they stand for. `files` holds what this command wrote: path to content, None where the content is
+    not known."""
+
+    folder: str
+    variables: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, Node] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str | None] = field(default_factory=dict)
+    calling: tuple[str, ...] = ()
+
+    def value(self, name: str) -> str:
+        """What a variable holds; `VARIABLE` where that is not known."""
+        return self.variables.get(name, GIVEN.get(name, VARIABLE))
+
+    def inner(self) -> Scope:
+        """The scope of a subshell: what changes there stays there."""
+        return replace(self, variables=dict(self.variables), functions=dict(self.functions), aliases=dict(self.aliases))
+
+    def go_to(self, words: tuple[str, ...]) -> None:
+        """Follow a `cd`."""
+        to = next((word for word in words if not word.startswith("-") or word == "-"), "~")
+        if to == "-" or to[:1] in ("~", VARIABLE) or self.folder[:1] in ("~", VARIABLE):
+            self.folder = to if to[:1] != "-" else VARIABLE
+        else:
+            self.folder = os.path.normpath(Path(self.folder) / to)
+
+    def path(self, path: str) -> str:
+        """A path as the key of `files`."""
+        return os.path.normpath(Path(self.folder) / path)
+
+    def note_files(self, simple: Simple) -> None:
+        """Remember what this command puts into files, for when it runs them."""
+        fetched = simple.program in _FETCHERS or any(program in _FETCHERS for program in simple.fed_by)
+        content = output_of(simple)
+        targets = list(simple.writes)
+        if simple.program == "tee":
+            targets, content = [*targets, *simple.operands], simple.stdin
+        for path in targets:
+            self.files[self.path(path)] = None if content is None and fetched else (content or "")
+        if fetched:
+            named = (simple.value("-o", "--output", "-O", "--output-document"), *_last_parts(simple))
+            self.files.update({self.path(path): None for path in named if path})
+        if simple.program in ("mv", "cp", "install") and len(simple.operands) == 2:
+            source, target = map(self.path, simple.operands)
+            if source in self.files:
+                self.files[target] = self.files[source]
+
+
+def _last_parts(simple: Simple) -> Iterator[str]:
+    """The names that a download gets by itself: the last part of its address."""
+    if simple.program == "wget" or simple.has("O", "--remote-name"):
+        yield from (word.rpartition("/")[2] for word in simple.operands if is_known(word) and PIPE not in word)
+
 
 Substitute = Callable[["Node"], list[Simple]]
 MOST_BRACES = 64
 _QUOTED = {"{": "\ue010", "}": "\ue011", ",": "\ue012"}  # braces and commas that quotes protect
 _HIDE, _SHOW = str.maketrans(_QUOTED), str.maketrans({sign: plain for plain, sign in _QUOTED.items()})
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = r"\{([^{}]*,[^{}]*)\}"
 _AS_THEY_STAND = frozenset(
     (
         *("number", "string_content", "extglob_pattern", "regex", "test_operator", "variable_name", "file_descriptor"),
@@ -56,7 +196,7 @@ def filled(body: Node, scope: Scope, substitute: Substitute) -> str:
 
 
 def _braced(text: str) -> Iterator[str]:
-    found = _BRACES.search(text)
+    found = re.search(_BRACES, text)
     if found is None or text.count("{") > MOST_BRACES // 8:
         yield text
         return

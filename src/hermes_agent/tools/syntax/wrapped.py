@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.tools.syntax.known import lists_names
-from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple
+from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple, lists_names
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "fish", "ash", "rbash", "csh", "tcsh", "pwsh"))
-_OTHER_LANGUAGE = re.compile(r"#!.*\b(python|perl|ruby|node|php|lua)")
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_OTHER_LANGUAGE = r"#!.*\b(python|perl|ruby|node|php|lua)"
+ASSIGNMENT = r"[A-Za-z_]\w*\+?="
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _behind(words: list[str], prefix: Prefix) -> tuple[list[str], dict[str, str]
                 words[:1] = words[0].split()
             elif option in prefix.valued and words:
                 words.pop(0)
-        elif ASSIGNMENT.match(words[0]):
+        elif re.match(ASSIGNMENT, words[0]):
             name, _, value = words.pop(0).partition("=")
             set_here[name] = value
         elif operands:
@@ -167,7 +166,7 @@ def _after(words: list[str], runner: list[str]) -> list[str]:
     for index in range(len(words)):
         if words[index : index + len(runner)] == runner:
             behind = words[index + len(runner) :]
-            while behind and (behind[0].startswith("-") or ASSIGNMENT.match(behind[0])):
+            while behind and (behind[0].startswith("-") or re.match(ASSIGNMENT, behind[0])):
                 behind.pop(0)
             return behind
     return []
@@ -251,5 +250,5 @@ def _written_before(simple: Simple, script: str) -> Iterator[str]:
     """What this very command put into the file that it runs now, unless that is a program of another language."""
     absolute = script if script.startswith("/") else f"{simple.folder.rstrip('/')}/{script.removeprefix('./')}"
     text = simple.files.get(absolute) if script else None
-    if text and not _OTHER_LANGUAGE.match(text):
+    if text and not re.match(_OTHER_LANGUAGE, text):
         yield text

@@ -1,9 +1,12 @@
-"""Asks the search service that the settings choose."""
+"""Asks the search service that the settings choose; what a service is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
@@ -11,9 +14,110 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.tools.settings import SearchSettings
-from hermes_agent.tools.web.backend import Asking, Backend, Result, Unsearched
-from hermes_agent.tools.web.pages import HEADERS
-from hermes_agent.tools.web.search import BACKENDS
+from hermes_agent.tools.web.pages import HEADERS, within
+
+BACKENDS: dict[str, str] = {
+    "tavily": "hermes_agent.tools.web.search.tavily:BACKEND",
+    "brave": "hermes_agent.tools.web.search.brave:BACKEND",
+    "exa": "hermes_agent.tools.web.search.exa:BACKEND",
+    "firecrawl": "hermes_agent.tools.web.search.firecrawl:BACKEND",
+    "searxng": "hermes_agent.tools.web.search.searxng:BACKEND",
+    "ddgs": "hermes_agent.tools.web.search.ddgs:BACKEND",
+}
+"""In the order in which `auto` looks for one that can be asked."""
+
+
+class Unsearched(ToolError):
+    """The service gave no results: what it said instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A request to a service; `json` makes it a POST with that body, `form` one with those fields."""
+
+    url: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: Mapping[str, object] | None = None
+    form: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One page that was found."""
+
+    title: str
+    url: str
+    text: str = ""
+
+
+class Backend(Protocol):
+    """A search service.
+
+    - `key_name` is the name of the key that it needs, empty where it needs none;
+    - `address` is its own address, empty for one that everybody runs for themselves (`web.search.url`);
+    - `asking` writes the request for `count` results; it is pure, and `address` has no slash at its end;
+    - `results` reads the body of an answer with status 200, best first; it raises `Unsearched` where that is no answer
+      of this service.
+    """
+
+    @property
+    def key_name(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking: ...
+
+    def results(self, body: bytes) -> list[Result]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonService:
+    """A `Backend` that answers with rows of JSON under the names `rows`, the words of each under `text`.
+
+    `ask` gives the rest of an `Asking` for a query, a number of results and the key.
+    """
+
+    address: str
+    path: str
+    ask: Callable[[str, int, str], Mapping[str, Any]]
+    rows: tuple[str, ...]
+    text: str
+    key_name: str = ""
+
+    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking:
+        return Asking(url=f"{address}{self.path}", **self.ask(query, count, key))
+
+    def results(self, body: bytes) -> list[Result]:
+        return made(rows_of(body, *self.rows), text=self.text)
+
+
+def rows_of(body: bytes, *path: str) -> list[Mapping[str, object]]:
+    """The list of objects under these names of a JSON body. Raises `Unsearched` where there is none."""
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise Unsearched("The search service answered something that is no JSON.") from error
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, list):
+        raise Unsearched(f"The search service answered without `{'.'.join(path)}`.")
+    return [row for row in found if isinstance(row, dict)]
+
+
+def made(rows: Iterable[Mapping[str, object]], *, text: str) -> list[Result]:
+    """Results of rows with `title`, `url` and the words under the name `text`; a row without an address is left out."""
+    return [
+        Result(title=_words(row.get("title")), url=str(row["url"]), text=_words(row.get(text)))
+        for row in rows
+        if isinstance(row.get("url"), str) and row["url"]
+    ]
+
+
+def _words(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
 
 MOST_BYTES = 5 << 20
 SETUP = "The owner can set one up: `web.search.backend` and its key."
@@ -45,43 +149,33 @@ def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> SearchChoi
     raise ToolError(f"Web search by {name} needs {lacks}.", hint="Ask the owner to set it.")
 
 
-class Searching:
-    """Searches by `http` within `seconds`."""
+async def search(http: Http, chosen: SearchChoice, query: str, count: int, *, seconds: float) -> Sequence[Result]:
+    """At most `count` results. Raises `ToolError` with what the service said."""
+    asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
+    try:
+        async with asyncio.timeout(seconds):
+            body = await _body(http, chosen, asking)
+        return (await asyncio.to_thread(chosen.backend.results, body))[:count]
+    except TimeoutError as error:
+        raise ToolError(f"{chosen.name} did not answer within {seconds:.0f} s.") from error
+    except http.failures as error:
+        where = urlsplit(asking.url).netloc
+        raise ToolError(f"{chosen.name} ({where}) cannot be reached: {error}.") from error
 
-    def __init__(self, http: Http, *, seconds: float) -> None:
-        self._http = http
-        self._seconds = seconds
 
-    async def search(self, chosen: SearchChoice, query: str, count: int) -> Sequence[Result]:
-        """At most `count` results. Raises `ToolError` with what the service said."""
-        asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
-        try:
-            async with asyncio.timeout(self._seconds):
-                body = await self._body(chosen, asking)
-            return (await asyncio.to_thread(chosen.backend.results, body))[:count]
-        except TimeoutError as error:
-            raise ToolError(f"{chosen.name} did not answer within {self._seconds:.0f} s.") from error
-        except self._http.failures as error:
-            where = urlsplit(asking.url).netloc
-            raise ToolError(f"{chosen.name} ({where}) cannot be reached: {error}.") from error
-
-    async def _body(self, chosen: SearchChoice, asking: Asking) -> bytes:
-        client = self._http.client(asking.url)
-        headers = {"User-Agent": HEADERS["User-Agent"], **asking.headers}
-        method = "GET" if asking.json is None and asking.form is None else "POST"
-        asked = client.stream(
-            method, asking.url, params=dict(asking.params) or None, headers=headers, json=asking.json, data=asking.form
+async def _body(http: Http, chosen: SearchChoice, asking: Asking) -> bytes:
+    headers = {"User-Agent": HEADERS["User-Agent"], **asking.headers}
+    method = "GET" if asking.json is None and asking.form is None else "POST"
+    asked = http.client(asking.url).stream(
+        method, asking.url, params=dict(asking.params) or None, headers=headers, json=asking.json, data=asking.form
+    )
+    async with asked as response:
+        body = await within(
+            MOST_BYTES, response, Unsearched(f"{chosen.name} answered more than {MOST_BYTES >> 20} MB.")
         )
-        async with asked as response:
-            parts: list[bytes] = []
-            async for chunk in response.aiter_bytes():
-                parts.append(chunk)
-                if sum(map(len, parts)) > MOST_BYTES:
-                    raise Unsearched(f"{chosen.name} answered more than {MOST_BYTES >> 20} MB.")
-            body = b"".join(parts)
-            if response.status_code != 200:
-                raise _failure(chosen, response.status_code, body)
-            return body
+        if response.status_code != 200:
+            raise _failure(chosen, response.status_code, body)
+        return body
 
 
 def _failure(chosen: SearchChoice, status: int, body: bytes) -> ToolError:

@@ -20,11 +20,9 @@ from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import WebSettings
 
 # What is asked for here is loaded with the first call.
-ADDRESSES = "hermes_agent.tools.web.addresses:Addresses"
-PAGES = "hermes_agent.tools.web.pages:Pages"
+PAGES = "hermes_agent.tools.web.pages"
 READ = "hermes_agent.tools.web.reading:read_apart"
-CHOOSE = "hermes_agent.tools.web.searching:choose"
-SEARCHING = "hermes_agent.tools.web.searching:Searching"
+SEARCHING = "hermes_agent.tools.web.searching"
 JUDGED = "hermes_agent.scanner.scan:judged"
 NEEDS = (Capability.NET,)
 SHOWN_CHARS = 600
@@ -43,9 +41,9 @@ class WebTools:
         self, query: str, context: CallContext, count: Annotated[int, Meta(ge=1, le=20)] = 5
     ) -> Answer:
         """Search the web. Read the pages that matter with web_extract."""
-        chosen = late(CHOOSE)(self._settings.search, self._key_of)
-        searching = late(SEARCHING)(self._http, seconds=_within(self._settings.timeout, context))
-        found = await searching.search(chosen, query, count)
+        searching, seconds = late(SEARCHING), _within(self._settings.timeout, context)
+        chosen = searching.choose(self._settings.search, self._key_of)
+        found = await searching.search(self._http, chosen, query, count, seconds=seconds)
         rows = [
             f"{number}. {each.title or each.url}\n   {each.url}"
             + (f"\n   {each.text[:SHOWN_CHARS]}" if each.text else "")
@@ -56,14 +54,10 @@ class WebTools:
     @tool(effect=Effect.READS, needs=NEEDS)
     async def web_extract(self, url: str, context: CallContext) -> Answer:
         """Read a web page or PDF as Markdown."""
-        settings = self._settings
-        pages = late(PAGES)(
-            self._http,
-            late(ADDRESSES)(blocked=settings.blocked, private=settings.private_hosts),
-            seconds=settings.timeout,
-            most=settings.max_mb << 20,
-        )
-        page = await pages.fetch(url.strip(), _within(settings.timeout, context))
+        settings, pages = self._settings, late(PAGES)
+        addresses = pages.Addresses(blocked=settings.blocked, private=settings.private_hosts)
+        fetching = pages.Pages(self._http, addresses, seconds=settings.timeout, most=settings.max_mb << 20)
+        page = await fetching.fetch(url.strip(), _within(settings.timeout, context))
         return await asyncio.to_thread(_of_web, await late(READ)(page))
 
 

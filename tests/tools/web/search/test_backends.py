@@ -9,12 +9,11 @@ import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
+from hermes_agent.host.inbound.listener import serve
+from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
-from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.tools.settings import SearchSettings
-from hermes_agent.tools.web.backend import Backend, Result, Unsearched
-from hermes_agent.tools.web.search import BACKENDS
-from hermes_agent.tools.web.searching import Searching, choose
+from hermes_agent.tools.web.searching import BACKENDS, Backend, Result, Unsearched, choose, search
 from tests.tools.web.services import KEY, SERVICES
 
 PAGES = [
@@ -42,7 +41,7 @@ async def found(name: str, url: str, key: str = KEY) -> list[Result]:
     http = Http()
     try:
         chosen = choose(SearchSettings(backend=name, url=url), lambda _: key)
-        return list(await Searching(http, seconds=5).search(chosen, "what is it?", 5))
+        return list(await search(http, chosen, "what is it?", 5, seconds=5))
     finally:
         await http.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hermes_agent.tools.files.documents.damaged import Damaged
+from hermes_agent.tools.files.documents import Damaged
 
 MOST_OUTPUT_LINES = 40
 

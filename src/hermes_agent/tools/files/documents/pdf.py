@@ -6,7 +6,7 @@ import io
 import logging
 
 from hermes_agent.host.late import late
-from hermes_agent.tools.files.documents.damaged import Damaged
+from hermes_agent.tools.files.documents import Damaged
 
 MOST_PAGES = 500
 

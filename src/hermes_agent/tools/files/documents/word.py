@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hermes_agent.host.late import late
-from hermes_agent.tools.files.documents.damaged import Damaged, check_archive
+from hermes_agent.tools.files.documents import Damaged
+from hermes_agent.tools.files.documents.archive import check_archive
 
 
 def lines_of(content: bytes) -> list[str]:

@@ -6,7 +6,7 @@ import html
 import re
 from dataclasses import replace
 
-from hermes_agent.tools.web.backend import Asking, Result, made, rows_of
+from hermes_agent.tools.web.searching import Asking, Result, made, rows_of
 
 MOST = 20
 

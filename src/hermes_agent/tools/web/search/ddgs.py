@@ -6,7 +6,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from hermes_agent.host.late import late
-from hermes_agent.tools.web.backend import Asking, Result, Unsearched
+from hermes_agent.tools.web.searching import Asking, Result, Unsearched
 
 PARSER = "selectolax.lexbor:LexborHTMLParser"
 HOPS = ("/l/", "/y.js")

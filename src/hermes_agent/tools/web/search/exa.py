@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from hermes_agent.tools.web.backend import Asking, Result, made, rows_of
+from hermes_agent.tools.web.searching import JsonService
 
 TEXT_CHARS = 500
-
-
-class Exa:
-    """See `Backend`."""
-
-    key_name = "EXA_API_KEY"
-    address = "https://api.exa.ai"
-
-    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking:
-        body = {"query": query, "numResults": count, "contents": {"text": {"maxCharacters": TEXT_CHARS}}}
-        return Asking(url=f"{address}/search", headers={"x-api-key": key}, json=body)
-
-    def results(self, body: bytes) -> list[Result]:
-        return made(rows_of(body, "results"), text="text")
-
-
-BACKEND = Exa()
+BACKEND = JsonService(
+    key_name="EXA_API_KEY",
+    address="https://api.exa.ai",
+    path="/search",
+    ask=lambda query, count, key: {
+        "headers": {"x-api-key": key},
+        "json": {"query": query, "numResults": count, "contents": {"text": {"maxCharacters": TEXT_CHARS}}},
+    },
+    rows=("results",),
+    text="text",
+)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from hermes_agent.tools.web.backend import Asking, Result, made, rows_of
+from hermes_agent.tools.web.searching import JsonService
 
-
-class Firecrawl:
-    """See `Backend`."""
-
-    key_name = "FIRECRAWL_API_KEY"
-    address = "https://api.firecrawl.dev"
-
-    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking:
-        body = {"query": query, "limit": count}
-        return Asking(url=f"{address}/v2/search", headers={"Authorization": f"Bearer {key}"}, json=body)
-
-    def results(self, body: bytes) -> list[Result]:
-        return made(rows_of(body, "data", "web"), text="description")
-
-
-BACKEND = Firecrawl()
+BACKEND = JsonService(
+    key_name="FIRECRAWL_API_KEY",
+    address="https://api.firecrawl.dev",
+    path="/v2/search",
+    ask=lambda query, count, key: {
+        "headers": {"Authorization": f"Bearer {key}"},
+        "json": {"query": query, "limit": count},
+    },
+    rows=("data", "web"),
+    text="description",
+)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from hermes_agent.tools.web.backend import Asking, Result, made, rows_of
+from hermes_agent.tools.web.searching import JsonService
 
-
-class Tavily:
-    """See `Backend`."""
-
-    key_name = "TAVILY_API_KEY"
-    address = "https://api.tavily.com"
-
-    def asking(self, query: str, count: int, *, address: str, key: str) -> Asking:
-        body = {"query": query, "max_results": count, "search_depth": "basic"}
-        return Asking(url=f"{address}/search", headers={"Authorization": f"Bearer {key}"}, json=body)
-
-    def results(self, body: bytes) -> list[Result]:
-        return made(rows_of(body, "results"), text="content")
-
-
-BACKEND = Tavily()
+BACKEND = JsonService(
+    key_name="TAVILY_API_KEY",
+    address="https://api.tavily.com",
+    path="/search",
+    ask=lambda query, count, key: {
+        "headers": {"Authorization": f"Bearer {key}"},
+        "json": {"query": query, "max_results": count, "search_depth": "basic"},
+    },
+    rows=("results",),
+    text="content",
+)

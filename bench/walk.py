@@ -1,0 +1,99 @@
+"""The walk of one message: the files of the source that a Telegram "Hi" runs through until "Hello." stands in the chat,
+and how often the package changes on the way.
+
+The second message of a warm gateway is counted, in the thread of its event loop; the platform and the model are in
+threads of their own. `WALK=1` prints the way, file by file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from bench.figures import Figure
+from bench.shape import SOURCE
+from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.host.inbound.listener import serve_in_thread
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
+from tests.doubles.telegram import TOKEN, TelegramDouble
+
+BEFORE_FILES, BEFORE_CHANGES = 124, 393
+"""Before there was one ingress."""
+CONFIG = """model:
+  default: custom/m
+  base_url: {model}
+gateway:
+  channels:
+    telegram:
+      enabled: true
+      owners: ['7']
+      options:
+        api_url: {platform}
+"""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What the calls of the event loop's thread ran through: files in the order of their first entry, and how often it
+    went from one package to another."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    arrows: Counter[tuple[str, str]] = field(default_factory=Counter)
+    here: str = ""
+
+    def step(self, frame: FrameType, event: str, _: object) -> None:
+        """One call, as `sys.setprofile` tells it."""
+        name = frame.f_code.co_filename
+        if event != "call" or not name.startswith(ROOT):
+            return
+        file = name.removeprefix(ROOT)
+        package = file.partition("/")[0]
+        self.files[file] += 1
+        if package != self.here:
+            self.arrows[self.here, package] += 1
+            self.here = package
+
+
+ROOT = f"{SOURCE}/"
+
+
+def measure() -> list[Figure]:
+    """The figures of this module."""
+    with tempfile.TemporaryDirectory() as folder:
+        walk = asyncio.run(_walked(Path(folder)))
+    if os.environ.get("WALK"):
+        print("\n".join(walk.files), *walk.arrows.most_common(25), sep="\n", file=sys.stderr)
+    return [
+        Figure(name='files that "Hi" -> "Hello." runs through', value=len(walk.files), unit="", floor=BEFORE_FILES),
+        Figure(name="changes of package on the way", value=walk.arrows.total(), unit="", floor=BEFORE_CHANGES),
+    ]
+
+
+async def _walked(folder: Path) -> Walk:
+    walk, double = Walk(), TelegramDouble()
+    model = openai_model(lambda _: Say("Hello."))
+    with serve_in_thread(double.handle) as double.server, serving_in_thread(model):
+        home = Home(root=folder, base=folder)
+        home.config_file.write_text(CONFIG.format(model=model.url, platform=double.url))
+        os.environ |= {"TELEGRAM_BOT_TOKEN": TOKEN, "CUSTOM_API_KEY": "none"}
+        async with open_gateway(home) as gateway:
+            await _answered(double, 1)
+            sys.setprofile(walk.step)
+            await _answered(double, 2)
+            sys.setprofile(None)
+            await gateway.delivery.idle()
+    return walk
+
+
+async def _answered(double: TelegramDouble, count: int) -> None:
+    await double.say("Hi")
+    while len(double.chats.of("1")) < count:  # noqa: ASYNC110  the double is in another thread
+        await asyncio.sleep(0.01)

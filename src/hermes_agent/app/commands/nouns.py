@@ -1,0 +1,48 @@
+"""Slash commands whose words are the verbs of a noun: /learn, /curator, /memory."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.learning import CURATED, LEARNED
+from hermes_agent.app.operations.memory import FACTS, NOTES
+from hermes_agent.app.operations.verbs import Noun, say_verb
+
+
+async def _say(noun: Noun, desk: Desk, rest: str) -> Done:
+    """What the rest of the line says."""
+    return Done(text=await say_verb(noun, desk.access, rest.split()))
+
+
+LEARN = Command(
+    name="learn",
+    summary="Show what was learned, from what, and take it back.",
+    arguments=f"{LEARNED.arguments} [ID]",
+    act=partial(_say, LEARNED),
+    while_running=True,
+)
+
+
+CURATOR = Command(
+    name="curator",
+    summary="Look after the skills that the agent made.",
+    arguments=f"{CURATED.arguments} [NAME]",
+    act=partial(_say, CURATED),
+    while_running=True,
+)
+
+
+async def memory(desk: Desk, rest: str) -> Done:
+    """The notes of the one who asks, or what is known beside them."""
+    word, _, more = rest.partition(" ")
+    return await (_say(FACTS, desk, more) if word == "facts" else _say(NOTES, desk, rest))
+
+
+MEMORY = Command(
+    name="memory",
+    summary="Show what is noted about you, the changes, or take one back.",
+    arguments="[log|undo [ID]|facts]",
+    act=memory,
+    while_running=True,
+)

@@ -1,0 +1,137 @@
+"""Chats: messages of the program in the outbox, each in a slot of its own, and people who are let in by a code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import StoreError
+from hermes_agent.core.outbound import Letter, Slot, SlotState
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.operations.verbs import Noun, place, verb
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.store.chats.pairing import Known, Pairing
+
+GLANCE = 0.2
+"""Seconds between two looks at a slot whose receipt is waited for."""
+STORE_PAUSE, MOST_FAILURES = 1.0, 600
+"""Seconds until something is tried again for which the store failed, and how often it may in all."""
+
+
+async def post(system: HomeSystem, letter: Letter) -> None:
+    """Put a message into the outbox; the same one twice counts once. Raises `StoreError`."""
+    await system.store.write(lambda tx: system.store.outbox.put(tx, letter))
+
+
+async def is_posted(system: HomeSystem, key: str) -> bool:
+    """Whether the message of that key is, or was, in the outbox."""
+    return await system.store.outbox.find(key) is not None
+
+
+async def post_once(system: HomeSystem, letter: Letter) -> bool:
+    """Put a message into the outbox; False where it is, or was, there already."""
+    if await is_posted(system, letter.key):
+        return False
+    await post(system, letter)
+    return True
+
+
+async def send(access: Access[HomeSystem], letter: Letter, patience: float) -> Slot | None:
+    """Put a message of the owner into the outbox; what became of it within so many seconds."""
+    access.check_owner("Only the owner sends messages to any chat.")
+    await post(access.system, letter)
+    outbox = access.system.store.outbox
+    slot = await outbox.find(letter.key)
+    while patience > 0 and slot is not None and slot.state not in (SlotState.SENT, SlotState.FAILED):
+        await asyncio.sleep(GLANCE)
+        patience -= GLANCE
+        slot = await outbox.find(letter.key)
+    return slot
+
+
+async def tally(access: Access[HomeSystem]) -> dict[str, int]:
+    """How many messages are in which state."""
+    found = await access.system.store.outbox.tally()
+    return {**found.states, **({"perhaps twice": found.repeated} if found.repeated else {})}
+
+
+async def retried(work: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Do what nobody waits for any more, from its beginning where the store fails meanwhile. Raises `StoreError` where
+    that does not pass."""
+    failures = 0
+    while True:
+        try:
+            return await work()
+        except StoreError:
+            failures += 1
+            if failures == MOST_FAILURES:
+                raise
+        await clock.sleep(STORE_PAUSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairings:
+    """Who waits with a code, and who was let in."""
+
+    waiting: list[Known]
+    paired: list[Known]
+
+
+async def list_pairings(access: Access[HomeSystem]) -> Pairings:
+    """Who waits, and who was let in."""
+    pairing = _pairing(access)
+    return Pairings(waiting=await pairing.waiting(), paired=await pairing.paired())
+
+
+async def approve_pairing(access: Access[HomeSystem], code: str) -> str:
+    """Let in whoever was given this code, as a member; who that is. Raises `HermesError`."""
+    known = await _pairing(access).approve(code)
+    if known is None:
+        raise HermesError("Nobody was given this code, or its hour is over.")
+    return f"{known.name or known.user} ({known.channel}:{known.user}) is let in."
+
+
+async def revoke_pairing(access: Access[HomeSystem], channel: str, user: str) -> str:
+    """Let somebody in no more; whether they were."""
+    gone = await _pairing(access).revoke(channel, user)
+    return f"{channel}:{user} is let in no more." if gone else f"{channel}:{user} was not let in by a code."
+
+
+async def clear_pairings(access: Access[HomeSystem]) -> str:
+    """Forget all codes that wait; how many there were."""
+    return f"{await _pairing(access).clear()} codes are forgotten."
+
+
+def _pairing(access: Access[HomeSystem]) -> Pairing:
+    access.check_owner("Only the owner lets people in.")
+    return access.system.store.pairing
+
+
+def _lines(found: Pairings) -> str:
+    states = ((found.waiting, "waits"), (found.paired, "let in"))
+    lines = [f"{each.channel}:{each.user}  {each.name}  {state}" for known, state in states for each in known]
+    return "\n".join(lines) or "Nobody waits, and nobody was let in."
+
+
+PAIRING = Noun(
+    name="pairing",
+    offline=True,
+    short_help="Let people in who were given a code.",
+    help="Let people in who wrote to your agent and were given a code.",
+    verbs=(
+        verb("list", "List who waits, and who was let in.", list_pairings, text=_lines),
+        verb("approve", "Let in whoever was given this code: as a member.", approve_pairing, place("code")),
+        verb("revoke", "Let somebody in no more.", revoke_pairing, place("channel"), place("user")),
+        verb("clear", "Forget all codes that wait.", clear_pairings),
+    ),
+)

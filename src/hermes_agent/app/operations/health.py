@@ -1,0 +1,56 @@
+"""Health of what a home keeps: its database, its logs, what could not be delivered, and the memory beside the notes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.memory_provider import MemoryProvider
+from hermes_agent.app.toolkit import needs_without_store
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.outbound import Slot
+from hermes_agent.host.http import Http
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.whose import Person
+from hermes_agent.store.database import Store
+from hermes_agent.store.health import Health, examine
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+
+WEEK = 7 * 86_400.0
+ANSWER_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseHealth:
+    """What the database says of itself, the log entries that cannot be read, and the messages of the last week that
+    were not delivered."""
+
+    database: Health
+    damaged: list[str]
+    undelivered: list[Slot]
+
+
+async def check_database(access: Access[HomeSystem]) -> DatabaseHealth:
+    """Look through the database, down to each record of the logs where it is whole. Raises `StoreError`."""
+    store = access.system.store
+    health = await examine(store)
+    if health.damage:
+        return DatabaseHealth(database=health, damaged=[], undelivered=[])
+    since = access.system.clock.now() - WEEK
+    damaged, failed = await store.history.damaged(), await store.outbox.failed()
+    return DatabaseHealth(database=health, damaged=damaged, undelivered=[slot for slot in failed if slot.at > since])
+
+
+async def check_memory(access: Access[HomeSystem], secrets: Secrets) -> str:
+    """What the memory beside the notes answers. Raises `HermesError`, `TimeoutError`."""
+    http, system = Http(), access.system
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            values = {Clock: system.clock, Http: http, Secrets: secrets, Store: system.store}
+            provider = MemoryProvider(needs_without_store(system.home, system.settings, values))
+            return await provider.backend(Person(key="", owner=True)).health()
+    finally:
+        await http.close()

@@ -1,0 +1,261 @@
+"""Memory: notes and, beside them, the facts of `holographic`: shown, edited and taken back, with their ledgers. The
+owner at the terminal sees everybody's; in a conversation everybody sees their own, and nobody does where others read
+along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.core.clock import moment
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.plural import plural
+from hermes_agent.host.files import read_small
+from hermes_agent.memory.entries import decoded, entries_of, size_of
+from hermes_agent.memory.log import LedgerRow, log, undo
+from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.whose import Person, Target, target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hermes_agent.app.operations.access import Access, HomeSystem
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hermes_agent.memory.whose import space_in
+from hermes_agent.store.facts.facts import Fact, FactChange, Source
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteFile:
+    """A file of notes; `size` and `limit` in characters."""
+
+    file: str
+    entries: tuple[str, ...]
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.file}: {plural(len(self.entries), 'entry', 'entries')}, {self.size:,} of {self.limit:,} characters"
+        )
+        return "\n".join([head, *(f"  {number}. {entry}" for number, entry in enumerate(self.entries, 1))])
+
+
+def person_of(access: Access[HomeSystem]) -> Person:
+    """Whose notes are meant. Raises `HermesError` where others read along."""
+    if access.where is not None and access.where.is_shared:
+        raise HermesError("Others read along here: ask for your notes where only you and I are.")
+    return Person(key=access.who.key, owner=access.sees_all)
+
+
+async def read_notes(access: Access[HomeSystem]) -> list[NoteFile]:
+    """The notes as they are now."""
+    notes, person = _notes(access), person_of(access)
+    await log(notes, _items(access), limit=1)  # A person's own edits come into the ledger before anything is shown.
+    items = [person.item(target) for target in Target]
+    if access.where is None:
+        items += [
+            path.relative_to(notes.home.memories).as_posix() for path in notes.home.memories.glob("people/*/*.md")
+        ]
+    return [_file(notes, item, named_whole=access.where is None) for item in items]
+
+
+async def note_log(access: Access[HomeSystem], limit: int) -> list[LedgerRow]:
+    """The changes, the newest first."""
+    return await log(_notes(access), _items(access), limit)
+
+
+async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
+    """Take a change back, the newest without a number; what was done. Raises `HermesError`."""
+    taken, saved = await undo(_notes(access), version or None, _by(access), _items(access))
+    if not saved.version:
+        return f"Nothing is left of version {taken.id} of {taken.change.item}."
+    return (
+        f"Version {taken.id} of {taken.change.item} is taken back (version {saved.version}). "
+        "Conversations that begin from now on know it."
+    )
+
+
+async def put_note(
+    access: Access[HomeSystem], target: Target, after: bytes, before: bytes | None
+) -> tuple[int, NoteFile]:
+    """Write one of the person's files, which was `before`; its version (0: nothing had to change). Raises `HermesError`
+    where it is another now."""
+    notes, item = _notes(access), person_of(access).item(target)
+    saved = await notes.put(item, after, _by(access), expected=before)
+    return saved.version, _file(notes, item, named_whole=False)
+
+
+def log_lines(rows: Sequence[LedgerRow]) -> str:
+    """The changes in words, the lines of each below it."""
+    return "\n".join(line for row in rows for line in (_head(row), *(f"    {each}" for each in row.diff)))
+
+
+def _head(row: LedgerRow) -> str:
+    source = f"  {row.session} {row.first}-{row.last}" if row.session else ""
+    undoes = f" of {row.undoes}" if row.undoes else ""
+    who = f"{row.author} {row.principal}".strip()
+    return f"{row.id}  {moment(row.at)}  {row.item}  {row.action}{undoes}  {who}{source}"
+
+
+def _notes(access: Access[HomeSystem]) -> Notes:
+    system = access.system
+    return Notes(
+        home=system.home, store=system.store, clock=system.clock, ids=RandomIds(), settings=system.settings.memory
+    )
+
+
+def _items(access: Access[HomeSystem]) -> list[str]:
+    """The files that may be seen and changed back; none: all."""
+    person = person_of(access)
+    return [person.item(target) for target in Target] if access.where is not None or not person.owner else []
+
+
+def _by(access: Access[HomeSystem]) -> By:
+    return By(author=access.author, principal=access.who.key, session=access.session)
+
+
+def _file(notes: Notes, item: str, *, named_whole: bool) -> NoteFile:
+    entries, target = tuple(entries_of(decoded(read_small(notes.path(item))))), target_of(item)
+    name = item if named_whole else target.file
+    return NoteFile(file=name, entries=entries, size=size_of(entries), limit=notes.limit(target))
+
+
+LIMIT = option("limit", "-n --limit", "How many at most.", Kind.COUNT, 20)
+NOTES = Noun(
+    name="memory",
+    offline=True,
+    short_help="Read, edit and take back what is noted.",
+    help="Read, edit and take back what the agent notes from one conversation to the next.",
+    verbs=(
+        verb(
+            "show",
+            "Show the notes: yours, and those of everybody else who is known.",
+            read_notes,
+            text=lambda files: "\n".join(map(str, files)),
+        ),
+        verb(
+            "log",
+            "Show every change, the newest first: who made it, from which messages, what came and what went.",
+            note_log,
+            LIMIT,
+            text=log_lines,
+            nothing="Nothing was noted yet.",
+        ),
+        verb(
+            "undo",
+            "Take a change back: the one of that number (`hermes memory log`), or the last one. The file is then "
+            "as it was before, to the byte; where there were changes since, only the entries of this one are taken "
+            "back.",
+            undo_note,
+            place("version", Kind.NUMBER, 0),
+        ),
+    ),
+)
+
+
+NONE_KNOWN = "No facts are known."
+
+
+async def list_facts(access: Access[HomeSystem], limit: int = 100) -> list[Fact]:
+    """The facts in force, the newest first."""
+    return await access.system.store.known_facts.in_force(_space(access), limit=limit)
+
+
+async def fact_log(access: Access[HomeSystem], limit: int) -> list[FactChange]:
+    """Every change, the newest first."""
+    return await access.system.store.known_facts.log(_space(access), limit=limit)
+
+
+async def retract_fact(access: Access[HomeSystem], fact: int) -> str:
+    """Take a fact out of force; what was done. It is kept, and `undo_fact` puts it back. Raises `HermesError`."""
+    known, now = access.system.store.known_facts, access.system.clock.now()
+    found = await known.retract(_space(access), fact, _source(access), now)
+    return f"Fact {fact} is retracted: {found.text}"
+
+
+async def undo_fact(access: Access[HomeSystem], change: int) -> str:
+    """Take back a change; what was done. Raises `HermesError`."""
+    known, now = access.system.store.known_facts, access.system.clock.now()
+    made = await known.undo(_space(access), change, _source(access), now)
+    return f"Change {change} of fact {made.fact} ({made.action.value}) is taken back."
+
+
+def fact_lines(facts: Sequence[Fact]) -> str:
+    """Facts in words: trust, who told them, from which messages."""
+    heads = [f"{each.id}  {moment(each.added)}  trust {each.trust:.2f}  {each.space}" for each in facts]
+    told = zip(heads, facts, strict=True)
+    return "\n".join(f"{head}  {_told_by(each.source)}\n    {each.text}" for head, each in told)
+
+
+def change_lines(changes: Sequence[FactChange]) -> str:
+    """Changes in words; `-` stands for a fact that is not in force."""
+    lines = []
+    for change in changes:
+        undoes = f" of {change.undoes}" if change.undoes else ""
+        trust = " to ".join("-" if each is None else f"{each:.2f}" for each in (change.before, change.after))
+        what = f"fact {change.fact}  {change.action.value}{undoes}  {trust}  {_told_by(change.source)}"
+        lines.append(f"{change.id}  {moment(change.at)}  {what}\n    {change.text}")
+    return "\n".join(lines)
+
+
+def _told_by(source: Source) -> str:
+    where = f"  {source.session} {source.first}-{source.last}" if source.session else ""
+    return f"{f'{source.author.value} {source.principal}'.strip()}{where}"
+
+
+def _space(access: Access[HomeSystem]) -> str:
+    """Whose facts are meant; empty: everybody's."""
+    person = person_of(access)
+    is_everybody = access.where is None and person.owner
+    return "" if is_everybody else space_in(access.system.settings.memory.provider_space, person)
+
+
+def _source(access: Access[HomeSystem]) -> Source:
+    return Source(author=access.author, principal=access.who.key, session=access.session)
+
+
+FACTS = Noun(
+    name="memory facts",
+    offline=True,
+    short_help="The facts of the memory `holographic`.",
+    help="Show, judge and take back the facts that the memory `holographic` keeps.",
+    verbs=(
+        verb(
+            "show",
+            "Show the facts in force, everybody's, the newest first: trust, who told them, from which messages.",
+            list_facts,
+            replace(LIMIT, default=100),
+            text=fact_lines,
+            nothing=NONE_KNOWN,
+        ),
+        verb(
+            "log",
+            "Show every change, the newest first; `-` stands for a fact that is not in force.",
+            fact_log,
+            LIMIT,
+            text=change_lines,
+            nothing=NONE_KNOWN,
+        ),
+        verb(
+            "retract",
+            "Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
+            retract_fact,
+            place("fact", Kind.NUMBER),
+        ),
+        verb(
+            "undo",
+            "Take back the change of that number (`hermes memory facts log`).",
+            undo_fact,
+            place("change", Kind.NUMBER),
+        ),
+    ),
+)

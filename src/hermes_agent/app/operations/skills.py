@@ -1,0 +1,241 @@
+"""Skills: listed, read, pinned, trusted, put aside, and their changes taken back. Guests see none, the owner
+sees all, others what is for where they speak; only the owner changes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
+from hermes_agent.app.skills import Skills
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.skills.changes import By
+from hermes_agent.skills.invoke import commands_of, hash_of
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.skill import Skill
+from hermes_agent.skills.skill import SkillHeader as SkillHeader
+from hermes_agent.skills.versions import diff_of, diffs, own_files
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.system import System
+    from hermes_agent.skills.state import State
+    from hermes_agent.skills.usage import Used
+    from hermes_agent.skills.writing import Writer
+    from hermes_agent.store.versions import Version
+
+EVERY = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillRow:
+    """One skill as a person sees it in a list."""
+
+    name: str
+    layer: str
+    owner: str
+    family: str
+    pinned: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillText:
+    """A skill whole and where it is, those of the same name that it hides, and the commands that it runs where it is
+    trusted."""
+
+    header: SkillHeader
+    skill: Skill
+    hidden: Sequence[SkillHeader]
+    commands: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """The skills of a home, open for one operation of the owner."""
+
+    kept: Skills
+    writer: Writer
+    by: By
+
+
+@asynccontextmanager
+async def open_skills(access: Access[HomeSystem]) -> AsyncIterator[Shelf]:
+    """The skills and what changes them. Raises `HermesError` for anybody but the owner."""
+    access.check_owner("The skills of this home are the owner's to change.")
+    system, by = access.system, By(author=access.author, principal=access.who.key)
+    kept = Skills(system.home, system.settings.skills, system.clock)
+    try:
+        yield Shelf(kept=kept, writer=kept.writer(system.store), by=by)
+    finally:
+        await kept.close()
+
+
+async def list_skills(access: Access[System], limit: int) -> Sequence[SkillHeader]:
+    """The skills, by name, that this person may see anywhere."""
+    if access.who.standing is Standing.GUEST:
+        return ()
+    where = access.where or Conversation(platform=access.who.platform, chat_kind="chat")
+    kept = access.system.skills
+    return await kept.library.all(occasion=None if access.sees_all else Occasion.at(where.key), limit=limit)
+
+
+async def skill_rows(access: Access[HomeSystem], family: str = "") -> tuple[list[SkillRow], Sequence[tuple[str, str]]]:
+    """The skills that a folder sees, and those that cannot be used, each with its problem."""
+    async with open_skills(access) as shelf:
+        library = shelf.kept.library
+        pinned = library.state.get().pinned
+        rows = [
+            SkillRow(
+                name=header.name,
+                layer=header.layer.value,
+                owner=(await shelf.writer.owner(header)).value,
+                family=header.family,
+                pinned=header.name in pinned,
+                description=header.description,
+            )
+            for header in await library.all(access.folder, family=family, limit=EVERY)
+        ]
+        return rows, await library.broken(access.folder)
+
+
+async def read_skill(access: Access[HomeSystem], name: str) -> SkillText:
+    """A skill as it stands. Raises `HermesError`."""
+    async with open_skills(access) as shelf:
+        library = shelf.kept.library
+        header = await library.find(name, access.folder)
+        skill = await library.read(header)
+        hidden = (await library.same_name(name, access.folder))[1:]
+        return SkillText(header=header, skill=skill, hidden=hidden, commands=commands_of(skill))
+
+
+async def skill_versions(access: Access[HomeSystem], name: str) -> list[Version]:
+    """The versions of a skill, the newest first."""
+    async with open_skills(access) as shelf:
+        await shelf.writer.notice(name, access.folder)
+        return await shelf.writer.versions.history(name)
+
+
+async def skill_diff(access: Access[HomeSystem], name: str, version: int = 0) -> str:
+    """What a version changed, without one the newest. Raises `HermesError`."""
+    found = await skill_versions(access, name)
+    chosen = next((each for each in found if version in (0, each.id)), None)
+    if chosen is None:
+        raise HermesError(f"`{name}` has no such version: `hermes skills history {name}` lists them.")
+    return diff_of(chosen.change.item, chosen.change.before, chosen.change.after).rstrip("\n")
+
+
+async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> str:
+    """Make every file of a skill what it was after a version, to the byte; the difference."""
+    async with open_skills(access) as shelf:
+        await shelf.writer.notice(name, access.folder)
+        before = _files(shelf, name)
+        await shelf.writer.revert(name, version, shelf.by)
+        changed = diffs(before, _files(shelf, name)).rstrip("\n")
+        return changed or f"`{name}` is as it was after version {version} already."
+
+
+async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+    """Show a skill in every new prompt, and let nobody but the owner change it unasked; what was done."""
+    async with open_skills(access) as shelf:
+        await shelf.kept.library.find(name, access.folder)
+
+        def change(state: State) -> State:
+            others = tuple(each for each in state.pinned if each != name)
+            return msgspec.structs.replace(state, pinned=others if off else (*others, name))
+
+        await shelf.kept.library.state.change(change)
+    return f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on."
+
+
+async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
+    """Let a skill run the commands in its text, as long as the text stays as it is; which."""
+    async with open_skills(access) as shelf:
+        library = shelf.kept.library
+        skill = await library.read(await library.find(name, access.folder))
+
+        def change(state: State) -> State:
+            others = {key: value for key, value in state.trusted.items() if key != name}
+            return msgspec.structs.replace(state, trusted=others if off else {**others, name: hash_of(skill)})
+
+        await library.state.change(change)
+        told = "; ".join(commands_of(skill)) or "nothing, it holds no commands"
+        return f"`{name}` {'may no longer' if off else 'may now'} run: {told}"
+
+
+async def copy_skill(access: Access[HomeSystem], name: str) -> str:
+    """Copy a bundled, installed or external skill into the home, to be changed there."""
+    async with open_skills(access) as shelf:
+        done = await shelf.writer.copy(name, shelf.by)
+        return f"`{name}` is yours to change: {done.folder}"
+
+
+async def archive_skill(access: Access[HomeSystem], name: str) -> str:
+    """Put a skill aside. Nothing of it is lost."""
+    async with open_skills(access) as shelf:
+        await shelf.writer.archive(name, shelf.by)
+        return f"`{name}` is put aside; `hermes skills restore {name}` brings it back."
+
+
+async def skill_usage(access: Access[HomeSystem]) -> dict[str, Used]:
+    """How often each skill was looked at, used and changed, by name."""
+    async with open_skills(access) as shelf:
+        return dict(sorted((await asyncio.to_thread(shelf.kept.usage.all)).items()))
+
+
+def _files(shelf: Shelf, name: str) -> dict[str, bytes]:
+    folder = shelf.kept.home / name
+    return {f"{name}/{path.relative_to(folder)}": path.read_bytes() for path in own_files(folder)}
+
+
+NAME = place("name", Kind.SKILL)
+SKILLS = Noun(
+    name="skills",
+    offline=True,
+    short_help="Read, install and update skills, and take changes back.",
+    help="Read skills, pin them, put them aside, and take changes of them back; find and install others.",
+    verbs=(
+        verb(
+            "diff",
+            "Show what a version changed; without one, what the newest changed.",
+            skill_diff,
+            NAME,
+            place("version", Kind.NUMBER, 0),
+        ),
+        verb(
+            "revert",
+            "Make every file of a skill what it was after a version, to the byte.",
+            revert_skill,
+            NAME,
+            place("version", Kind.NUMBER),
+        ),
+        verb(
+            "pin",
+            "Show a skill in every new prompt, and let nobody but you change it unasked.",
+            pin_skill,
+            NAME,
+            option("off", "--off", "Take the pin off."),
+        ),
+        verb(
+            "trust",
+            "Let a skill run the commands in its text, as long as the text stays as it is.",
+            trust_skill,
+            NAME,
+            option("off", "--off", "Trust it no longer."),
+        ),
+        verb(
+            "copy",
+            "Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged "
+            "into it.",
+            copy_skill,
+            NAME,
+        ),
+        verb("archive", "Put a skill aside. Nothing of it is lost.", archive_skill, NAME),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Verbs: operations under a noun, said once for the command line (`hermes learn undo 3`) and for slash commands
+(`/learn undo 3`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from hermes_agent.app.operations.access import Access
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+
+
+class Kind(StrEnum):
+    """What a person writes for an argument; `since` is a span or a date, which becomes seconds since 1970."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    COUNT = "count"
+    SKILL = "skill"
+    SINCE = "since"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """An argument of a verb, by the name under which its function takes it. With a `flag` it is an option of the
+    command line, and has its default in a conversation; so has one that may be left out (`default` is not None)."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    metavar: str = ""
+    flag: str = ""
+    help: str = ""
+    default: str | int | float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One operation. `act` takes an access and the arguments by name, `text` says its result in words, `nothing` stands
+    for one that is empty."""
+
+    name: str
+    help: str
+    act: Callable[..., Awaitable[Any]]
+    text: Callable[[Any], str] = str
+    arguments: tuple[Argument, ...] = ()
+    nothing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """What the verbs are about; the first of them is meant where a conversation names none. Those of an `offline` noun
+    need no more than a home without runs."""
+
+    name: str
+    short_help: str
+    help: str
+    verbs: tuple[Verb, ...]
+    offline: bool = False
+
+    @property
+    def usage(self) -> str:
+        """How it is said in a conversation."""
+        return "Say " + ", ".join(f"`{_usage(self.name, verb)}`" for verb in self.verbs) + "."
+
+    @property
+    def arguments(self) -> str:
+        """The verbs, as the help of slash commands names them."""
+        return f"[{'|'.join(verb.name for verb in self.verbs)}]"
+
+
+def verb(
+    name: str,
+    about: str,
+    act: Callable[..., Awaitable[Any]],
+    *arguments: Argument,
+    text: Callable[[Any], str] = str,
+    nothing: str = "",
+) -> Verb:
+    """A verb of a noun."""
+    return Verb(name=name, help=about, act=act, text=text, arguments=arguments, nothing=nothing)
+
+
+def place(name: str, kind: Kind = Kind.TEXT, default: str | int | None = None, metavar: str = "") -> Argument:
+    """An argument in its place; with a default it may be left out."""
+    return Argument(name=name, kind=kind, default=default, metavar=metavar)
+
+
+def option(name: str, flag: str, about: str, kind: Kind = Kind.SWITCH, default: str | float = False) -> Argument:
+    """An option of the command line."""
+    return Argument(name=name, flag=flag, help=about, kind=kind, default=default)
+
+
+async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str:
+    """Do what the words of a slash command say; the result in words. Raises `HermesError`."""
+    name, *rest = words or [noun.verbs[0].name]
+    verb = next((each for each in noun.verbs if each.name == name), None)
+    if verb is None:
+        raise HermesError(noun.usage)
+    places = [each for each in verb.arguments if not each.flag]
+    given = {each.name: each.default for each in verb.arguments}
+    given |= {place.name: _read(noun, place, word) for place, word in zip(places, rest, strict=False)}
+    if len(rest) > len(places) or any(given[each.name] is None for each in places):
+        raise HermesError(noun.usage)
+    found = await verb.act(access, **given)
+    return (verb.text(found) if found or not verb.nothing else "") or verb.nothing
+
+
+def _read(noun: Noun, place: Argument, word: str) -> str | int:
+    if place.kind not in (Kind.NUMBER, Kind.COUNT):
+        return word
+    if not word.isdecimal():
+        raise HermesError(f"`{word}` is no number. {noun.usage}")
+    return int(word)
+
+
+def _usage(noun: str, verb: Verb) -> str:
+    places = [each for each in verb.arguments if not each.flag]
+    words = [f"[{_label(each)}]" if each.default is not None else _label(each) for each in places]
+    return " ".join((f"/{noun}", verb.name, *words))
+
+
+def _label(place: Argument) -> str:
+    return place.metavar or place.name.upper()

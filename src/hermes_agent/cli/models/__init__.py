@@ -1,1 +1,0 @@
-"""What `hermes model` lists: models, keys, and who works beside the model that answers."""

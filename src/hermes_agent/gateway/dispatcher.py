@@ -1,0 +1,144 @@
+"""Dispatcher: events of one chat in their order, chats side by side, controls that nothing holds up."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+from hermes_agent.app.command_queue import bypasses_queue, parse_command
+from hermes_agent.gateway.channel import Kept
+
+MOST = 500
+"""Events of one channel that are in memory; then no more are read from the platform."""
+PATIENCE = 0.1
+"""Seconds that a control waits for what its chat said before it, and a cursor for what is being taken in."""
+COMMAND = re.compile(r"\s*(?:<?@\S+\s+)?(/\w+)")
+"""A command, maybe behind the name of the agent."""
+
+MARK = "mark"
+
+Job = Callable[[], Awaitable[object]]
+M = TypeVar("M")
+
+
+class Dispatcher:
+    """Does the jobs of one channel: reading an event, having it taken in, acknowledging it."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self._last: dict[str, tuple[asyncio.Task[None], ...]] = {}
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(MOST)
+
+    async def put(self, chat: str, job: Job, *, control: bool = False) -> None:
+        """Have a job done after those of its chat; a control at once where they take long. Waits where there are too
+        many."""
+        await self._room.acquire()
+        before = self._last.get(chat, ())
+        task = self._group.create_task(self._done(job, before, PATIENCE if control else None))
+        self._jobs.add(task)
+        self._last[chat] = (*before, task) if control else (task,)
+        task.add_done_callback(lambda _: self._forget(chat, task))
+
+    async def settled(self) -> bool:
+        """Return when every job is done, or after a moment; whether none is left."""
+        if self._jobs:
+            await asyncio.wait(self._jobs, timeout=PATIENCE)
+        return not self._jobs
+
+    async def _done(self, job: Job, before: Sequence[asyncio.Task[None]], patience: float | None) -> None:
+        if not all(task.done() for task in before):
+            await asyncio.wait(before, timeout=patience)
+        if not any(task.done() and (task.cancelled() or task.exception()) for task in before):
+            await job()  # Otherwise all of it ends.
+
+    def _forget(self, chat: str, task: asyncio.Task[None]) -> None:
+        self._room.release()
+        self._jobs.discard(task)
+        if left := tuple(each for each in self._last.get(chat, ()) if each is not task):
+            self._last[chat] = left
+        else:
+            self._last.pop(chat, None)
+
+
+@asynccontextmanager
+async def dispatching() -> AsyncIterator[Dispatcher]:
+    """A dispatcher until the block ends and its jobs are done. What a job raises ends the block, and comes out as it
+    is; what was not taken in then is told again by the platform."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield Dispatcher(group)
+    except BaseExceptionGroup as failed:
+        raise first_of(failed) from None
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The first error of a group of tasks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def is_control(text: str) -> bool:
+    """Whether a text is a command that is done before anything that waits."""
+    if (found := COMMAND.match(text)) is None:
+        return False
+    name, is_known = parse_command(found[1])
+    return name == "stop" or (is_known and bypasses_queue(name))
+
+
+class Cursor(Generic[M]):
+    """How far a platform's events were taken in without a gap: `mark` is that of the last one."""
+
+    def __init__(self, mark: M) -> None:
+        self.mark = mark
+        self._open: deque[tuple[M, list[bool]]] = deque()
+
+    def begin(self, mark: M) -> Callable[[], None]:
+        """An event with this mark came; what is called when it was taken in."""
+        taken = [False]
+        self._open.append((mark, taken))
+
+        def done() -> None:
+            taken[0] = True
+            while self._open and self._open[0][1][0]:
+                self.mark = self._open.popleft()[0]
+
+        return done
+
+
+class KeptCursor:
+    """A `Cursor` that is kept in the store at a place, for the next process."""
+
+    Taken = Callable[[], Awaitable[None]]
+
+    def __init__(self, kept: Kept, place: str, mark: str) -> None:
+        self._kept = kept
+        self._place = place
+        self._cursor = Cursor(mark)
+
+    @classmethod
+    async def begin(cls, kept: Kept, place: str, first: str) -> KeptCursor:
+        """That of a place; one with the mark `first` where none is kept."""
+        return cls(kept, place, (await kept.of(place)).get(MARK, first))
+
+    @property
+    def mark(self) -> str:
+        """That of the last event that was taken in."""
+        return self._cursor.mark
+
+    def open(self, mark: str) -> Taken:
+        """An event with this mark came; what is called when it was taken in."""
+        done = self._cursor.begin(mark)
+
+        async def taken() -> None:
+            before = self.mark
+            done()
+            if self.mark != before:
+                await self._kept.set(self._place, MARK, self.mark)
+
+        return taken

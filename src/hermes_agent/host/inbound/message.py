@@ -1,0 +1,139 @@
+"""What goes over the HTTP listener: requests, their bodies as they arrive, answers, refusals, and how clients are
+treated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import field
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+
+HEAD_SECONDS = 30.0
+"""Seconds until a head is whole, from when the connection is made or the first byte of a later request came."""
+
+
+class Refused(HermesError):
+    """A request that is answered with an error: its HTTP status, a code for programs, the field that is wrong."""
+
+    def __init__(
+        self, status: int, message: str, *, code: str = "", param: str | None = None, headers: Mapping[str, str] = {}
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.param, self.headers = status, code or None, param, headers
+
+
+class Cut(Exception):
+    """Ends the connection in the middle of a reply: with RST where `reset`, otherwise with a plain close."""
+
+    def __init__(self, *, reset: bool) -> None:
+        super().__init__("the connection was cut on purpose")
+        self.reset = reset
+
+
+class Body:
+    """The body of a request as it arrives; its sender waits where nobody reads it. Reading raises `Refused` once the
+    client has gone."""
+
+    def __init__(self, expects: Callable[[], object] | None = None, flow: Callable[[], object] = bool) -> None:
+        self._expects, self._flow = expects, flow
+        self._pieces: deque[bytes] = deque()
+        self._came = asyncio.Event()
+        self.size, self.is_whole, self.is_cut, self._is_wanted = 0, False, False, True
+
+    def put(self, piece: bytes) -> None:
+        """A piece has arrived."""
+        if self._is_wanted:
+            self._pieces.append(piece)
+            self.size += len(piece)
+            self._came.set()
+
+    def end(self, *, whole: bool) -> None:
+        """Nothing more comes."""
+        self.is_whole, self.is_cut = whole, not whole
+        self._came.set()
+
+    def drop(self) -> None:
+        """Keep no more: the request was answered."""
+        self._is_wanted, self.size = False, 0
+        self._pieces.clear()
+
+    def __aiter__(self) -> Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._expects is not None and not self.is_whole:
+            self._expects()
+        self._expects = None
+        while not self._pieces:
+            if self.is_whole:
+                raise StopAsyncIteration
+            if self.is_cut:
+                raise Refused(499, "The client left.", code="gone")
+            self._came.clear()
+            await self._came.wait()
+        piece = self._pieces.popleft()
+        self.size -= len(piece)
+        self._flow()
+        return piece
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """One request. Header names are in lower case, headers of one name joined by commas; `arrived` is of
+    `time.monotonic`, `route` the path under which its handler is mounted, `slots` what stands in that path's places.
+    The body is read from `pieces`; who serves whole ones puts them into `body`. `left` is set when the client has
+    gone."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    arrived: float = 0.0
+    route: str = "other"
+    slots: Mapping[str, str] = field(default_factory=dict)
+    pieces: AsyncIterator[bytes] = field(default_factory=Body)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What goes back: a whole body, or a generator whose every item is flushed as one chunk.
+
+    The generator is closed when the client goes away, and may raise `Cut` to end the connection itself.
+    """
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncGenerator[bytes, None] = b""
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def plain(error: Exception) -> Response:
+    """An error in words alone."""
+    if isinstance(error, Refused):
+        return Response(status=error.status, headers=error.headers, body=str(error).encode())
+    return Response(status=500, body=b"the handler failed; its log says why")
+
+
+def _uncounted(request: Request, status: int) -> None:
+    """Nobody counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a listener treats its clients: seconds for a head, connections at a time (None: as many as the process has
+    files for), seconds that answers under way are waited for at the end, and `headers` of each answer. `refuse` makes
+    the answer of what a handler raised or was no request; `answered` is told of each answer."""
+
+    head_seconds: float = HEAD_SECONDS
+    most: int | None = None
+    drain_seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    refuse: Callable[[Exception], Response] = plain
+    answered: Callable[[Request, int], object] = _uncounted

@@ -1,0 +1,49 @@
+"""What goes over the wire and comes back, in the shapes that all dialects share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ProviderError
+from hermes_agent.core.messages import Text, Thinking, ToolCall
+from hermes_agent.core.model import StopReason, Usage
+
+Table = Mapping[str, type[ProviderError]]
+Taken = frozenset[str] | set[str]
+Names = Mapping[str, str]
+NO_NAMES: Names = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """A request as it is sent: `path` follows the route's base URL, `body` is JSON in UTF-8."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A whole answer. `cost` is in US dollars where the provider itself said it."""
+
+    parts: tuple[Text | Thinking | ToolCall, ...]
+    stop: StopReason
+    usage: Usage
+    cost: float | None = None
+
+
+class Framing(Protocol):
+    """Cuts the response's bytes into events.
+
+    - `feed` gives the data of the events that the bytes complete;
+    - `finish` gives what the end of the stream completes;
+    - raises only `MalformedReply`.
+    """
+
+    def feed(self, chunk: bytes) -> list[bytes]: ...
+
+    def finish(self) -> list[bytes]: ...

@@ -1,0 +1,36 @@
+"""Sessions: each person reaches their own, the owner all."""
+
+import pytest
+
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.runs import mail_at
+from hermes_agent.app.operations.sessions import get_session, list_sessions, read_log, search_messages
+from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.inbound import Principal, Standing
+from tests.app.place import counting, place
+
+ANNA = Principal(platform="api", user="anna", standing=Standing.MEMBER)
+
+
+async def test_a_stranger_s_session_is_like_one_that_is_not_there(tmp_path):
+    async with place(tmp_path, counting) as here:
+        await here.say("A word about herons")
+        mine, theirs = (Access(system=here.runtime, who=who) for who in (here.runtime.owner, ANNA))
+
+        assert (await get_session(mine, here.record.id)).id == here.record.id
+        assert [each.id for each in await list_sessions(mine, 5)] == [here.record.id]
+        assert await list_sessions(theirs, 5) == []
+        assert await search_messages(mine, "herons", 5)
+        assert await search_messages(theirs, "herons", 5) == []
+        for name in (here.record.id, "20260101_000000_abcdef", "../../etc", ""):
+            with pytest.raises(UnknownSession):
+                await read_log(theirs, name)
+
+
+async def test_mail_is_found_by_its_row(tmp_path):
+    async with place(tmp_path, counting) as here:
+        submitted = await here.runtime.hermes.submit(here.inbound("Hi"), here.record.id)
+        await here.ended(0)
+
+        assert (await mail_at(here.runtime, submitted.inbox)).session == here.record.id
+        assert await mail_at(here.runtime, 999) is None
