@@ -78,11 +78,13 @@ class Place:
 
 
 async def reading(name: str) -> float:
-    """Seconds that a mail takes which is read in a process of its own."""
-    began = time.perf_counter()
-    if name == "email":
+    """Seconds that a mail takes which is read in a process of its own, on a machine that is busy with others too."""
+    took = [0.0]
+    for _ in range(TRIES if name == "email" else 0):
+        began = time.perf_counter()
         await read_apart(b"From: ann@people.test\r\n\r\n/stop\r\n", OWN)
-    return time.perf_counter() - began
+        took.append(time.perf_counter() - began)
+    return 2 * max(took)
 
 
 def chat(stage: Stage, number: int) -> str:

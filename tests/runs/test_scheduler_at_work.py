@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.system import served as serving_until
 from hermes_agent.core.errors import DatabaseTooNew
 from hermes_agent.core.events import MessageTaken, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
@@ -13,7 +14,6 @@ from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
-from hermes_agent.runs.front import served as serving_until
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel

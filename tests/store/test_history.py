@@ -1,5 +1,7 @@
 """The log: appended under the lease, read back as it was written."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -25,7 +27,6 @@ from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.database import Store
-from hermes_agent.store.history import WHOLE, Span
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, add, append, claimed, entry, mail, session
 
@@ -207,6 +208,10 @@ async def write(store: Store, lease, *events, run: str = "r1") -> None:
     await store.write(lambda tx: store.history.append(tx, lease, entries))
 
 
+async def numbers(pages: AsyncIterator[list[Entry]]) -> list[int]:
+    return [entry.number async for page in pages for entry in page]
+
+
 async def run_row(store: Store, run: str = "r1") -> tuple[object, ...]:
     return (await store.read(lambda tx: tx.rows("SELECT status, question, first, last FROM run WHERE run = $1", run)))[
         0
@@ -218,13 +223,17 @@ async def test_a_run_is_found_by_the_message_that_it_took(store: Store):
     message = MessageTaken(message=said("hello"), inbox=lease.waiting[0])
 
     await write(store, lease, Notice(text="before"), RunStarted(), message)
-    going = await store.runs.of_mail("s1", lease.waiting[0])
+    going = await numbers(store.history.of_mail("s1", lease.waiting[0]))
     await write(store, lease, ENDED)
 
-    assert going == Span(first=3, last=0)
-    assert (await store.runs.of_mail("s1", lease.waiting[0])) == Span(first=3, last=4)
-    assert (await store.runs.span("s1", "r1")).length == 3
-    assert await store.runs.last_end("s1") == 4
+    await write(store, lease, RunStarted(), run="r2")
+
+    assert going == [3]
+    assert await numbers(store.history.of_mail("s1", lease.waiting[0])) == [3, 4]
+    assert await numbers(store.history.of_run("s1", "r1")) == [2, 3, 4]
+    assert await numbers(store.history.of_run("s1", "r1", after=3)) == [4]
+    assert await numbers(store.history.of_run("s1", "r1", after=9)) == []
+    assert await numbers(store.history.since_last_end("s1")) == [5]
 
 
 async def test_a_row_says_what_the_run_waits_with_and_how_it_ended(store: Store):
@@ -249,8 +258,12 @@ async def test_a_run_without_a_row_is_looked_for_in_the_whole_log(store: Store):
     for lost in ("DELETE FROM run", "UPDATE inbox SET number = NULL"):
         await store.write(lambda tx, lost=lost: tx.run(lost))
 
-    assert await store.runs.of_mail("s1", lease.waiting[0]) == await store.runs.span("s1", "r1") == WHOLE
-    assert await store.runs.last_end("s1") == 0
+    for pages in (
+        store.history.of_mail("s1", lease.waiting[0]),
+        store.history.of_run("s1", "r1"),
+        store.history.since_last_end("s1"),
+    ):
+        assert await numbers(pages) == [1, 2]
 
 
 async def test_rows_go_with_their_session(store: Store):

@@ -94,7 +94,7 @@ async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> Asyn
     """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for. None
     more where the session is deleted or the run will not come: it says so itself to whoever looks at it."""
     if known.is_over:
-        for entry in await run_log(state.runtime, ref.session, known.run, after):
+        async for entry in run_log(state.runtime, ref.session, known.run, after):
             yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
         return
     story, started = RunView(ref=ref, run=known.run, status="running" if known.run else "queued"), list[Seen]()

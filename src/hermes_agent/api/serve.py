@@ -18,12 +18,11 @@ from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.process import Tape
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.system import System
+from hermes_agent.app.system import System, served
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.inbound.listener import Listening
 from hermes_agent.host.paths import Home
-from hermes_agent.runs.front import served
 
 Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."

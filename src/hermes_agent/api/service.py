@@ -283,7 +283,7 @@ class AgentService:
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
-        if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
+        if record.principal != wish.who.key or self._runtime.hermes.runs(record.id, ended=False):
             return False
         entries = await read_log(Access(system=self._runtime, who=wish.who), record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)

@@ -112,5 +112,5 @@ def inserted_tape(
         yield Seam(clock, RandomIds()), "", None, None
         return
     process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
-    with late(TAPES)(options.tape, secrets.redact, clock, process) as inserted:
+    with late(TAPES)(options.tape, secrets.redact, process) as inserted:
         yield inserted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -22,8 +23,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
+from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.route import Route
+from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.store.sessions import Session
 from hermes_agent.tools.toolbox import Toolbox
@@ -119,3 +122,18 @@ class System(Process):
             return (*self.quarantined, *refused_by(self.route(model), self.toolbox.offered))
         except NoModel:
             return self.quarantined
+
+
+async def served(hermes: Hermes, until: Awaitable[object]) -> None:
+    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+
+    async def end() -> None:
+        await until
+
+    over, outdated = spawn(end(), name="until the end"), hermes.scheduler.outdated
+    try:
+        await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        over.cancel()
+    if outdated.done():
+        raise outdated.result()

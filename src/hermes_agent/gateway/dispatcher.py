@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
@@ -15,7 +15,10 @@ from hermes_agent.gateway.channel import Kept
 MOST = 500
 """Events of one channel that are in memory; then no more are read from the platform."""
 PATIENCE = 0.1
-"""Seconds that a control waits for what its chat said before it, and a cursor for what is being taken in."""
+"""Seconds that a control waits while nothing of what its chat said before it gets on, and a cursor for what is being
+taken in."""
+LOOKS = 10
+"""So often it waits at most."""
 COMMAND = re.compile(r"\s*(?:<?@\S+\s+)?(/\w+)")
 """A command, maybe behind the name of the agent."""
 
@@ -32,6 +35,7 @@ class Dispatcher:
         self._group = group
         self._last: dict[str, tuple[asyncio.Task[None], ...]] = {}
         self._jobs: set[asyncio.Task[None]] = set()
+        self._finished: Counter[str] = Counter()
         self._room = asyncio.Semaphore(MOST)
 
     async def put(self, chat: str, job: Job, *, control: bool = False) -> None:
@@ -39,7 +43,7 @@ class Dispatcher:
         many."""
         await self._room.acquire()
         before = self._last.get(chat, ())
-        task = self._group.create_task(self._done(job, before, PATIENCE if control else None))
+        task = self._group.create_task(self._done(chat, job, before, control=control))
         self._jobs.add(task)
         self._last[chat] = (*before, task) if control else (task,)
         task.add_done_callback(lambda _: self._forget(chat, task))
@@ -50,19 +54,26 @@ class Dispatcher:
             await asyncio.wait(self._jobs, timeout=PATIENCE)
         return not self._jobs
 
-    async def _done(self, job: Job, before: Sequence[asyncio.Task[None]], patience: float | None) -> None:
-        if not all(task.done() for task in before):
-            await asyncio.wait(before, timeout=patience)
+    async def _done(self, chat: str, job: Job, before: Sequence[asyncio.Task[None]], *, control: bool) -> None:
+        looks = LOOKS if control else 0
+        while not all(task.done() for task in before):
+            finished = self._finished[chat]
+            await asyncio.wait(before, timeout=PATIENCE if control else None)
+            looks -= 1
+            if control and (not looks or self._finished[chat] == finished):
+                break
         if not any(task.done() and (task.cancelled() or task.exception()) for task in before):
             await job()  # Otherwise all of it ends.
 
     def _forget(self, chat: str, task: asyncio.Task[None]) -> None:
         self._room.release()
+        self._finished[chat] += 1
         self._jobs.discard(task)
         if left := tuple(each for each in self._last.get(chat, ()) if each is not task):
             self._last[chat] = left
         else:
             self._last.pop(chat, None)
+            del self._finished[chat]
 
 
 @asynccontextmanager

@@ -45,7 +45,7 @@ class Answer:
         return found
 
     @property
-    def document(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """The JSON object in it, an empty one where it is none."""
         try:
             return self.values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -18,9 +17,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
-from hermes_agent.runs.one_run import BuildAgent, Service, since_last_end
+from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -222,9 +220,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
         return self._scheduler.stop(session, reason) is not None
 
-    def runs(self, session: str) -> bool:
-        """Whether a run of this session is under way in this process."""
-        return self._scheduler.runs(session)
+    def runs(self, session: str, *, ended: bool = True) -> bool:
+        """Whether a run of this session is under way here; without `ended`, not one that has its end in the log."""
+        return self._scheduler.runs(session, ended=ended)
 
     async def idle(self) -> None:
         """Return when the runs that are under way in this process have ended."""
@@ -305,21 +303,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
 
 
-async def served(hermes: Hermes, until: Awaitable[object]) -> None:
-    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
-
-    async def end() -> None:
-        await until
-
-    over, outdated = spawn(end(), name="until the end"), hermes.scheduler.outdated
-    try:
-        await asyncio.wait((over, outdated), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        over.cancel()
-    if outdated.done():
-        raise outdated.result()
-
-
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     """Raise `HermesError` where this answer counts for nothing: what a run asks is for the person whose session it is,
     and for the owner; what may run is for no guest; and after an answer, or the run, nobody waits for one."""
@@ -329,7 +312,7 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
-    view = await since_last_end(store, session)
+    view = await folded(Session(id=session), store.history.since_last_end(session))
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)

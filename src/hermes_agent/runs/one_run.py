@@ -55,12 +55,7 @@ async def asked_elsewhere(store: Store, session: str) -> str:
     """The same of a run in another process, by its log."""
     if not await store.inbox.under_way(session):
         return ""
-    return asked_in(await since_last_end(store, session))
-
-
-async def since_last_end(store: Store, session: str) -> Session:
-    """The view of what happened since a run of the session ended: all that anybody may still wait for."""
-    return await folded(Session(id=session), store.history.pages(session, await store.runs.last_end(session)))
+    return asked_in(await folded(Session(id=session), store.history.since_last_end(session)))
 
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]

@@ -86,9 +86,10 @@ class Scheduler:
         if self.service.most is not None:
             self.bus.overhear(self._notice)
 
-    def runs(self, session: str) -> bool:
-        """Whether a run of this session is under way here."""
-        return session in self._running
+    def runs(self, session: str, *, ended: bool = True) -> bool:
+        """Whether a run of this session is under way here; without `ended`, not one that has given its lane back."""
+        running = self._running.get(session)
+        return running is not None and (ended or not running.journal.mailbox.released)
 
     def enqueue(self, session: str, withdrawn: str = "") -> None:
         """Note that this session has, or may have, mail; `withdrawn` is the id of a message that its sender deleted."""

@@ -12,7 +12,7 @@ from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
-from hermes_agent.store.history import History, Runs
+from hermes_agent.store.history import History
 from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
@@ -84,7 +84,6 @@ class Store:
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
-        self.runs = Runs(engine)
         self.exposures = Exposures(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)

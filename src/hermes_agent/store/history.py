@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import get_args
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseTooNew
 from hermes_agent.core.events import (
     VOCABULARY_OF,
@@ -88,6 +87,30 @@ class History:
             left, size = left - size, PAGE
             rows = await self._rows(session, rows[-1][0], min(left, size), brief=False)
             yield await asyncio.to_thread(_entries, session, rows)
+
+    async def of_mail(self, session: str, row: int) -> AsyncIterator[list[Entry]]:
+        """The entries of the run that took the message of that row of the inbox, from this on, in pages; all where that
+        is not known."""
+        first, last = await self._span(OF_MAIL, session, row)
+        async for page in self.pages(session, first - 1, last - first + 1 if last else None):
+            yield page
+
+    async def of_run(self, session: str, run: str, after: int = 0) -> AsyncIterator[list[Entry]]:
+        """The entries between the first and the last one of a run that follow number `after`, in pages; all where these
+        are not known."""
+        first, last = await self._span(SPAN, session, run)
+        after = max(after, first - 1)
+        async for page in self.pages(session, after, max(0, last - after) if last else None):
+            yield page
+
+    async def since_last_end(self, session: str) -> AsyncIterator[list[Entry]]:
+        """The entries after the last end of a run, in pages: what was asked before waits for nobody any more."""
+        async for page in self.pages(session, await self._number(LAST_END, session)):
+            yield page
+
+    async def _span(self, sql: str, *key: str | int) -> tuple[int, int]:
+        row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)
+        return (1, 0) if row is None or not row[0] else (row[0], row[1])
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -187,47 +210,6 @@ OF_MAIL = (
     "LEFT JOIN run ON run.session = entry.session AND run.run = entry.run WHERE inbox.id = $2 AND inbox.lane = $1"
 )
 LAST_END = "SELECT coalesce(max(last), 0) FROM run WHERE session = $1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """The numbers of the first and the last event of a run; `last` is 0 while it goes on."""
-
-    first: int
-    last: int
-
-    @property
-    def length(self) -> int | None:
-        """How many events to read from the first on; None: all that come."""
-        return self.last - self.first + 1 if self.last else None
-
-
-WHOLE = Span(first=1, last=0)
-"""Of a run from before runs had rows: it is looked for in the whole log."""
-
-
-class Runs:
-    """One row a run, written in the commits of its events."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def span(self, session: str, run: str) -> Span:
-        """Where the run is in the session's log."""
-        return await self._span(SPAN, session, run)
-
-    async def of_mail(self, session: str, row: int) -> Span:
-        """Where the run is that took the message of that row of the inbox, from that message on."""
-        return await self._span(OF_MAIL, session, row)
-
-    async def last_end(self, session: str) -> int:
-        """The number of the last event with which a run ended: what was asked before it waits for nobody any more."""
-        rows = await self._engine.read(lambda tx: tx.rows(LAST_END, session), brief=True)
-        return int(rows[0][0])
-
-    async def _span(self, sql: str, *key: str | int) -> Span:
-        row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)
-        return WHOLE if row is None or not row[0] else Span(first=row[0], last=row[1])
 
 
 async def index(tx: Transaction, session: str, entries: Sequence[Entry]) -> None:

@@ -97,11 +97,12 @@ class Noted(CommandQueue):
     def __init__(self, command_queue: CommandQueue) -> None:
         self.noted = ""
         self._tasks = command_queue._tasks
+        self.workspace = command_queue.workspace
 
     async def enqueue(self, inbound: Inbound) -> None:
         self.noted = "taken"
 
-    async def stop(self, inbound: Inbound) -> None:
+    async def stop(self, inbound: Inbound, *, fetched: bool = False) -> None:
         self.noted = "taken"
 
     async def do_at_once(self, inbound: Inbound) -> None:

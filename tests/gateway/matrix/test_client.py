@@ -33,7 +33,7 @@ def test_ids_are_harmless_in_addresses():
 @pytest.mark.parametrize("address", ["https://x.test/a", "mxc://x", "mxc://x/a/b", ""])
 async def test_a_file_is_asked_for_only_by_an_address_of_matrix(tmp_path, address):
     async with hearing(tmp_path) as at:
-        client = Client(Service(title="x", http=at.needs.http), at.platform.url)
+        client = Client(Service(title="x", http=at.needs.http, base=at.platform.url, meaning=meaning))
         with pytest.raises(NeverHere, match="no address"):
             await client.download(address, 10**9)
 
@@ -41,7 +41,7 @@ async def test_a_file_is_asked_for_only_by_an_address_of_matrix(tmp_path, addres
 async def test_a_file_that_is_not_given_out_is_said_to_be(tmp_path):
     async with hearing(tmp_path) as at:
         headers = {"Authorization": "Bearer x"}
-        client = Client(Service(title="x", http=at.needs.http, headers=headers), at.platform.url)
+        client = Client(Service(title="x", http=at.needs.http, headers=headers, base=at.platform.url, meaning=meaning))
         with pytest.raises(NeverHere, match="404"):
             await client.download("mxc://hermes.test/nothing", 10**9)
 
@@ -50,6 +50,6 @@ async def test_an_older_homeserver_gives_files_out_in_the_older_way(tmp_path):
     async with hearing(tmp_path) as at:
         at.platform.files["f1"], at.platform.old = b"content", True
         headers = {"Authorization": "Bearer x"}
-        client = Client(Service(title="x", http=at.needs.http, headers=headers), at.platform.url)
+        client = Client(Service(title="x", http=at.needs.http, headers=headers, base=at.platform.url, meaning=meaning))
 
         assert await client.download("mxc://hermes.test/f1", 10**9) == b"content"

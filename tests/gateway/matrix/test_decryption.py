@@ -14,7 +14,7 @@ from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import NeverHere, NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import Pressed, Said
-from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.client import Client, meaning
 from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption, locked, unlocked
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.service import Service
@@ -165,7 +165,7 @@ class TestOthers:
 
 
 def closed(tmp_path: Path) -> Decryption:
-    client = Client(Service(title="x", http=needs(tmp_path).http), "http://127.0.0.1:9")
+    client = Client(Service(title="x", http=needs(tmp_path).http, base="http://127.0.0.1:9", meaning=meaning))
     return Decryption(client, tmp_path, Rooms(client), time.monotonic)
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
-from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.client import Client, meaning
 from hermes_agent.gateway.matrix.decryption import Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.signing import is_signed
@@ -36,7 +36,7 @@ async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
     notes: list[str] = []
     headers = {"Authorization": "Bearer x"}
 
-    client = Client(Service(title="x", http=given.http, headers=headers), platform.url)
+    client = Client(Service(title="x", http=given.http, headers=headers, base=platform.url, meaning=meaning))
     crypto = Decryption(client, folder, Rooms(client), time.monotonic, notes.append)
     try:
         await crypto.begin(OWN, DEVICE)

@@ -90,8 +90,8 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
 
 async def _asked(desk: Desk, session: str) -> Asked | None:
     """The decision that a session's run waits for; of several the one that was asked last."""
-    store = desk.hermes.store
-    return open_in(await store.history.entries(session, await store.runs.last_end(session)))
+    pages = desk.hermes.store.history.since_last_end(session)
+    return open_in([entry async for page in pages for entry in page])
 
 
 def open_in(entries: Sequence[Entry]) -> Asked | None:

@@ -77,19 +77,17 @@ async def log_of(system: HomeSystem, session: str, after: int = 0) -> list[Entry
     return await system.store.history.entries(session, after)
 
 
-async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) -> list[Entry]:
+async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) -> AsyncIterator[Entry]:
     """The events of one run, from a number on; the rest of the log is not read."""
-    span = await system.store.runs.span(session, run)
-    first = max(after + 1, span.first)
-    left = None if span.length is None else max(0, span.last - first + 1)
-    return [entry for entry in await system.store.history.entries(session, first - 1, left) if entry.run == run]
+    async for page in system.store.history.of_run(session, run, after):
+        for entry in page:
+            if entry.run == run:
+                yield entry
 
 
-async def mail_log(system: HomeSystem, session: str, row: int) -> AsyncIterator[Sequence[Entry]]:
+def mail_log(system: HomeSystem, session: str, row: int) -> AsyncIterator[Sequence[Entry]]:
     """The part of a log that can tell of the run that took the message of that row, in pages."""
-    span = await system.store.runs.of_mail(session, row)
-    async for page in system.store.history.pages(session, span.first - 1, span.length):
-        yield page
+    return system.store.history.of_mail(session, row)
 
 
 async def last_number(system: HomeSystem, session: str) -> int:

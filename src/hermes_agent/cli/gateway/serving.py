@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hermes_agent.app.operations.serving import store_notice
+from hermes_agent.app.system import served
 from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.recording_option import recording_of
@@ -27,7 +28,6 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
 from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
-from hermes_agent.runs.front import served
 
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway

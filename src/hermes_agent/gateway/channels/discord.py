@@ -231,7 +231,7 @@ class Unanswerable(NeverHere):
 
 def meaning(answer: Answer) -> ChannelError:
     """The failure that an answer from 400 on is."""
-    code, words = str(answer.document.get("code", 0)), str(answer.document.get("message", ""))
+    code, words = str(answer.fields.get("code", 0)), str(answer.fields.get("message", ""))
     if code in UNANSWERABLE:
         return Unanswerable(f"Discord lets nothing answer that message: {words} ({code}).")
     if code in GONE:

@@ -58,7 +58,7 @@ class MatrixChannel(Channel):
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
         headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
         self._client = Client(
-            Service(title="The homeserver", http=needs.http, headers=headers, base=base, meaning=meaning), base
+            Service(title="The homeserver", http=needs.http, headers=headers, base=base, meaning=meaning)
         )
         self._threads = threads
         self._needs = needs

@@ -38,8 +38,8 @@ from hermes_agent.host.http import Http
 log = logging.getLogger(__name__)
 
 API = "https://slack.com/api"
-SECTION = 3000
-"""Characters of one section block."""
+SECTION = 2900
+"""Characters of one section block, which may have 3,000: the end of a code block is added."""
 TEXT = 3900
 """Characters of a text without blocks, below the 4,000 that an edited one may have. Escaping makes texts longer."""
 NAMES_KNOWN = 2000

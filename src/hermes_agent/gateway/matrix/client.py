@@ -17,11 +17,10 @@ ABSENT = frozenset({"M_NOT_FOUND", "M_UNKNOWN", "M_INVALID_PARAM"})
 
 
 class Client:
-    """One account on one homeserver, whose address is `base` without a slash at the end."""
+    """One account on one homeserver."""
 
-    def __init__(self, service: Service, base: str) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._base = base
 
     async def call(
         self,
@@ -40,7 +39,7 @@ class Client:
 
     async def upload(self, name: str, media_type: str, content: bytes) -> str:
         """Keep a file on the homeserver; its `mxc:` address. Nobody sees it yet."""
-        url = f"{self._base}/{MEDIA}/upload?{urlencode({'filename': name})}"
+        url = f"{self._service.base}/{MEDIA}/upload?{urlencode({'filename': name})}"
         answer = await self._service.call("POST", url, content=content, media_type=media_type, reads=True)
         if answer.status >= 400:
             raise meaning(answer)
@@ -54,9 +53,9 @@ class Client:
         if scheme != "mxc" or not server or not id_ or "/" in id_:
             raise NeverHere("The file has no address of Matrix.")
         place = joined(server, id_)
-        answer = await self._service.fetch(f"{self._base}/{GIVEN_OUT}/{place}", most)
+        answer = await self._service.fetch(f"{self._service.base}/{GIVEN_OUT}/{place}", most)
         if answer.status == 404 and _said(answer)[0] == "M_UNRECOGNIZED":
-            answer = await self._service.fetch(f"{self._base}/{MEDIA}/download/{place}", most)
+            answer = await self._service.fetch(f"{self._service.base}/{MEDIA}/download/{place}", most)
         if answer.status != 200:
             raise NeverHere(f"The homeserver does not give the file out ({answer.status}).")
         return answer.body
@@ -80,4 +79,4 @@ def meaning(answer: Answer) -> ChannelError:
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    return str(answer.document.get("errcode", "")), str(answer.document.get("error", ""))
+    return str(answer.fields.get("errcode", "")), str(answer.fields.get("error", ""))

@@ -53,7 +53,7 @@ def rendered(text: str, dialect: Dialect) -> str:
 
 def _block(block: Block, dialect: Dialect) -> str:
     language = re.sub(r"[^\w+#.-]", "", block.fence.language) if dialect.languages else ""
-    return f"```{language}\n{dialect.code(chr(10).join(block.bare))}\n```"
+    return "\n".join((f"```{language}", *(map(dialect.code, block.bare)), "```"))
 
 
 def _line(line: str, dialect: Dialect) -> str:
