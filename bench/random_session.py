@@ -200,8 +200,9 @@ async def replay(folder: Path, into: str = "fresh") -> Sequence[Played]:
         return sessions
 
 
-PLAYED = {"effect": "session, call_id, tool, effect, key, summary, state, handle, at"}
-"""What of a table is played again, where that is not all of it: a replay records no command anywhere."""
+PLAYED = {"effect": "session, call_id, tool, effect, key, summary, state, handle, at", "machine": "id, boot"}
+"""What of a table is played again, where that is not all of it: a replay records no command anywhere, and when a
+machine was seen is by its own clock."""
 
 
 def dump(database: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -369,7 +369,7 @@ async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_p
 
         assert here.gateway.runtime.hermes.scheduler.service.most == 3
         assert await here.ask("Hi") == "There."
-        assert here.gateway.ingress.workspace == tmp_path / "elsewhere"
+        assert here.gateway.command_queue.workspace == str(tmp_path / "elsewhere")
         assert (tmp_path / "elsewhere").is_dir()
 
 
