@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.manifest.built_in import TOOLSETS, BuiltIn
 from hermes_agent.app.manifest.manifest import FILE as CARDS
 from hermes_agent.app.manifest.manifest import written
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.toolkit import TOOLSETS, Toolkit
+from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.cli.exits import MEANINGS
 from hermes_agent.cli.group import hermes
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.config import OVERRIDES
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import Setting, describe, walk
@@ -105,8 +105,8 @@ def default_of(leaf: Setting) -> str:
 
 def tool_cards() -> str:
     """What a prompt says of the built-in tools."""
-    sets = Toolkit(Home(root=DOCS, base=DOCS), Settings(), SystemClock(), None, ()).sets
-    return written({name: sets.tools_of(name) for name in TOOLSETS})
+    built_in = BuiltIn(needs_without_store(Home(root=DOCS, base=DOCS), Settings()))
+    return written({name: built_in.load(name) for name in TOOLSETS})
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ import httpx2
 from bench.answering import HEAD, events
 from bench.api import MODEL_SECONDS, child
 from bench.figures import Figure
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.inbound.listener import serve
@@ -296,7 +296,7 @@ async def through_floor(wire: Wire) -> list[float]:
 async def fill(folder: Path) -> None:
     """10,000 conversations in the store of a home."""
     options = Options(attended=False)
-    async with open_runtime(Home(root=folder, base=folder), options) as runtime:
+    async with open_system(Home(root=folder, base=folder), options) as runtime:
 
         async def one(number: int) -> None:
             who = Principal(platform="telegram", user=str(number), standing=Standing.GUEST)

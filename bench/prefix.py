@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 
 from bench.figures import Figure
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Outcome, PrefixFrozen, Replied, RunEnded
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Role, Text
@@ -79,7 +79,7 @@ def meddle(home: Home, work: Path, chance: Random) -> None:
     )
 
 
-async def talk(runtime: Runtime, session: str, chance: Random, runs: int) -> None:
+async def talk(runtime: System, session: str, chance: Random, runs: int) -> None:
     """So many messages, each answered; a quarter of them is followed by another one while the run is under way."""
     for _ in range(runs):
         after = await runtime.store.history.last_number(session)
@@ -91,7 +91,7 @@ async def talk(runtime: Runtime, session: str, chance: Random, runs: int) -> Non
                 assert not isinstance(seen.event, RunEnded) or seen.event.outcome is Outcome.ANSWERED, seen.event
 
 
-async def say(runtime: Runtime, session: str, words: str) -> None:
+async def say(runtime: System, session: str, words: str) -> None:
     """Hand a message in."""
     inbound = Inbound(
         source="bench",
@@ -178,7 +178,7 @@ async def live(folder: Path, *, turns: int = TURNS, window: int = WINDOW) -> Liv
 async def _start(home: Home, work: Path, chance: Random, runs: int) -> Lived:
     """One start of the program, and all of the conversation up to its end."""
     meddle(home, work, chance)
-    async with open_runtime(home, Options(queue="bench")) as runtime:
+    async with open_system(home, Options(queue="bench")) as runtime:
         session = (await runtime.hermes.open_session(PLACE, runtime.owner, workspace=str(work))).id
         await talk(runtime, session, chance, runs)
         rows = await runtime.store.usage.rows(session)

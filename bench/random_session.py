@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw  # reads what the program wrote, without the program
 
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.replay.driver import Played, played
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
@@ -127,11 +127,11 @@ async def record(folder: Path, seed: int, shape: Shape | None = None) -> None:
         settings = f"model:\n  default: custom/m\n  base_url: {server.url}\nagent:\n  max_turns: {MOST_TURNS}\n"
         home.config_file.write_text(settings)
         options = Options(queue="bench", extra_tools=tuple(tools_for(chance, shape)), toolsets=(), tape=recorder)
-        async with open_runtime(home, options) as runtime:
+        async with open_system(home, options) as runtime:
             await _talk(runtime, folder, chance, shape)
 
 
-async def _talk(runtime: Runtime, folder: Path, chance: random.Random, shape: Shape) -> None:
+async def _talk(runtime: System, folder: Path, chance: random.Random, shape: Shape) -> None:
     session = (await runtime.hermes.open_session(PLACE, runtime.owner, workspace=str(folder), new=True)).id
     for number in range(chance.randint(1, shape.messages) if shape.faults else shape.messages):
         after = await runtime.store.history.last_number(session)
@@ -146,13 +146,13 @@ async def _talk(runtime: Runtime, folder: Path, chance: random.Random, shape: Sh
         await asyncio.sleep(0.005)
 
 
-async def _ended(runtime: Runtime, session: str, after: int) -> None:
+async def _ended(runtime: System, session: str, after: int) -> None:
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for _ in events:
             pass
 
 
-async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int, shape: Shape) -> None:
+async def _disturb(runtime: System, session: str, chance: random.Random, number: int, shape: Shape) -> None:
     """In the middle of a run: another message, one that interrupts, or a stop, at any moment or where the model speaks
     or a tool works."""
     if not shape.stops or chance.random() < 0.5:
@@ -171,7 +171,7 @@ async def _disturb(runtime: Runtime, session: str, chance: random.Random, number
             await _stop_at(runtime, session, wanted)
 
 
-async def _stop_at(runtime: Runtime, session: str, wanted: type[object]) -> None:
+async def _stop_at(runtime: System, session: str, wanted: type[object]) -> None:
     after = await runtime.store.history.last_number(session)
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
@@ -180,7 +180,7 @@ async def _stop_at(runtime: Runtime, session: str, wanted: type[object]) -> None
                 return
 
 
-def _inbound(runtime: Runtime, chance: random.Random, number: int, busy: Busy = Busy.STEER) -> Inbound:
+def _inbound(runtime: System, chance: random.Random, number: int, busy: Busy = Busy.STEER) -> Inbound:
     return Inbound(
         source="bench",
         source_id=runtime.ids.short(),
@@ -200,8 +200,9 @@ async def replay(folder: Path, into: str = "fresh") -> Sequence[Played]:
         return sessions
 
 
-PLAYED = {"effect": "session, call_id, tool, effect, key, summary, state, handle, at"}
-"""What of a table is played again, where that is not all of it: a replay records no command anywhere."""
+PLAYED = {"effect": "session, call_id, tool, effect, key, summary, state, handle, at", "machine": "id, boot"}
+"""What of a table is played again, where that is not all of it: a replay records no command anywhere, and when a
+machine was seen is by its own clock."""
 
 
 def dump(database: Path) -> dict[str, list[tuple[object, ...]]]:

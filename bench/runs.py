@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench.answering import answering
 from bench.figures import Figure
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
@@ -54,17 +54,17 @@ async def _measure(folder: Path) -> list[Figure]:
 
 
 @asynccontextmanager
-async def system(folder: Path, url: str, extra: tuple[Tool, ...] = ()) -> AsyncIterator[Runtime]:
+async def system(folder: Path, url: str, extra: tuple[Tool, ...] = ()) -> AsyncIterator[System]:
     """A whole system whose model is at this address."""
     home = Home(root=folder / "home", base=folder / "home").ensure()
     home.config_file.write_text(f"model:\n  default: custom/m\n  base_url: {url}\n")
     home.env_file.write_text(f"CUSTOM_API_KEY={KEY}\n")
     home.env_file.chmod(0o600)
-    async with open_runtime(home, Options(attended=False, extra_tools=extra)) as runtime:
+    async with open_system(home, Options(attended=False, extra_tools=extra)) as runtime:
         yield runtime
 
 
-async def ask(runtime: Runtime, folder: Path, text: str = "Go.", session: str = "") -> list[Seen]:
+async def ask(runtime: System, folder: Path, text: str = "Go.", session: str = "") -> list[Seen]:
     """Submit a message and collect the events of its run."""
     if not session:
         session = (await runtime.hermes.open_session(PLACE, runtime.owner, workspace=str(folder), new=True)).id
@@ -113,7 +113,7 @@ async def _beside_waiting(folder: Path) -> Figure:
     return Figure(name=name, value=(beside - alone) * 1000, unit="ms", limit=10)
 
 
-async def _by_turns(runtime: Runtime, folder: Path) -> tuple[list[float], list[float]]:
+async def _by_turns(runtime: System, folder: Path) -> tuple[list[float], list[float]]:
     alone = [await _chat(runtime, folder) for _ in range(CHATS)]
     with other_holder(folder / "home" / "locks" / "memories.lock") as holder:
         os.killpg(holder.pid, signal.SIGSTOP)
@@ -125,7 +125,7 @@ async def _by_turns(runtime: Runtime, folder: Path) -> tuple[list[float], list[f
     return alone, beside
 
 
-async def _chat(runtime: Runtime, folder: Path) -> float:
+async def _chat(runtime: System, folder: Path) -> float:
     began = time.perf_counter()
     await ask(runtime, folder)
     return time.perf_counter() - began

@@ -21,14 +21,14 @@ from typing import Any
 from bench.answering import answering
 from bench.figures import Figure, median
 from bench.start import HERMES
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.cli.main import QUIET
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 ROUNDS = 5
 SIZES = (10, 1_000, 15_000)
@@ -137,7 +137,7 @@ async def _ours(folder: Path, calls: Calls, more: str) -> list[float]:
     with answering(calls) as server:
         home = _home(folder.parent)
         _configure(home, server.url, more)
-        async with open_runtime(home, Options(attended=False)) as runtime:
+        async with open_system(home, Options(attended=False)) as runtime:
             place = Conversation(platform="bench")
             record = await runtime.hermes.open_session(place, runtime.owner, workspace=str(folder))
             await runtime.hermes.submit(

@@ -16,9 +16,9 @@ from hermes_agent.api.keys import open_keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.server import api_server
 from hermes_agent.app.api_settings import SERVED
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.events import Entry
 from hermes_agent.host.config import load
 from hermes_agent.host.secrets import open_secrets
@@ -49,7 +49,7 @@ class Server:
     """What a test works with."""
 
     url: str
-    runtime: Runtime
+    runtime: System
     model: ModelServer
     client: httpx2.AsyncClient
 
@@ -83,7 +83,7 @@ async def served(
         keys = open_keys(load(home, Settings).value.api, open_secrets(home).get)
         chosen = options or Options(queue=SERVED, own_only=False)
         async with (
-            open_runtime(home, chosen) as runtime,
+            open_system(home, chosen) as runtime,
             api_server(runtime, keys, Metrics()) as place,
             httpx2.AsyncClient(base_url=place.url, trust_env=False, timeout=20) as client,
         ):

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from hermes_agent.api.serve import Servers
+from hermes_agent.app.opening import open_system
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.wiring import open_runtime
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.paths import Home
 
@@ -49,7 +49,7 @@ async def here(tmp_path: Path):
     home = Home(root=tmp_path, base=tmp_path)
     home.config_file.write_text("model: {default: demo/scripted}\n")
     said: list[str] = []
-    async with open_runtime(home) as runtime:
+    async with open_system(home) as runtime:
         servers = Servers(runtime, said.append)
         yield Here(home, servers, Reloading(runtime, [servers], lambda: None), said)
         await servers.close()
@@ -109,7 +109,7 @@ async def test_what_is_told_twice_at_once_is_done_once_and_an_end_meanwhile_leav
     here.home.config_file.write_text(f"model: {{default: demo/scripted}}\napi: {{enabled: true, port: {port}}}\n")
     here.home.env_file.write_text(f"API_SERVER_KEY={KEY}\n")
     here.home.env_file.chmod(0o600)
-    async with open_runtime(here.home) as runtime:
+    async with open_system(here.home) as runtime:
         servers = Servers(runtime, here.said.append)
         async with asyncio.TaskGroup() as group:
             group.create_task(servers.follow(runtime.settings))

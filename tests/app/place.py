@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.app.commands.command import Desk, Done, perform
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.events import Entry, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
@@ -27,7 +27,7 @@ PLACE = Conversation(platform="cli", chat_kind="folder", chat="here")
 class Place:
     """One process's view: its runtime, the session it talks in, the server it asks."""
 
-    runtime: Runtime
+    runtime: System
     server: ModelServer
     record: SessionRecord
     number: int = field(default=0)
@@ -106,7 +106,7 @@ def settle_home(root: Path, url: str, more: str = "") -> Home:
 @asynccontextmanager
 async def another(home: Home, server: ModelServer, options: Options | None = None) -> AsyncIterator[Place]:
     """One more process on a home."""
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         workspace = home.root.parent / "work"
         workspace.mkdir(exist_ok=True)
         record = await runtime.hermes.open_session(PLACE, runtime.owner, workspace=str(workspace))

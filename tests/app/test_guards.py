@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.household import id_of, open_store_of
+from hermes_agent.app.household import id_of, local_owner, open_store_of
+from hermes_agent.app.opening import open_system
 from hermes_agent.app.operations.sessions import session_stats
-from hermes_agent.app.options import Options
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
-from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
 from tests.databases import cluster, database_url
 
@@ -86,9 +87,13 @@ def test_every_way_in_refuses_settings_that_were_never_right(tmp_path: Path, tex
 
 
 async def running(home: Home) -> None:
-    async with open_runtime(home, Options()):
+    async with open_system(home, Options()):
         pass
 
 
 def surface(home: Home) -> Surface:
     return Surface(invocation=Invocation(), variables={"HERMES_HOME": str(home.root)})
+
+
+def test_the_person_of_this_machine_is_the_owner():
+    assert local_owner().standing is Standing.OWNER

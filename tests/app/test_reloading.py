@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.learning.learner import Learner
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.reloading import Reloading, leaves, report
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.settings_snapshots import SettingsSnapshot
+from hermes_agent.app.snapshot import SettingsSnapshot
 from hermes_agent.app.toolkit import Toolkit
-from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import Channel, Needs, Option
@@ -178,7 +178,7 @@ class Part:
 @asynccontextmanager
 async def alone(tmp_path: Path, part: Part, options: Options | None = None) -> AsyncIterator[Reloading]:
     home = settle_home(tmp_path, "http://127.0.0.1:9")
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         yield Reloading(runtime, [part], lambda: None)
 
 
@@ -226,7 +226,7 @@ async def test_what_a_part_refuses_changes_nothing(tmp_path: Path):
 
 
 async def test_a_home_without_a_file_of_settings_is_a_home_with_the_usual_ones(tmp_path: Path):
-    async with open_runtime(Home(root=tmp_path, base=tmp_path)) as runtime:
+    async with open_system(Home(root=tmp_path, base=tmp_path)) as runtime:
         reloading = Reloading(runtime, [], lambda: None)
         asked = reloading.notice
         await reloading.read()
@@ -358,7 +358,7 @@ async def test_tools_that_are_taken_away_in_a_conversation_are_not_there_for_wha
         await said(here, 1)
 
         assert await here.ask("Again") == "Tried."
-        assert "todo" not in here.gateway.runtime.snapshots.now.toolkit.toolsets("fake")
+        assert "todo" not in here.gateway.runtime.snapshots.now.toolkit.built_in.toolsets("fake")
         assert "There is no tool" in str(here.model.asked[-1].messages[-1])
 
 
@@ -369,7 +369,7 @@ async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_p
 
         assert here.gateway.runtime.hermes.scheduler.service.most == 3
         assert await here.ask("Hi") == "There."
-        assert here.gateway.ingress.workspace == tmp_path / "elsewhere"
+        assert here.gateway.command_queue.workspace == str(tmp_path / "elsewhere")
         assert (tmp_path / "elsewhere").is_dir()
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.events import Outcome
 from hermes_agent.host.config import load
@@ -17,7 +17,7 @@ from tests.app.place import place
 from tests.gateway.harness import eventually
 
 
-async def renew(runtime: Runtime, more: str) -> None:
+async def renew(runtime: System, more: str) -> None:
     """Save these settings besides, and have them hold."""
     with runtime.home.config_file.open("a") as file:
         file.write(more)
@@ -72,11 +72,11 @@ async def test_hooks_that_are_added_are_told_of_the_next_message(tmp_path: Path)
 
 
 async def test_who_learns_now_goes_on_with_what_was_left_in_line(tmp_path: Path):
-    async with open_runtime_that_reviews(tmp_path) as runtime:
+    async with open_system_that_reviews(tmp_path) as runtime:
         runtime.learner.ring()
         old = runtime.learner
         await renew(runtime, "agent:\n  max_turns: 3\n")
-        await eventually(lambda: "parts" in vars(runtime.learner))
+        await eventually(lambda: "_work" in vars(runtime.learner))
 
         assert not old.works
         assert runtime.learner is not old
@@ -85,20 +85,6 @@ async def test_who_learns_now_goes_on_with_what_was_left_in_line(tmp_path: Path)
         await eventually(lambda: runtime.snapshots.count == 1)
 
 
-def open_runtime_that_reviews(tmp_path: Path):
+def open_system_that_reviews(tmp_path: Path):
     (tmp_path / "config.yaml").write_text("model: {default: demo/scripted}\n")
-    return open_runtime(Home(root=tmp_path, base=tmp_path), Options(reviews=True))
-
-
-async def test_one_that_fails_at_the_end_of_a_run_keeps_nobody_else_from_hearing_of_it(tmp_path: Path):
-    async with place(tmp_path, [Say("Hello.")]) as here:
-
-        def broken(*_: object) -> None:
-            raise ZeroDivisionError
-
-        heard = list[str]()
-        now = here.runtime.snapshots.now
-        now.afterwards = (broken, *now.afterwards, lambda record, *_: heard.append(record.id))
-
-        assert (await here.say("Hi")).text == "Hello."
-        await eventually(lambda: len(heard) == 1)
+    return open_system(Home(root=tmp_path, base=tmp_path), Options(reviews=True))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.app.opening import Options
 from hermes_agent.app.skills import Skills, no_store
-from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import ContextAdded, MessageTaken, PrefixFrozen
@@ -132,6 +132,9 @@ async def test_without_a_jail_a_skill_s_command_does_not_run(tmp_path):
 class NoPlace:
     async def start(self, exec_id, command):
         raise CannotJail("Commands cannot be jailed here (`terminal.jail`).")
+
+    async def close(self):
+        pass
 
 
 @pytest.mark.usefixtures("jailed")

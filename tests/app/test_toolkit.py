@@ -2,9 +2,12 @@
 
 import pytest
 
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.settings import ChannelSettings
+from hermes_agent.app.manifest.built_in import IN_CHATS, TOOLSETS
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.toolkit import IN_CHATS, TOOLSETS, Means, Toolkit
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.app.toolkit import Toolkit, needs_without_store
 from hermes_agent.core.errors import ConfigError, UnknownTool
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.schema import from_function
@@ -12,9 +15,14 @@ from hermes_agent.tools.signature import Unusable
 from hermes_agent.tools.surfaces import SurfaceTools
 
 
-def toolkit(path, toolsets=None, extra=(), **tools):
-    settings = Settings(tools=tools)
-    return Toolkit(Home(root=path, base=path), settings, SystemClock(), toolsets, extra)
+def toolkit(path, toolsets=None, extra=(), values=None, **tools):
+    options = Options(toolsets=toolsets, extra_tools=extra)
+    given = {Options: options, **(values or {})}
+    return Toolkit(needs_without_store(Home(root=path, base=path), Settings(tools=tools), given))
+
+
+async def nobody(question):
+    raise AssertionError(question)
 
 
 def names(kit: Toolkit) -> list[str]:
@@ -60,12 +68,12 @@ def test_a_tool_of_ones_own_comes_last(tmp_path):
 
 def test_an_unknown_capability_is_refused(tmp_path):
     with pytest.raises(Unusable, match="`magic` is no capability"):
-        toolkit(tmp_path).hooks(("magic",), attended=True)
+        toolkit(tmp_path).hooks(("magic",), nobody, attended=True)
 
 
 def test_nothing_is_made_before_the_first_call(tmp_path):
     kit = toolkit(tmp_path)
-    kit.hooks(None, attended=True)
+    kit.hooks(None, nobody, attended=True)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -85,20 +93,23 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell_nor_the_web(tmp_path
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "recall", "clarify")
-    assert kit.toolsets("guest") == ("files", "todo", "memory", "recall", "clarify")
-    assert kit.toolsets("telegram") == tuple(name for name in TOOLSETS if name not in IN_CHATS)
+    assert kit.built_in.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "recall", "clarify")
+    assert kit.built_in.toolsets("guest") == ("files", "todo", "memory", "recall", "clarify")
+    assert kit.built_in.toolsets("telegram") == tuple(name for name in TOOLSETS if name not in IN_CHATS)
 
 
 def test_only_chats_can_be_sent_files_and_no_guest(tmp_path):
-    home, means = Home(root=tmp_path, base=tmp_path), Means(delivers=lambda surface: surface == "telegram")
-    kit = Toolkit(home, Settings(), SystemClock(), None, (), means)
+    kit = toolkit(tmp_path, values={People: People({"telegram": ChannelSettings()})})
 
-    assert kit.toolsets("telegram") == TOOLSETS
+    assert kit.built_in.toolsets("telegram") == tuple(TOOLSETS)
     assert "send_file" in [schema.name for schema in kit.toolbox("telegram").offered]
-    assert not {"sending"} & {*kit.toolsets("cli"), *kit.toolsets("guest"), *kit.toolsets("webhook")}
+    assert not {"sending"} & {
+        *kit.built_in.toolsets("cli"),
+        *kit.built_in.toolsets("guest"),
+        *kit.built_in.toolsets("webhook"),
+    }
 
 
 def test_a_wrong_toolset_in_the_settings_is_told(tmp_path):
     with pytest.raises(ConfigError, match="Did you mean `shell`"):
-        toolkit(tmp_path, cli=SurfaceTools(disabled=("shel",))).toolbox("cli")
+        toolkit(tmp_path, cli=SurfaceTools(disabled=("shel",)))

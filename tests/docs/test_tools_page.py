@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.toolkit import TOOLSETS, Toolkit
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.app.toolkit import Toolkit, needs_without_store
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.tool import Tool
@@ -33,10 +34,10 @@ def tools(tmp_path: Path) -> dict[str, tuple[Tool, str]]:
     home = Home(root=tmp_path, base=tmp_path).ensure()
     found: dict[str, tuple[Tool, str]] = {}
     for name in TOOLSETS:
-        kit = Toolkit(home, Settings(), SystemClock(), (name,), ())
+        kit = Toolkit(needs_without_store(home, Settings(), {Options: Options(toolsets=(name,))}))
         box = kit.toolbox("cli")
         found |= {each: (box.get(each), "") for each in box.names if each in DOORS}
-        found |= {tool.schema.name: (tool, name) for tool in kit.sets.tools_of(name)}
+        found |= {tool.schema.name: (tool, name) for tool in kit.built_in.load(name)}
     return found
 
 

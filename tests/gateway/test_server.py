@@ -296,13 +296,13 @@ PAUSE_IS_OVER = "UPDATE lane SET ready_at = 0"
 DIES = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
 
 async def main(root, first):
-    async with open_runtime(Home(root=root, base=root), Options(queue="gateway")) as runtime:
+    async with open_system(Home(root=root, base=root), Options(queue="gateway")) as runtime:
         who, where = Principal(platform="fake", user="7"), Conversation(platform="fake", chat="1")
         record = await runtime.hermes.open_session(where, who, workspace=str(root))
         parts = (Text(text="Hi"),)

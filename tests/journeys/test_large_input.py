@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.library import Agent
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.errors import InputTooLarge
 from hermes_agent.core.events import Asked, MessageTaken, Notice
 from hermes_agent.core.messages import ToolResult

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from bench.prefix import FILES, PLACE, RECORD, answer, meddle, prose, say
 from hermes_agent.app.commands.command import Desk, perform
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.events import Compacted, Entry, PrefixFrozen, ToolStarted
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
@@ -61,7 +61,7 @@ class Life:
 
     async def start(self, deeds: list[str]) -> None:
         """One process: what is done in it, up to where it leaves or dies."""
-        async with open_runtime(self.home, Options(queue="test")) as runtime:
+        async with open_system(self.home, Options(queue="test")) as runtime:
             if not self.session:
                 record = await runtime.hermes.open_session(PLACE, runtime.owner, workspace=str(self.work))
                 self.session = record.id
@@ -72,7 +72,7 @@ class Life:
                 await self.do(runtime, deed)
             self.log = await runtime.store.history.entries(self.session)
 
-    async def do(self, runtime: Runtime, deed: str) -> None:
+    async def do(self, runtime: System, deed: str) -> None:
         match deed:
             case "speak" | "steer" | "crash":
                 after = await runtime.store.history.last_number(self.session)
@@ -97,7 +97,7 @@ class Life:
                 assert runtime.learner is not None
                 await runtime.learner.run()
 
-    async def type(self, runtime: Runtime, line: str) -> None:
+    async def type(self, runtime: System, line: str) -> None:
         record = await runtime.hermes.record(self.session)
         inbound = Inbound(
             source="cli",
@@ -111,12 +111,12 @@ class Life:
         assert done is not None
         self.session = done.session or self.session
 
-    async def follow(self, runtime: Runtime, after: int) -> None:
+    async def follow(self, runtime: System, after: int) -> None:
         async with aclosing(runtime.hermes.follow(self.session, after)) as events:
             async for _ in events:
                 pass
 
-    async def begun(self, runtime: Runtime, after: int) -> None:
+    async def begun(self, runtime: System, after: int) -> None:
         async with aclosing(runtime.hermes.follow(self.session, after)) as events:
             async for seen in events:
                 if isinstance(seen.event, ToolStarted):

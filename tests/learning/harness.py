@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.messages import Role
 from hermes_agent.learning.reviewing import OPENING, RAW
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say

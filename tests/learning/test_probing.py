@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from hermes_agent.app.learning.parts import Probes
+from hermes_agent.app.learning.work import Probes
 from hermes_agent.core.events import Notice
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role
@@ -207,8 +207,8 @@ async def probed(here: Place, later: float, principal: str = "") -> Account:
         store=store,
         clock=FakeClock(here.runtime.clock.now() + later),
         settings=here.runtime.loaded.value.learning,
-        hands_of=learner.parts.writers,
-        proposing=learner.parts.proposing,
+        hands_of=learner.writers,
+        proposing=learner.proposing,
         passes=Probes(place=here.runtime.skills.place, tools=tuple, ids=RandomIds()),
     )
     return await probing(claim)

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.learning import dispatch, reviewing  # noqa: F401 - what is tested here
@@ -252,7 +252,7 @@ async def test_in_propose_mode_everything_waits(tmp_path):
         await here.say("Look around")
         (job,) = await reviewed(here)
         (waits,) = await here.runtime.store.proposals.waiting()
-        version = await here.runtime.learner.parts.proposing.apply(waits, ProposalState.APPROVED)
+        version = await here.runtime.learner.proposing.apply(waits, ProposalState.APPROVED)
         card = await here.runtime.skills.library.find("tea")
 
     assert (job.account.kept, job.account.waiting, waits.why) == (0, 1, Why.ASKED)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import Outcome, ToolStarted
 from hermes_agent.core.messages import ToolResult

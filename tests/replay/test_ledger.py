@@ -148,3 +148,14 @@ async def test_money_that_no_limit_counts_is_said_once(store):
     assert entry.event.text == (
         "The price of p/m is unknown: what it costs is not counted against `budget.day.money` (`budget.unknown_price`)."
     )
+
+
+async def test_the_lower_of_two_limits_holds_for_a_piece_of_work(store):
+    own, day = Limit(scope=Scope.RUN, tokens=100), Limit(scope=Scope.DAY, money=5)
+
+    def within(limit: Limit, *limits: Limit) -> tuple[Limit, ...]:
+        return tuple(Book(store=store, clock=SystemClock(), rules=Rules(limits=limits)).within(limit).rules.limits)
+
+    assert within(Limit(scope=Scope.RUN)) == ()
+    assert within(own, day) == (day, own)
+    assert within(own, Limit(scope=Scope.RUN, money=3, tokens=50)) == (Limit(scope=Scope.RUN, money=3, tokens=50),)

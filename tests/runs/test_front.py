@@ -177,6 +177,21 @@ async def test_a_branch_up_to_a_number_knows_nothing_of_what_came_after(tmp_path
         assert (last.session, last.upto, branch.title) == (source.id, number, "Before")
 
 
+async def test_a_branch_has_the_runs_of_its_copy_and_ends_where_the_log_does(tmp_path):
+    async with Harness(tmp_path, counting()).open() as harness:
+        await harness.say("One")
+        log = await harness.log()
+        source = await harness.hermes.record(harness.session)
+        branch = await harness.hermes.branch(source, upto=2**53 - 1)
+        run, history = log[-1].run, harness.hermes.store.history
+
+        assert [entry.number async for page in history.of_run(branch.id, run) for entry in page] == [
+            entry.number for entry in log if entry.run == run
+        ]
+        harness.session = branch.id
+        assert (await harness.log())[-1].event == Branched(session=source.id, upto=log[-1].number)
+
+
 async def test_two_processes_on_one_session_have_one_run_at_a_time(tmp_path):
     async def slow(_, __):
         nonlocal under_way, most

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.runtime import served as serving_until
+from hermes_agent.app.system import served as serving_until
 from hermes_agent.core.errors import DatabaseTooNew
 from hermes_agent.core.events import MessageTaken, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.replay.seam import ReplaySeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
@@ -189,7 +189,7 @@ async def test_a_worker_of_an_earlier_version_stops_where_a_later_one_has_change
         await harness.store.inbox.accept(harness.inbound("Hi"), harness.session, "cli")
         harness.store.workers._rung = True  # As the message's own ring does in another process.
         hermes = Hermes(
-            store=harness.store, build=harness.building, seam=ReplaySeam(harness.clock, harness.ids), own_only=False
+            store=harness.store, build=harness.building, seam=Seam(harness.clock, harness.ids), own_only=False
         )
         serving = asyncio.create_task(serving_until(hermes, asyncio.Event().wait()))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.hooks.hook_process import IN_HOME
+from hermes_agent.app.hooks import IN_HOME
 from hermes_agent.sandbox.backends.docker import FITS, WAITS
 from hermes_agent.sandbox.backends.ssh import GREETING
 from hermes_agent.sandbox.bubblewrap import JOINED, limited
@@ -176,7 +176,7 @@ TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "sandbox/bubblewrap.py": (jails,),
     "sandbox/backends/docker.py": (containers,),
     "sandbox/backends/ssh.py": (machines, synced_files),
-    "app/hooks/hook_process.py": (hooks,),
+    "app/hooks/hooks.py": (hooks,),
 }
 PLAIN = {"tools/checkpoints/shadow.py": "a redirection and nothing else"}
 HANDS_OVER = re.compile(r"""(["'](/bin/)?sh["']|_shell), *["']-c["']|entrypoint["'], *["']sh["']""")

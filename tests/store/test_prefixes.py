@@ -62,7 +62,7 @@ async def test_what_was_offered_first_stays_and_what_is_read_is_noted_once(store
         await store.exposures.note_read("s1", name)
     await store.exposures.note_read("s2", "deploy")
 
-    assert await rows(store) == [("s1", "cli:ann", 7.0, '["brew-tea","deploy"]', '["deploy"]')]
+    assert await rows(store) == [("s1", "cli:ann", 1.0, '["brew-tea","deploy"]', '["deploy"]')]
 
 
 async def test_it_goes_with_the_session(store: Store):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hermes_agent.app.toolkit import TOOLSETS
+from hermes_agent.app.manifest.built_in import TOOLSETS
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
@@ -31,20 +31,17 @@ def has(surface: str, standing: Standing, known: tuple[str, ...] = KNOWN, **sett
 @pytest.mark.parametrize("standing", [OWNER, MEMBER])
 @pytest.mark.parametrize("surface", ["cli", "library", "telegram", "api"])
 def test_owner_and_members_have_everything_where_they_speak(surface: str, standing: Standing) -> None:
-    assert has(surface, standing).toolsets == KNOWN
-    assert has(surface, standing).capabilities == frozenset(Capability)
+    assert has(surface, standing) == (surface, KNOWN, frozenset(Capability))
 
 
 @pytest.mark.parametrize("surface", ["cli", "telegram", "api", "guest"])
 def test_a_guest_has_the_same_wherever_they_speak(surface: str) -> None:
-    assert has(surface, GUEST) == Allowance(
-        surface="guest", toolsets=("memory", "todo"), capabilities=frozenset({Capability.MEMORY})
-    )
+    assert has(surface, GUEST) == ("guest", ("memory", "todo"), {Capability.MEMORY})
 
 
 @pytest.mark.parametrize("standing", list(Standing))
 def test_a_webhook_may_use_nothing_of_the_machine_whoever_it_says_it_is(standing: Standing) -> None:
-    assert has("webhook", standing) == Allowance(surface="webhook", toolsets=("todo",), capabilities=frozenset())
+    assert has("webhook", standing) == ("webhook", ("todo",), frozenset())
 
 
 def test_a_webhook_lacks_whatever_a_guest_lacks() -> None:
@@ -60,17 +57,17 @@ def test_a_webhook_lacks_whatever_a_guest_lacks() -> None:
     ],
 )
 def test_what_the_owner_enables_brings_what_it_needs_and_no_more(toolset: str, brings: set[Capability]) -> None:
-    enabled = has("telegram", GUEST, guest=SurfaceTools(enabled=(toolset,), disabled=("memory",)))
+    _, toolsets, capabilities = has("telegram", GUEST, guest=SurfaceTools(enabled=(toolset,), disabled=("memory",)))
 
-    assert enabled.toolsets == tuple(name for name in KNOWN if name in (toolset, "todo"))
-    assert enabled.capabilities == brings
+    assert toolsets == tuple(name for name in KNOWN if name in (toolset, "todo"))
+    assert capabilities == brings
 
 
 def test_what_was_enabled_for_one_surface_is_for_no_other() -> None:
     settings = {"telegram": SurfaceTools(enabled=("web",)), "webhook": SurfaceTools(enabled=("web",))}
 
-    assert Capability.NET not in has("telegram", GUEST, **settings).capabilities
-    assert Capability.NET in has("webhook", GUEST, **settings).capabilities
+    assert Capability.NET not in has("telegram", GUEST, **settings)[2]
+    assert Capability.NET in has("webhook", GUEST, **settings)[2]
 
 
 def test_no_toolset_that_there_is_gives_a_guest_the_machine() -> None:

@@ -18,7 +18,7 @@ from hermes_agent.api.problems import JSON, bad, in_json
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.api_settings import ApiSettings
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.inbound.guard import read
@@ -38,7 +38,7 @@ class AppState:
     """What every endpoint works with. `ending` is set when the server is to end: who only watches comes back to another
     process."""
 
-    runtime: Runtime
+    runtime: System
     keys: Keys
     service: AgentService
     metrics: Metrics
@@ -49,7 +49,7 @@ class AppState:
         """The settings in force."""
         return self.runtime.settings.api
 
-    def access(self, who: Principal) -> Access[Runtime]:
+    def access(self, who: Principal) -> Access[System]:
         """This person at the system."""
         return Access(system=self.runtime, who=who)
 

@@ -8,7 +8,7 @@ from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.response_schemas import Health, ModelFacts, ModelList, SkillFacts, SkillList
 from hermes_agent.api.service import SELF
 from hermes_agent.app.operations.skills import list_skills
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.inbound.message import Response
@@ -54,7 +54,7 @@ async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # no
     return await healthy(state.runtime)
 
 
-async def healthy(runtime: Runtime) -> Response:
+async def healthy(runtime: System) -> Response:
     """How a system is."""
     reasons = [ailment.text for ailment in await runtime.health.ailments()]
     body = Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)

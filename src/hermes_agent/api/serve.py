@@ -14,11 +14,11 @@ from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.app.api_settings import API_KEY, SERVED
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
-from hermes_agent.app.options import Tape
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.process import Tape
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.runtime import Runtime, served
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.system import System, served
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.inbound.listener import Listening
@@ -39,7 +39,7 @@ async def serve(
     """Serve the API of this home, and its webhooks, until told to end; `tape` and `platform` as in `Options`. Raises
     `ConfigError`."""
     options = Options(queue=SERVED, own_only=False, reviews=True, tape=tape, platform=platform)
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         if runtime.notice:
             say(runtime.notice)
         servers = Servers(runtime, say, alone=True)
@@ -95,7 +95,7 @@ class Post:
 
 
 @asynccontextmanager
-async def webhook_server(runtime: Runtime, metrics: Metrics) -> AsyncIterator[Listening]:
+async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`, `OSError`."""
     settings = runtime.settings.webhooks
     async with counted(await webhooks(runtime, metrics), settings.host, settings.port, metrics) as place:
@@ -106,7 +106,7 @@ class Servers:
     """The API of a system and its webhooks, listening where the settings want them to; `alone`, the API always does.
     Its runs and their hooks are the system's."""
 
-    def __init__(self, runtime: Runtime, say: Say, *, alone: bool = False) -> None:
+    def __init__(self, runtime: System, say: Say, *, alone: bool = False) -> None:
         self._keys = keys = Keys()
         self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
         self._moving = asyncio.Lock()

@@ -15,7 +15,7 @@ from hermes_agent.api.openapi import description
 from hermes_agent.api.problems import JSON, answer_of
 from hermes_agent.api.service import AgentService
 from hermes_agent.app.api_settings import DRAIN_SECONDS
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.host.inbound.guard import SAFE, check_names
 from hermes_agent.host.inbound.listener import Listening, Routes, listen
 from hermes_agent.host.inbound.message import Handler, Policy, Request, Response
@@ -44,7 +44,7 @@ def described() -> bytes:
 
 
 @asynccontextmanager
-async def api_server(runtime: Runtime, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
+async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `OSError`."""
     settings, routes = runtime.settings.api, Routes()
     state = AppState(runtime=runtime, keys=keys, service=AgentService(runtime), metrics=metrics)

@@ -20,7 +20,7 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.chats import retried
 from hermes_agent.app.operations.runs import begin_with, find_mail, mail_at, mail_log
 from hermes_agent.app.operations.sessions import SessionRecord, branch_session, current_session, get_session, read_log
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
@@ -78,7 +78,7 @@ class Begun:
 class AgentService:
     """Says what people want said, for one server."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
         self._matched: dict[str, int] = {}
         self._made = ""
@@ -321,7 +321,7 @@ class AgentService:
         )
 
 
-async def story_of(runtime: Runtime, ref: Ref) -> RunView:
+async def story_of(runtime: System, ref: Ref) -> RunView:
     """What the log tells of a run, read from the message that it took to its end."""
     story = RunView(ref=ref)
     async for page in mail_log(runtime, ref.session, ref.row):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
 from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Text
@@ -70,7 +70,7 @@ class CommandQueue:
     interrupted is done again. New sessions work in `workspace`, with the model of `model_of`."""
 
     def __init__(
-        self, runtime: Runtime, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""
+        self, runtime: System, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""
     ) -> None:
         self._model_of = model_of
         self._runtime = runtime

@@ -1,31 +1,52 @@
-"""What stands around every call: permission, guardrails, and the size of answers."""
+"""What stands around every call: permission, guardrails, the size of answers, the context files of subfolders."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Protocol
 
 from hermes_agent.agent.hooks import Proposed
+from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FILES, context_in
+from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.process import APPROVALS, Options
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import GoingInCircles, Refused, Unapproved
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.guardrails.settings import GuardrailSettings
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import Home, environment, own_source
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.tools.excerpt import caps_of
+from hermes_agent.tools.files.readlog import ReadLog, content_hash
 from hermes_agent.tools.guardrails.watching import Call, Watch, call_of
-from hermes_agent.tools.permission.environment import fingerprint
 from hermes_agent.tools.permission.permission import Permission
-from hermes_agent.tools.permission.requests import COMMAND, Allowed, Decision, Denied, NeedsApproval, Request, what
+from hermes_agent.tools.permission.remembered import RememberedFile
+from hermes_agent.tools.permission.requests import (
+    COMMAND,
+    Allowed,
+    Decision,
+    Denied,
+    NeedsApproval,
+    Request,
+    fingerprint,
+    what,
+)
 from hermes_agent.tools.permission.smart import Ask, Smart
 from hermes_agent.tools.permission.unasked import Standpoint
+from hermes_agent.tools.settings import ApprovalSettings, GuardrailSettings, TerminalSettings
 from hermes_agent.tools.spill import Spill
 
+DEEPEST = 12
+"""Folders between the working folder and the file whose context is looked for."""
+PERMISSION = "hermes_agent.app.guards:permission_of"
 HINT = "Do not try it in another form. Find another way, or say in your reply what you would need."
 
 
@@ -152,25 +173,81 @@ class SpillHook:
         return await self.spill.fit(proposed.tool.schema.name, answer, proposed.context.key)
 
 
-def permission_hook(
-    permission: Permission,
-    commands: Commands,
-    variables: Mapping[str, str],
-    standpoint: Standpoint,
-    judge: Ask | None,
-) -> PermissionHook:
-    """The hook that asks this permission, and before a person the auxiliary model where it may."""
-    smart = Smart(judge, RandomIds().short) if judge is not None else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubfolderContextHook:
+    """Adds the context files of subfolders to the first result of a call that touches their folder, for one run. `log`
+    remembers by session which were shown, also in another process; a path that was `looked` at needs no second look."""
+
+    log: ReadLog
+    looked: set[tuple[str, str]] = field(default_factory=set)
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Nothing to decide."""
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """The answer, and behind it the context files of each folder below the working folder that the call is the
+        first to touch."""
+        paths, context = proposed.facts.paths, proposed.context
+        looks = {(context.session, path) for path in paths or ()}
+        if answer.is_error or not paths or looks <= self.looked:
+            return answer
+        found = await asyncio.to_thread(self._unseen, paths, context.workspace, context.session)
+        self.looked.update(looks)
+        return replace(answer, parts=(*answer.parts, *found)) if found else answer
+
+    def _unseen(self, paths: tuple[str, ...], workspace: str, session: str) -> list[Text]:
+        root = Path(workspace).resolve()
+        parts: list[Text] = []
+        for folder in dict.fromkeys(folder for path in paths for folder in _below(Path(path), root)):
+            if self.log.known(session, folder):
+                continue
+            text, _ = context_in(folder, root, (*CONTEXT_FILES, *OTHER_CONTEXT_FILES))
+            self.log.saw(session, folder, content_hash(text.encode("utf-8", "replace")))
+            if text:
+                parts.append(Text(text=f"\n\n[for files in {folder.relative_to(root)}/]\n{text}", origin=Origin.FILE))
+        return parts
+
+
+def _below(path: Path, root: Path) -> Iterator[Path]:
+    """The folders from below the working folder down to the one of this path; none where it lies elsewhere."""
+    folder = path if path.is_dir() else path.parent
+    if not folder.is_relative_to(root):
+        return
+    parts = folder.relative_to(root).parts
+    for depth in range(1, min(len(parts), DEEPEST) + 1):
+        yield root.joinpath(*parts[:depth])
+
+
+def permission_of(needs: Needs) -> Permission:
+    """What decides about the calls of a process."""
+    remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock))
+    settings, allowed = needs.get(ApprovalSettings), needs.get(Options).allow
+    return Permission(settings, remembered, allowed=allowed, source=str(own_source()))
+
+
+def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> PermissionHook:
+    """The hook that asks for permission, and before a person the auxiliary model where it may."""
+    is_smart = needs.get(ApprovalSettings).mode == "smart"
     return PermissionHook(
-        permission=permission, commands=commands, variables=variables, standpoint=standpoint, smart=smart
+        permission=needs.made(PERMISSION),
+        commands=needs.made(TOOLSETS["shell"]),
+        variables=scrubbed(environment(), needs.get(TerminalSettings).env_passthrough),
+        standpoint=standpoint,
+        smart=Smart(judge, RandomIds().short) if is_smart else None,
     )
 
 
-def guardrail_hook(settings: GuardrailSettings) -> GuardrailHook:
+def guardrail_hook(needs: Needs) -> GuardrailHook:
     """The hook that watches one run."""
-    return GuardrailHook(watch=Watch(settings))
+    return GuardrailHook(watch=Watch(needs.get(GuardrailSettings)))
 
 
-def spill_hook(folder: Path, caps: Caps, redact: Callable[[str], str]) -> SpillHook:
-    """The hook that keeps whole answers, without secrets, in this folder."""
-    return SpillHook(spill=Spill(folder, caps, redact))
+def spill_hook(needs: Needs) -> SpillHook:
+    """The hook that keeps whole answers, without secrets, in the cache."""
+    folder = needs.get(Home).cache / "results"
+    return SpillHook(spill=Spill(folder, caps_of(needs), needs.get(Secrets).redact))
+
+
+def subfolder_context_hook(needs: Needs) -> SubfolderContextHook:
+    """The hook that keeps in the cache what was shown."""
+    return SubfolderContextHook(log=ReadLog(needs.get(Home).cache / "context"))

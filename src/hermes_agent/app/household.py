@@ -1,7 +1,8 @@
-"""The store of a home: its own database, or one that it may share with the other homes of its household."""
+"""The store of a home, its own or one shared with a household; and the person whose home it is."""
 
 from __future__ import annotations
 
+import getpass
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from hermes_agent.app.settings import StoreSettings
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HomeError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store, open_store
@@ -56,3 +58,8 @@ def id_of(home: Home) -> str:
 def _read(path: Path) -> str | None:
     content = read_small(path, LONGEST)
     return None if content is None else content.decode("utf-8", "replace").strip()
+
+
+def local_owner() -> Principal:
+    """The person of this machine."""
+    return Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER)

@@ -10,8 +10,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Event, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
@@ -168,14 +168,14 @@ class Agent:
             ),
             tape=self._tape,
         )
-        async with open_runtime(self._home.ensure(), options) as runtime:
+        async with open_system(self._home.ensure(), options) as runtime:
             session, after = await self._begin(runtime, prompt)
             async with aclosing(runtime.hermes.follow(session, after)) as seen:
                 async for each in seen:
                     self._remember(each.event)
                     yield each.event
 
-    async def _begin(self, runtime: Runtime, prompt: str) -> tuple[str, int]:
+    async def _begin(self, runtime: System, prompt: str) -> tuple[str, int]:
         conversation = Conversation(platform="library", chat=self.name)
         if not self.state.session:
             record = await runtime.hermes.open_session(
@@ -194,7 +194,7 @@ class Agent:
         await runtime.hermes.submit(inbound, self.state.session)
         return self.state.session, after
 
-    def _model_of(self, runtime: Runtime) -> str:
+    def _model_of(self, runtime: System) -> str:
         """The model by name; the scripted one where nobody chose any and there is none to ask."""
         if self._model or self._tape or runtime.model or runtime.settings.model.default:
             return self._model

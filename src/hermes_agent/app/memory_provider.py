@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.inbound import Standings
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home, environment
-from hermes_agent.memory.backend import Backend, Needs
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.backend import Backend
+from hermes_agent.memory.backend import Needs as BackendNeeds
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
 from hermes_agent.memory.settings import MemorySettings
@@ -27,24 +28,20 @@ from hermes_agent.store.versions import Author
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryProvider:
     """The memory of one process's sessions; there is one only where `settings.provider` names it."""
 
-    home: Home
-    settings: MemorySettings
-    http: Http
-    secret: Callable[[str], str]
-    clock: Clock
-    is_owner: Callable[[str], bool]
-    store: Store
-    _recalls: dict[str, Recall] = field(default_factory=dict)
-    _sessions: dict[str, str] = field(default_factory=dict)
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self._settings, self._store = needs.get(MemorySettings), needs.get(Store)
+        self._is_owner = needs.get(Standings).is_owner
+        self._recalls: dict[str, Recall] = {}
+        self._sessions: dict[str, str] = {}
 
     def recall(self, record: Session) -> Recall | None:
         """What recalls for a session; None where others read along, or where it cannot be made (`hermes doctor` says
         why). The session that its conversation was in before has ended with this."""
-        person = person_of(record.principal, self.is_owner, record.conversation)
+        person = person_of(record.principal, self._is_owner, record.conversation)
         try:
             recall = None if person.shared else self._recall(person)
         except HermesError as error:
@@ -58,7 +55,8 @@ class MemoryProvider:
 
     def tools(self) -> Sequence[object]:
         """The tools of the memory."""
-        more = [late(TOOLS[self.settings.provider])(self._for, self._source)] if self.settings.provider in TOOLS else []
+        provider = self._settings.provider
+        more = [late(TOOLS[provider])(self._for, self._source)] if provider in TOOLS else []
         return [RecallTools(self._for, self._source), *more]
 
     async def close(self) -> None:
@@ -67,40 +65,40 @@ class MemoryProvider:
             await recall.close()
 
     async def _for(self, context: CallContext) -> Backend:
-        record = await self.store.sessions.get(context.session)
+        record = await self._store.sessions.get(context.session)
         key = context.speaker or (record.principal if record else "")
-        person = person_of(key, self.is_owner, record.conversation if record else "")
+        person = person_of(key, self._is_owner, record.conversation if record else "")
         if person.shared or not key:
             raise ToolError("Others read along here: nobody's memory is used.")
         return self._recall(person).backend
 
     async def _source(self, context: CallContext) -> Source:
-        record = await self.store.sessions.get(context.session)
+        record = await self._store.sessions.get(context.session)
         return Source(
             author=Author.FOREGROUND,
             principal=context.speaker or (record.principal if record else ""),
             session=context.session,
-            first=await self.store.history.said_at(context.session),
-            last=await self.store.history.last_number(context.session),
+            first=await self._store.history.said_at(context.session),
+            last=await self._store.history.last_number(context.session),
             key=context.key,
         )
 
     def _recall(self, person: Person) -> Recall:
         if person.space not in self._recalls:
-            self._recalls[person.space] = Recall(self.backend(person), self.clock)
+            self._recalls[person.space] = Recall(self.backend(person), self._needs.get(Clock))
         return self._recalls[person.space]
 
     def backend(self, person: Person) -> Backend:
         """The memory of a person. Raises `HermesError`."""
-        needs = Needs(
-            http=self.http,
-            secret=self.secret,
-            url=self.settings.provider_url,
-            space=space_in(self.settings.provider_space, person),
-            store=self.store,
-            clock=self.clock,
-            folder=self.home.memories,
+        needs = BackendNeeds(
+            http=self._needs.get(Http),
+            secret=self._needs.get(Secrets).get,
+            url=self._settings.provider_url,
+            space=space_in(self._settings.provider_space, person),
+            store=self._store,
+            clock=self._needs.get(Clock),
+            folder=self._needs.get(Home).memories,
             environment=scrubbed(environment()),
         )
-        made: Backend = late(BACKENDS[self.settings.provider])(needs)
+        made: Backend = late(BACKENDS[self._settings.provider])(needs)
         return made

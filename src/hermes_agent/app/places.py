@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.host.late import late
@@ -52,7 +53,7 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
         return settings.place
     if settings.jail == "none":
         return "local, without a jail"
-    jail: Jail = late(JAIL_OF)(settings.jail, walls(home, settings))
+    jail = _jail(settings.jail, walls(home, settings))
     return f"local, jailed by {jail.name}{', with network' if settings.network else ''}"
 
 
@@ -61,26 +62,26 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
     Of the home they see the skills alone."""
     kind = "any" if settings.jail == "none" else settings.jail
 
-    def jail() -> Jail:
-        made: Jail = late(JAIL_OF)(kind, replace(walls(home, settings), readable=(str(home.skills),)))
-        return made
-
+    seen = replace(walls(home, settings), readable=(str(home.skills),))
     env = scrubbed(variables, settings.env_passthrough)
-    place: Place = late(PLACES["local"])(folder=home.cache / "skills-exec", env=env, jail=jail)
-    return place
+    return _on_this_machine(home.cache / "skills-exec", env, partial(_jail, kind, seen))
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
     """Jailed commands and others keep their records apart: what a jailed one left is never read outside."""
-    jailed = settings.jail != "none"
+    if settings.jail == "none":
+        return _on_this_machine(home.cache / "exec", env, None)
+    return _on_this_machine(home.cache / "jailed", env, partial(_jail, settings.jail, walls(home, settings)))
 
-    def jail() -> Jail:
-        made: Jail = late(JAIL_OF)(settings.jail, walls(home, settings))
-        return made
 
-    folder = home.cache / ("jailed" if jailed else "exec")
-    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail if jailed else None)
+def _on_this_machine(folder: Path, env: Mapping[str, str], jail: Callable[[], Jail] | None) -> Place:
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail)
     return place
+
+
+def _jail(kind: str, seen: Walls) -> Jail:
+    made: Jail = late(JAIL_OF)(kind, seen)
+    return made
 
 
 def walls(home: Home, settings: TerminalSettings) -> Walls:

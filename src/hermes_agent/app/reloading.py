@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.late import late
@@ -44,7 +44,7 @@ class Reloading:
     by them. `notice` is what is wrong with them now (empty: nothing), told through `changed`; `later` are the settings
     that hold after a restart."""
 
-    def __init__(self, runtime: Runtime, followers: list[Follower], changed: Callable[[], None]) -> None:
+    def __init__(self, runtime: System, followers: list[Follower], changed: Callable[[], None]) -> None:
         self.followers = followers
         self.later: list[str] = []
         self._failed: list[str] = []
@@ -126,14 +126,14 @@ class Reloading:
         old, new = self._plain, leaves(loaded.plain)
         names = [f"{name} (.env)" for name in self._runtime.secrets.differs(secrets)]
         keys = changes(old, new)
-        if (keys or names) and not self._runtime.taped:
+        if (keys or names) and not self._runtime.has_cassette:
             await self._runtime.snapshots.renew(loaded, secrets)
         if keys or names or self._failed:
             self._failed = await self._followed(loaded.value)
         self._plain, self._has_file = new, bool(size_of(self._home.config_file))
         self.later = [key for key in changes(self._begun, new) if self._waits(key)]
         if keys or names:
-            at_once = [] if self._runtime.taped else names
+            at_once = [] if self._runtime.has_cassette else names
             at_once = [*(key for key in keys if not self._waits(key)), *at_once]
             log.info("%s", report(at_once, [key for key in keys if self._waits(key)]))
         notice = " ".join(self._failed) or loaded.notice or self._modelless()
@@ -157,7 +157,7 @@ class Reloading:
         """Whether a setting holds after a restart alone; in a process that is recorded, or replayed, whatever its runs
         are made of."""
         section = key.partition(".")[0]
-        return section == STORE or (self._runtime.taped and section != "gateway")
+        return section == STORE or (self._runtime.has_cassette and section != "gateway")
 
     def _modelless(self) -> str:
         """Why no run can begin; empty where one can."""

@@ -10,7 +10,6 @@ from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.api_settings import ApiSettings, WebhookSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.chats.settings import GatewaySettings, PrivacySettings
-from hermes_agent.app.hooks.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import section, setting
@@ -18,17 +17,30 @@ from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, MixtureSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
-from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
+    CheckpointSettings,
     CodeSettings,
+    GuardrailSettings,
     SecretUse,
     TerminalSettings,
     ToolOutputSettings,
+    WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
-from hermes_agent.tools.web.settings import WebSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSettings:
+    """One hook (section `hooks.NAME`)."""
+
+    on: tuple[str, ...] = setting(
+        (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
+    )
+    command: str = setting("", "What is run; it reads the event as JSON on its input.")
+    python: str = setting("", "A Python file with a function `handle(event)`, instead.")
+    tools: str = setting(".*", "Pattern of the tools whose calls it is told of.")
+    seconds: float = setting(10.0, "How long it may take.", least=0.1, most=600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

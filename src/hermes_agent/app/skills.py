@@ -13,7 +13,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.library import Candidates, Library, index_text
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from hermes_agent.skills.managing import SkillTools
     from hermes_agent.skills.writing import Writer
 
-# By name: commands know of skills.
-COMMANDS = "hermes_agent.app.commands:COMMANDS"
 # What a first answer needs none of.
 TOOLS = "hermes_agent.skills.managing:SkillTools"
 BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
@@ -50,6 +48,10 @@ SHOWN = 3
 REMEMBERED = 256
 
 
+class Reserved(frozenset[str]):
+    """Names that no skill may have: those of slash commands."""
+
+
 def no_store() -> Store:
     """Where there is no database."""
     raise ConfigError("Skills are not changed without a database.")
@@ -65,6 +67,7 @@ class Skills:
         clock: Clock,
         open_store: Callable[[], Store] = no_store,
         place: Place | None = None,
+        reserved: Reserved | None = None,
     ) -> None:
         self.home, self._settings, self._clock, self._place = home.skills, settings, clock, place
         self._ids = RandomIds()
@@ -77,7 +80,7 @@ class Skills:
         )
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
-        self._open_store = open_store
+        self._open_store, self._reserved = open_store, reserved or Reserved()
 
     @property
     def place(self) -> Place | None:
@@ -97,7 +100,7 @@ class Skills:
             self._occasion_of,
             lambda: (self.writer(self._open_store()), self._open_store()),
             by=by,
-            reserved=lambda: frozenset(late(COMMANDS)),
+            reserved=lambda: self._reserved,
         )
         made.note_read = lambda session, name: self._open_store().exposures.note_read(session, name)
         return made
@@ -214,3 +217,8 @@ class Offer:
     def tail(self) -> tuple[Candidates, ...]:
         """What stands beside each message."""
         return (Candidates(self._library, self._workspace, self._occasion),) if self._told else ()
+
+
+def skill_tools(needs: Needs) -> SkillTools:
+    """The toolset `skills`."""
+    return needs.get(Skills).tools

@@ -14,11 +14,10 @@ from hermes_agent.app.models.routes import refused_by
 from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, check_memory
 from hermes_agent.app.operations.models import ask_once
 from hermes_agent.app.places import try_place
-from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.operation import offline
 from hermes_agent.cli.routes import key_name, route_to, single
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
 from hermes_agent.core.ids import RandomIds
@@ -165,7 +164,7 @@ def auxiliary(surface: Surface) -> list[Check]:
 def tools(surface: Surface) -> list[Check]:
     """Can the model be given every tool, and what else can it not do?"""
     try:
-        kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, ())
+        kit = Toolkit(needs_without_store(surface.home, surface.loaded.value))
         route = route_to(surface)
     except NoModel:
         return []  # that there is none is told where it is asked
@@ -226,7 +225,7 @@ async def memory(surface: Surface) -> list[Check]:
         return []
     try:
         async with offline(surface) as access:
-            found = await check_memory(access, surface.secrets.get)
+            found = await check_memory(access, surface.secrets)
     except (HermesError, TimeoutError) as error:
         said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"
         todo = "Until it answers, nothing is recalled; the notes work all the same."

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from hermes_agent.app.intake.intake import Part, Taken, total
-from hermes_agent.app.intake.spool import named
+from hermes_agent.app.intake.intake import Part, Taken, named, total
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.runs import last_number, run_cost, was_cut_short
 from hermes_agent.app.operations.sessions import SessionRecord, find_session
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.recording_option import recording_of
@@ -55,7 +54,7 @@ async def _run(invocation: Invocation) -> int:
         strict_input=invocation.strict_input,
         allow=invocation.allowed,
     )
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         if runtime.notice:
             remark_line(runtime.notice)
         interrupt = _Interrupt(runtime)
@@ -78,7 +77,7 @@ class _Interrupt:
     """Ctrl-C, SIGTERM or SIGHUP: stops the run, or this watching of a run in another process. One that comes while the
     message is being handed over waits until it is."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
         self._task = asyncio.current_task()
         self._session = ""
@@ -114,11 +113,11 @@ class _Interrupt:
             self._task.cancel()
 
 
-async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:
+async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, bool]:
     """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
-    if not (runtime.taped or invocation.resume or invocation.go_on):
+    if not (runtime.has_cassette or invocation.resume or invocation.go_on):
         runtime.route()  # Without a model no session is begun.
     given = await _given(runtime, invocation)
     record = await session_for(runtime, invocation, conversation)
@@ -148,7 +147,7 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     return record.id, after, True
 
 
-async def _given(runtime: Runtime, invocation: Invocation) -> Taken:
+async def _given(runtime: System, invocation: Invocation) -> Taken:
     """What comes with the words of the question: what was piped in, and files. Raises `HermesError` for a file that
     cannot be read, and `InputTooLarge` before any session is begun."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
@@ -164,7 +163,7 @@ async def _given(runtime: Runtime, invocation: Invocation) -> Taken:
     return Taken(parts=tuple(parts), notice=" ".join(each.notice for each in taken if each.notice))
 
 
-async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
+async def _parts(runtime: System, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
     """The message: what the person asked, or the skill that it names, after the skills that `-s` names."""
     if not invocation.prompt:
         return ()
@@ -177,7 +176,7 @@ async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord
     return (await runtime.skills.preloaded(invocation.skills, *where), *parts)
 
 
-async def session_for(runtime: Runtime, invocation: Invocation, conversation: Conversation) -> SessionRecord:
+async def session_for(runtime: System, invocation: Invocation, conversation: Conversation) -> SessionRecord:
     """The session that the command line means: a named one, this folder's latest, or a new one."""
     if invocation.resume:
         return await find_session(Access(system=runtime, who=runtime.owner), invocation.resume)
@@ -186,7 +185,7 @@ async def session_for(runtime: Runtime, invocation: Invocation, conversation: Co
     )
 
 
-async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
+async def _follow(runtime: System, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
     """The end of the run, and what came of it. What the person should know at once stands beside the output."""
     ended, result = None, Result()
     progress = sys.stderr.isatty() and not invocation.quiet
@@ -218,7 +217,7 @@ def progress_line(event: Event) -> str:
             return ""
 
 
-async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Result, code: int) -> str:
+async def _as_json(runtime: System, session: str, ended: RunEnded, result: Result, code: int) -> str:
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
     cost = await run_cost(runtime, session, view.run)

@@ -14,8 +14,8 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import System
-    from hermes_agent.app.options import Options
+    from hermes_agent.app.process import Options
+    from hermes_agent.app.system import System
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def ask_system(
     """Do one operation that needs a whole system."""
 
     async def run() -> T:
-        async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as system:
+        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

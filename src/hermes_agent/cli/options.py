@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from hermes_agent.core.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from hermes_agent.app.intake.spool import Spooled
+    from hermes_agent.app.intake.intake import Spooled
 
 EVERYTHING = "*"
 """The glob that every call matches."""

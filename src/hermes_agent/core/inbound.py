@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
@@ -29,6 +30,17 @@ class Standing(StrEnum):
     OWNER = "owner"
     MEMBER = "member"
     GUEST = "guest"
+
+
+class Standings:
+    """What principals are to this agent: `of` gives it by their key (`platform:user`), at once and from memory."""
+
+    def __init__(self, of: Callable[[str], Standing]) -> None:
+        self.of = of
+
+    def is_owner(self, principal: str) -> bool:
+        """Whether the principal of that key is the one whose home this is."""
+        return self.of(principal) is Standing.OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

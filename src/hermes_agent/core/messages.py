@@ -113,7 +113,7 @@ Part = Text | Thinking | Image | File | ToolCall | ToolResult
 
 
 class Role(StrEnum):
-    """Whose turn of the conversation a message is. Runtime notices travel as `user` with origin `runtime`."""
+    """Whose turn of the conversation a message is. System notices travel as `user` with origin `runtime`."""
 
     USER = "user"
     ASSISTANT = "assistant"

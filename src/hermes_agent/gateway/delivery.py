@@ -15,7 +15,7 @@ from hermes_agent.app.chats.home_chats import place_at
 from hermes_agent.app.chats.people import NONE, People
 from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import outbox_of
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, SlotState, lost
@@ -52,7 +52,7 @@ class Delivery:
     """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
 
     def __init__(
-        self, runtime: Runtime, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
+        self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
     ) -> None:
         self._notices = notices
         self._outbox = outbox_of(runtime)
@@ -205,7 +205,7 @@ class Notices:
     """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
     that tells. `wake` is called when there is something to deliver."""
 
-    def __init__(self, runtime: Runtime, people: People, wake: Callable[[], None]) -> None:
+    def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._runtime = runtime
         self._people = people
         self._clock = runtime.clock

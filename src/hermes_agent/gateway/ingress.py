@@ -12,7 +12,7 @@ from pathlib import Path
 from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
 from hermes_agent.app.operations import serving
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
@@ -49,7 +49,7 @@ class Ingress:
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: System,
         settings: GatewaySettings,
         access: AccessControl,
         command_queue: CommandQueue,
@@ -298,12 +298,12 @@ def inbound_of(line: ChannelRuntime, said: Said, who: Principal, conversation: C
     )
 
 
-def is_hooked(runtime: Runtime) -> bool:
+def is_hooked(runtime: System) -> bool:
     """Whether a program of the person's is asked about each message first."""
     return runtime.hooks is not None and runtime.hooks.waits_for("message:received")
 
 
-async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:
+async def was_at_work(runtime: System, access: Access, where: Conversation) -> bool:
     """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
     if where.chat_kind != "dm" and access.answers_in(where):
         return True

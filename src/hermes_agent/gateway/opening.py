@@ -9,11 +9,11 @@ from functools import partial
 from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.chats.platforms import Platform, own_platform
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.serving import facts_of
-from hermes_agent.app.options import Tape
+from hermes_agent.app.process import Tape
 from hermes_agent.app.restart_notice import report_back
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.access_control import AccessControl
 from hermes_agent.gateway.channel import Kind, no_option
@@ -109,7 +109,7 @@ async def open_gateway(
         pseudonyms=access.pseudonyms.hide,
         platform=lambda name: channels.kinds[name].platform if name in channels.kinds else platform_of(name),
     )
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
         gateway = Gateway(runtime, access, channels, switched_on, changed)
         await access.pseudonyms.load_salt(facts_of(runtime))

@@ -14,8 +14,8 @@ from hermes_agent.app.chats.settings import GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue
 from hermes_agent.app.operations import serving
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.system import System
 from hermes_agent.core.activity import activity
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
 from hermes_agent.core.events import Seen
@@ -47,7 +47,7 @@ class Gateway:
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: System,
         access: AccessControl,
         channels: Channels,
         switched_on: Kinds,

@@ -10,7 +10,7 @@ from dataclasses import field
 
 from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import check_run, outbox_of
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import (
@@ -121,7 +121,7 @@ class Streaming:
     nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
     of which nobody was told. `wake` is called where something may be due that waited for a draft."""
 
-    runtime: Runtime
+    runtime: System
     wake: Callable[[], None]
     held: set[int] = field(default_factory=set)
     astray: bool = False

@@ -1,9 +1,15 @@
-"""The one place where modules are loaded when they are used instead of at start."""
+"""The one place where modules are loaded when they are used instead of at start, and what their factories take."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
+
+from hermes_agent.core.errors import ConfigError
+
+T = TypeVar("T")
 
 
 def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is cannot be said here
@@ -11,3 +17,35 @@ def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is 
     module, _, attribute = where.partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+class Needs:
+    """Gives a value by its class or Protocol: `Home`, `Store`, `Clock`, a section of the settings.
+
+    A factory that a table names as `"module:attr"` takes these needs, asks for what it uses, and is called once.
+    """
+
+    def __init__(self, values: Mapping[type, object]) -> None:
+        self._values: dict[type, Any] = dict(values)
+        self._made: dict[str, Any] = {}
+
+    def put(self, kind: type, value: object) -> None:
+        """Provide one more."""
+        self._values[kind] = value
+
+    def get(self, kind: type[T]) -> T:
+        """The value of that class. Raises `ConfigError` where there is none here."""
+        if kind not in self._values:
+            raise ConfigError(f"There is no {kind.__name__} here.")
+        found: T = self._values[kind]
+        return found
+
+    def later(self, kind: type[T]) -> Callable[[], T]:
+        """Gives the value when it is called: for what may be missing until then."""
+        return partial(self.get, kind)
+
+    def made(self, where: str) -> Any:  # noqa: ANN401 - as `late`
+        """What the factory named so makes of these needs, the same each time."""
+        if where not in self._made:
+            self._made[where] = late(where)(self)
+        return self._made[where]

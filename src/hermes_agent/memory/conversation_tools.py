@@ -11,7 +11,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, StoreError, ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
 from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
@@ -55,3 +55,8 @@ async def _answer(past: Conversations, query: str, session: str, around: int, li
     if session:
         return await past.read(session, around)
     return await past.discover(query, limit) if query else await past.browse(limit)
+
+
+def recall_tools(needs: Needs) -> ConversationTools:
+    """The toolset `recall`."""
+    return ConversationTools(needs.later(Store))

@@ -8,7 +8,9 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.inbound import Standings
 from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.host.late import Needs
 from hermes_agent.memory.entries import Action, Operation, size_of
 from hermes_agent.memory.notes import By, Notes, Saved
 from hermes_agent.memory.whose import Person, Target, is_shared, person_of
@@ -101,3 +103,8 @@ def _shown(person: Person, entries: tuple[str, ...]) -> str:
     if person.shared:
         return " (What they hold is not shown where others read along.)"
     return "".join(f"\n{number}. {entry}" for number, entry in enumerate(entries, 1))
+
+
+def memory_tools(needs: Needs) -> MemoryTools:
+    """The toolset `memory`."""
+    return MemoryTools(open_notes=needs.later(Notes), is_owner=needs.get(Standings).is_owner)

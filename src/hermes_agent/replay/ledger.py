@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LimitReached, LostLease
 from hermes_agent.core.events import MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said
-from hermes_agent.core.spending import Grant, Rules, day_of
+from hermes_agent.core.spending import Grant, Limit, Rules, Scope, day_of
 from hermes_agent.providers.broker import CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.store.database import Store
@@ -32,6 +32,14 @@ class Book:
     rules: Rules = field(default_factory=Rules)
     sizes: Sizes = field(default_factory=Sizes)
     unpriced: set[str] = field(default_factory=set)
+
+    def within(self, own: Limit) -> Book:
+        """The book with the limit of one piece of work in the place of that of a run, where it is the lower one."""
+        run = next((limit for limit in self.rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
+        both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
+        others = tuple(limit for limit in self.rules.limits if limit.scope is not Scope.RUN)
+        limits = others if both == Limit(scope=Scope.RUN) else (*others, both)
+        return replace(self, rules=replace(self.rules, limits=limits))
 
     def row(self, call: CallOpened, principal: str, job: str = "") -> UsageRow:
         """The ledger's row of a call that is opened now."""
@@ -63,6 +71,10 @@ class Book:
             return ""
         self.unpriced.add(name)
         return UNPRICED.format(model=name, limits="`, `".join(limits))
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 class StoredLedger:

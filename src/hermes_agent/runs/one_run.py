@@ -16,7 +16,7 @@ from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError, UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import sentence
@@ -103,6 +103,20 @@ class Service:
         """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
         if self.posting is not None:
             journal.joined = self.posting.of(record, journal.mailbox, journal.session)
+
+
+async def open_session(store: Store, running: Running, service: Service) -> SessionRecord:
+    """The session of a lease as its row has it; its view and mailbox are brought up to date with the log. Raises
+    `UnknownSession`, `StoreError`."""
+    view, journal = running.journal.session, running.journal
+    record = await store.sessions.get(view.id)
+    if record is None:
+        raise UnknownSession(f"There is no session {view.id}.")
+    view.workspace = record.workspace
+    await folded(view, store.history.pages(view.id, view.number))
+    service.speaks(journal, record)
+    await journal.mailbox.recall()
+    return record
 
 
 async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.session import Session, folded
+from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
@@ -29,6 +29,7 @@ from hermes_agent.runs.one_run import (
     asked_in,
     give_back,
     one_run,
+    open_session,
     told_of,
 )
 from hermes_agent.store.database import Store
@@ -156,6 +157,8 @@ class Scheduler:
             with suppress(StoreError):
                 await running.journal.settled()
 
+    # 1. Claim what is ready
+
     async def _work(self) -> None:
         """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told,
         and who works on all of the queue tries again."""
@@ -164,7 +167,7 @@ class Scheduler:
             began = self._seam.clock.monotonic()
             # Boundary: one job.
             try:
-                await self._serve()
+                await self._claim_ready()
             except Exception as error:  # noqa: BLE001  `noted` logs it.
                 failed = noted(error)
                 for session in self._own or self._running:
@@ -177,19 +180,36 @@ class Scheduler:
             pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
             await self._seam.clock.sleep(pause)
 
-    async def _serve(self) -> None:
+    async def _claim_ready(self) -> None:
         while True:
             self._wanted.clear()
             pause = await self._store.workers.tend(self._running.keys() | self.locks.names)
-            while self._has_room() and (lease := await self._claim()) is not None:
+            while self._has_room() and (lease := await self._next_lease()) is not None:
                 self._start(lease)
             if self._has_room():  # Where there is none, the end of a run says so.
-                ready = await self._store.lanes.next_ready(
-                    [self.queue], self._idle(), suspects=self._crash_isolation.open()
-                )
+                suspects = self._crash_isolation.open()
+                ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=suspects)
                 pause = pause if ready is None else min(pause, max(ready, SHORTEST_PAUSE))
             if await rung(self._store.workers, self._wanted, pause) or (self._running and not self._wanted.is_set()):
                 await self._on_ring()
+
+    async def _on_ring(self) -> None:
+        """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for listener in self._subscribers:
+            notify(listener)
+        await apply_signals(self._store, self._running)
+
+    async def _next_lease(self) -> Lease | None:
+        if self._own is None:
+            return await self._store.lanes.claim([self.queue], suspects=self._crash_isolation.open())
+        for session in self._idle() or ():
+            if lease := await self._store.lanes.claim([self.queue], session):
+                return lease.retried()  # A person is there, and wants it tried.
+        return None
+
+    def _idle(self) -> list[str] | None:
+        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
+        return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _has_room(self) -> bool:
         """Whether one more run may be under way here."""
@@ -206,25 +226,6 @@ class Scheduler:
             if running is None or running.waits:
                 self.wake()
 
-    async def _on_ring(self) -> None:
-        """After a ring: there may be mail for a run under way, or an order to stop one."""
-        for listener in self._subscribers:
-            notify(listener)
-        await apply_signals(self._store, self._running)
-
-    async def _claim(self) -> Lease | None:
-        """The next lane that is ready."""
-        if self._own is None:
-            return await self._store.lanes.claim([self.queue], suspects=self._crash_isolation.open())
-        for session in self._idle() or ():
-            if lease := await self._store.lanes.claim([self.queue], session):
-                return lease.retried()  # A person is there, and wants it tried.
-        return None
-
-    def _idle(self) -> list[str] | None:
-        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
-        return None if self._own is None else sorted(self._own - self._running.keys())
-
     def _start(self, lease: Lease) -> None:
         earlier = self._running.get(lease.lane)
         own = self._seam.own(lease.lane)
@@ -237,17 +238,40 @@ class Scheduler:
         self._crash_isolation.begun(lease)
         running.task = spawn(self._run(running, earlier), name=f"run {lease.lane}")
 
+    # 2. Run what the lane holds
+
     async def _run(self, running: Running, earlier: Running | None) -> None:
-        """Everything that happens under one lease; an `earlier` run there has lost its own, and may not know it yet."""
-        lane = running.lease.lane
-        activity.set(Activity(name=f"session {lane}", notify=while_there(running.journal.notify)))
+        """Run until the lane was given back; mail that came too late for one run begins the next. An `earlier` run
+        there has lost its lease, and may not know it yet.
+
+        After a stop the lane is given back with its mail: the stop is for this epoch, and the next run has its own.
+        """
+        lane, journal = running.lease.lane, running.journal
+        activity.set(Activity(name=f"session {lane}", notify=while_there(journal.notify)))
         # Boundary: one conversation.
         try:
             if earlier is not None:
                 await earlier.lost()
-            await self._rounds(running)
+            record = await open_session(self._store, running, self.service)
+            while not journal.mailbox.released:
+                ended = await one_run(self._build, record, running, self._seam.own(lane).ids)
+                view, released = journal.session, journal.mailbox.released
+                await self._seam.ended(lane, ended.outcome, view.number, released=released)
+                for listener in self.service.afterwards:
+                    notify(listener, record, view, ended)
+                if running.switch.stopped and not released:
+                    await self._store.lanes.release(running.lease)
+                    break
+                running.switch = StopSwitch(self._seam.own(lane).when)
+                journal.mailbox.next_run()
+            else:
+                keep(self._views, journal.session, running.lease)
         except LostLease as error:
             log.warning("%s", error)
+        except UnknownSession as error:
+            log.warning("mail is refused: %s", error)
+            await refuse(self._store, running.lease, str(error))  # No other try would find one.
+            self.bus.fail(lane, error)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
             self.bus.fail(lane, error)  # First: giving the lane back waits for the same database.
@@ -260,47 +284,20 @@ class Scheduler:
             if self._running.get(lane) is running:
                 del self._running[lane]
             running.ended.set()
-        if not running.journal.mailbox.released or self._full or running.lease.suspect:
-            self.wake()
-        if running.journal.mailbox.released:
-            await self._rest(lane)
+        await self._end(running)
 
-    async def _rest(self, lane: str) -> None:
+    # 3. End: make room for the next
+
+    async def _end(self, running: Running) -> None:
         """Think no more of a session that is done, unless mail came while its run was ending."""
-        if self._own is not None:
+        released, lane = running.journal.mailbox.released, running.lease.lane
+        if not released or self._full or running.lease.suspect:
+            self.wake()
+        if released and self._own is not None:
             self._own.discard(lane)
             if lease := await self._store.lanes.claim([self.queue], lane):
                 self._own.add(lane)
                 self._start(lease.retried())
-
-    async def _rounds(self, running: Running) -> None:
-        """Run until the lane was given back; mail that came too late for one run begins the next.
-
-        After a stop the lane is given back with its mail: the stop is for this epoch, and the next run has its own.
-        """
-        view, journal = running.journal.session, running.journal
-        record = await self._store.sessions.get(view.id)
-        if record is None:
-            log.warning("mail is refused: there is no session %s", view.id)
-            unknown = UnknownSession(f"There is no session {view.id}.")
-            await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
-            self.bus.fail(view.id, unknown)
-            return
-        view.workspace = record.workspace
-        await folded(view, self._store.history.pages(view.id, view.number))
-        self.service.speaks(journal, record)
-        await journal.mailbox.recall()
-        while not journal.mailbox.released:
-            ended = await one_run(self._build, record, running, self._seam.own(view.id).ids)
-            await self._seam.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            for listener in self.service.afterwards:
-                notify(listener, record, view, ended)
-            if running.switch.stopped and not journal.mailbox.released:
-                await self._store.lanes.release(running.lease)
-                return
-            running.switch = StopSwitch(self._seam.own(view.id).when)
-            journal.mailbox.next_run()
-        keep(self._views, view, running.lease)
 
 
 def noted(error: Exception) -> HermesError:

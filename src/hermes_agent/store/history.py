@@ -40,6 +40,11 @@ COPY = (
     "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
     "WHERE session = $2 AND number <= $3 ORDER BY number"
 )
+COPY_RUNS = (
+    "INSERT INTO run (session, run, first, last, status, question) SELECT CAST($1 AS TEXT), run, first, "
+    "CASE WHEN last <= $3 THEN last ELSE 0 END, CASE WHEN last <= $3 THEN status ELSE 'running' END, question "
+    "FROM run WHERE session = $2 AND first <= $3"
+)
 # So many entries are read before it is known whether there are many.
 BRIEF = 32
 PAGE = 100  # So few that no collection of garbage comes of them.
@@ -154,6 +159,7 @@ class History:
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
         await advance(tx, lease, 1, upto)
+        await tx.run(COPY_RUNS, lease.lane, source, upto)
         return await tx.run(COPY, lease.lane, source, upto)
 
 

@@ -46,7 +46,7 @@ class Prefixes:
 
 
 BEGIN = (
-    "INSERT INTO episode (session, home, principal, model, at) SELECT id, home, principal, model, updated FROM session "
+    "INSERT INTO episode (session, home, principal, model, at) SELECT id, home, principal, model, created FROM session "
     "WHERE id = $1 ON CONFLICT (session) DO NOTHING"
 )
 OFFER = "INSERT INTO exposure (session, eligible, read) VALUES ($1, $2, '[]') ON CONFLICT (session) DO NOTHING"

@@ -9,6 +9,7 @@ from msgspec import Meta
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, Question, tool
+from hermes_agent.host.late import Needs
 
 
 class ClarifyTools:
@@ -25,3 +26,8 @@ class ClarifyTools:
         """
         answer = await context.ask(Question(text=question, choices=tuple(choices or ())))
         return Answer(parts=(Text(text=answer, origin=Origin.OWNER),))
+
+
+def clarify_tools(_: Needs) -> ClarifyTools:
+    """The toolset `clarify`."""
+    return ClarifyTools()

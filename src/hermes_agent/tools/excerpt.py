@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.late import Needs
+from hermes_agent.tools.settings import ToolOutputSettings
 
 # CSI and OSC sequences, and the other escapes of two characters (ECMA-48).
 _ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>()#%].?)"
@@ -19,6 +21,12 @@ class Caps:
 
     max_bytes: int = 50_000
     max_lines: int = 2000
+
+
+def caps_of(needs: Needs) -> Caps:
+    """Those of the settings."""
+    output = needs.get(ToolOutputSettings)
+    return Caps(max_bytes=output.max_bytes, max_lines=output.max_lines)
 
 
 def cleaned(text: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.late import Needs
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
@@ -29,6 +31,11 @@ class Hiding:
 
     redact: Callable[[str], str] = str
     mask: Callable[[str], str] = str
+
+
+def hiding_of(needs: Needs) -> Hiding:
+    """Takes out the secrets of the home."""
+    return Hiding(redact=needs.get(Secrets).redact, mask=needs.get(Secrets).mask)
 
 
 class Cover:

@@ -68,3 +68,59 @@ class SecretUse:
 
     hosts: tuple[str, ...] = setting((), "Hosts that it may be sent to, as globs.")
     commands: tuple[str, ...] = setting((), "Commands or tools that may have it, as globs.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardrailSettings:
+    """When a run goes round in circles (section `guardrails`)."""
+
+    warnings: bool = setting(True, "Whether guidance is put behind such results.")
+    hard_stop: bool = setting(False, "Whether such calls are answered without being run, and the run is stopped.")
+    warn_repeated_failures: int = setting(2, "Failures of one exact call before guidance.", least=1)
+    warn_tool_failures: int = setting(3, "Failures of one tool in a row before guidance.", least=1)
+    warn_same_results: int = setting(2, "Equal results of one exact reading call before guidance.", least=1)
+    stop_repeated_failures: int = setting(5, "Failures of one exact call before it is not run any more.", least=1)
+    stop_tool_failures: int = setting(8, "Failures of one tool in a row before the run is stopped.", least=1)
+    stop_same_results: int = setting(
+        5, "Equal results of one exact reading call before it is not run any more.", least=1
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSettings:
+    """How files were before the agent changed them (section `checkpoints`)."""
+
+    enabled: bool = setting(True, "Keep a checkpoint before the first change of each turn.")
+    keep: int = setting(50, "Checkpoints kept of one folder.", least=1, most=10_000)
+    max_file_mb: int = setting(10, "Megabytes beyond which a file is left out.", least=1)
+    max_files: int = setting(20_000, "Files beyond which only those about to be changed are kept of a folder.", least=1)
+    max_mb: int = setting(500, "Megabytes that the checkpoints of one folder may take.", least=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """Who is asked (section `web.search`)."""
+
+    backend: Literal["auto", "ddgs", "searxng", "brave", "tavily", "exa", "firecrawl"] = setting(
+        "auto",
+        "auto: the first of tavily, brave, exa and firecrawl that has a key, searxng where `url` is set,"
+        " otherwise ddgs.",
+    )
+    url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """The web (section `web`)."""
+
+    search: SearchSettings = section(SearchSettings, "Who is asked by `web_search`.")
+    blocked: tuple[str, ...] = setting(
+        (), "Sites that are never read, with all below them: `example.com`, `*.ads.example`."
+    )
+    private_hosts: tuple[str, ...] = setting(
+        (),
+        "Hosts in private networks that may be read all the same, as written in the address: `wiki.lan`,"
+        " `127.0.0.1:8080`.",
+    )
+    timeout: int = setting(30, "Seconds that one page or search may take.", least=1, most=600)
+    max_mb: int = setting(10, "Megabytes that one page may have.", least=1, most=200)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from hermes_agent.core.dataclass import dataclass
@@ -59,7 +59,16 @@ def rules_of(surface: str, standing: Standing) -> str:
     return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
 
 
-def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:
+def capabilities_of(
+    surface: str, standing: Standing, known: Collection[str], settings: Mapping[str, SurfaceTools]
+) -> frozenset[Capability]:
+    """What calls of somebody of that standing may need at most on a surface, which has the `known` toolsets. Raises
+    `ConfigError` where the settings name one that does not exist."""
+    ruling = rules_of(surface, standing)
+    return granted_to(ruling, toolsets_of(ruling, known, settings))
+
+
+def toolsets_of(surface: str, known: Collection[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:
     """The toolsets of a surface, in the order of `known`. Raises `ConfigError` for one that does not exist."""
     chosen = settings.get(surface, SurfaceTools())
     for name in (*chosen.enabled, *chosen.disabled):
@@ -68,7 +77,7 @@ def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, Surfa
     return tuple(name for name in known if name not in off)
 
 
-def check_toolset(name: str, known: Sequence[str]) -> None:
+def check_toolset(name: str, known: Collection[str]) -> None:
     """Raises `ConfigError`, with the nearest name, for a toolset that does not exist."""
     if name not in known:
         near = nearest_key(name, known)

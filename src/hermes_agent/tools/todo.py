@@ -12,6 +12,7 @@ import msgspec
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.late import Needs
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
@@ -77,3 +78,8 @@ class TodoTools:
 def shown(todos: tuple[Todo, ...]) -> str:
     """One line for each item."""
     return "\n".join(f"{BOXES[todo.status]} {todo.id}: {todo.content}" for todo in todos) or "The plan is empty."
+
+
+def todo_tools(needs: Needs) -> TodoTools:
+    """The toolset `todo`."""
+    return TodoTools(needs.get(Todos))

@@ -72,6 +72,7 @@ def _stem(word: str) -> str:
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
 MENTIONS = "${secret:"
+SHOWN = ("name", "description", "parameters")
 
 
 ALWAYS = frozenset({"read_file", "write_file", "patch", "search_files", "terminal", "clarify"})
@@ -84,11 +85,17 @@ class Toolbox:
     `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
     `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
     guardrails never see `use_tool` in place of what it uses; `opened` gives a tool whose arguments name secrets. A
-    `small` prompt shows only the tools that nearly every piece of work needs, and the others are found too.
+    `small` prompt shows only the tools that nearly every piece of work needs, and the others are found too. `found`
+    gives the tools that come and go, as they are now: they are always found, and no `offered` names them.
     """
 
     def __init__(
-        self, tools: Iterable[Tool], opened: Callable[[Tool], Tool] | None = None, *, small: bool = False
+        self,
+        tools: Iterable[Tool],
+        opened: Callable[[Tool], Tool] | None = None,
+        *,
+        small: bool = False,
+        found: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
         self._opened = opened
         self._small = small
@@ -96,31 +103,38 @@ class Toolbox:
         for tool in tools:
             self._tools.setdefault(tool.schema.name, tool)
         self._deferred = tuple(tool for tool in self._tools.values() if not self._is_shown(tool))
-        self._doors: dict[str, Tool] = {FIND: _FindTools(self._deferred), USE: _UseTool(self)}
+        self._found = found
+        self._doors: dict[str, Tool] = {FIND: _FindTools(self), USE: _UseTool(self)}
 
     @cached_property
     def offered(self) -> tuple[ToolSchema, ...]:
         """What the model is shown, always in the same order."""
         core = [tool.schema for tool in self._tools.values() if self._is_shown(tool)]
-        doors = [door.schema for door in self._doors.values()] if self._deferred else []
+        doors = [door.schema for door in self._doors.values()] if self._deferred or self._found else []
         return (*core, *doors)
 
     def _is_shown(self, tool: Tool) -> bool:
-        return _is_core(tool) and (not self._small or tool.schema.name in ALWAYS)
+        return getattr(tool, "core", True) and (not self._small or tool.schema.name in ALWAYS)
+
+    @property
+    def passing(self) -> dict[str, Tool]:
+        """The tools that come and go, as they are now, by name; one whose name is taken is none of them."""
+        found, taken = self._found() if self._found else (), self._tools.keys() | self._doors.keys()
+        return {tool.schema.name: tool for tool in reversed(found) if tool.schema.name not in taken}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every tool that can be called, offered or not."""
-        return (*self._tools, *self._doors)
+        return (*self._tools, *self._doors, *self.passing)
 
     @property
     def deferred(self) -> tuple[Tool, ...]:
         """The tools that are found with `find_tools`."""
-        return self._deferred
+        return (*self._deferred, *self.passing.values())
 
     def get(self, name: str) -> Tool:
         """The tool of this name. Raises `UnknownTool`, with the nearest name as its hint."""
-        found = self._tools.get(name) or self._doors.get(name)
+        found = self._tools.get(name) or self._doors.get(name) or self.passing.get(name)
         if found is not None:
             return found
         near = get_close_matches(name.lower(), self.names, 1, 0.5)
@@ -142,7 +156,7 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class _FindTools:
-    tools: tuple[Tool, ...]
+    box: Toolbox
     schema = ToolSchema(
         name=FIND,
         description="Find more tools by what they do. Answers with their names and parameters for use_tool.",
@@ -154,10 +168,11 @@ class _FindTools:
         return CallFacts(effect=Effect.READS, paths=(), summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}")
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
-        found = ranked(str(arguments.get("query", "")), self.tools)[:FOUND_AT_ONCE]
+        found = ranked(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
         if not found:
             return _said("No tool matches. Try other words.")
-        lines = [msgspec.json.encode(_shown(tool.schema)).decode() for tool in found]
+        shown = [{key: getattr(tool.schema, key) for key in SHOWN} for tool in found]
+        lines = [msgspec.json.encode(each).decode() for each in shown]
         return _said("\n".join(lines))
 
 
@@ -188,16 +203,22 @@ class _UseTool:
         return await tool.run(inner, context)
 
 
+class PassingTools:
+    """The tools that stand in no prefix, beside each message: implements `agent.tail.TailSource`."""
+
+    name = "Tools that come and go"
+
+    def __init__(self, box: Toolbox) -> None:
+        self._box = box
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
+        """Their names; empty where there are none."""
+        names = ", ".join(sorted(self._box.passing))
+        return f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}." if names else ""
+
+
 def _said(text: str) -> Answer:
     return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
-
-
-def _is_core(tool: Tool) -> bool:
-    return bool(getattr(tool, "core", True))
-
-
-def _shown(schema: ToolSchema) -> dict[str, object]:
-    return {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
 
 
 def _json_object(text: str) -> object:

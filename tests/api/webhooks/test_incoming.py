@@ -17,7 +17,7 @@ from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.app.api_settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.errors import ConfigError, DiskFull
 from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal

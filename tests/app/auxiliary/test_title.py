@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes_agent.app.auxiliary.title import LONGEST, SHOWN, as_title
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import RunEnded
 from hermes_agent.providers.demo.script import Answer, Pace, Say
 from hermes_agent.testing.faults import Status

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.random_session import differences
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.opening import Options
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import Image, Origin, Text

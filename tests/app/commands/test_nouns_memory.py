@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
-from hermes_agent.app.local_owner import local_owner
-from hermes_agent.app.wiring import Options
+from hermes_agent.app.household import local_owner
+from hermes_agent.app.opening import Options
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say

@@ -1,10 +1,9 @@
 """`/restart`: only where there is a process to begin again; who asked is kept."""
 
-from dataclasses import replace
-
 import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.app.opening import Options
 from hermes_agent.app.restart_notice import place_of
 from hermes_agent.core.errors import HermesError
 from tests.app.place import place
@@ -17,10 +16,9 @@ async def test_where_no_process_can_begin_again_it_says_what_can(tmp_path):
 
 
 async def test_the_process_is_told_and_who_asked_is_kept(tmp_path):
-    async with place(tmp_path, []) as here:
-        told: list[str] = []
-        runtime = replace(here.runtime, restart=lambda: told.append("again"))
-        inbound = here.inbound("/restart")
+    told: list[str] = []
+    async with place(tmp_path, [], Options(restart=lambda: told.append("again"))) as here:
+        runtime, inbound = here.runtime, here.inbound("/restart")
 
         done = await perform(Desk(runtime=runtime, record=here.record, inbound=inbound, busy=True))
 

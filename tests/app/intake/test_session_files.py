@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.app.intake.session_files import without_files
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import branch_session, delete_session
-from hermes_agent.app.options import Options
+from hermes_agent.app.process import Options
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Heard, Say

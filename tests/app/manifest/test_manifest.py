@@ -4,22 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.manifest.built_in import TOOLSETS, BuiltIn
 from hermes_agent.app.manifest.manifest import FILE, LazyTool, entry_of, lazy, manifest, written
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.toolkit import TOOLSETS, Toolkit
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.errors import BadArguments
 from hermes_agent.host.paths import Home
 from tests.tools.bench import Context
 
 
 @pytest.fixture
-def kit(tmp_path: Path) -> Toolkit:
-    return Toolkit(Home(root=tmp_path, base=tmp_path), Settings(), SystemClock(), None, ())
+def kit(tmp_path: Path) -> BuiltIn:
+    return BuiltIn(needs_without_store(Home(root=tmp_path, base=tmp_path), Settings()))
 
 
-def test_the_cards_say_what_the_tools_say_of_themselves(kit: Toolkit):
-    sets = {name: kit.sets.tools_of(name) for name in TOOLSETS}
+def test_the_cards_say_what_the_tools_say_of_themselves(kit: BuiltIn):
+    sets = {name: kit.load(name) for name in TOOLSETS}
 
     assert FILE.read_text() == written(sets), "python .ci/manual.py writes it anew"
     for name, tools in sets.items():
@@ -28,12 +28,12 @@ def test_the_cards_say_what_the_tools_say_of_themselves(kit: Toolkit):
         ]
 
 
-def test_a_toolset_is_loaded_once_and_not_before_a_call(kit: Toolkit):
+def test_a_toolset_is_loaded_once_and_not_before_a_call(kit: BuiltIn):
     loads = []
 
     def load():
         loads.append(1)
-        return kit.sets.tools_of("files")
+        return kit.load("files")
 
     tools = {tool.schema.name: tool for tool in lazy("files", load)}
     assert set(tools) == {card.name for card in manifest()["files"]}
@@ -45,7 +45,7 @@ def test_a_toolset_is_loaded_once_and_not_before_a_call(kit: Toolkit):
     assert loads == [1]
 
 
-async def test_a_call_reaches_the_tool_itself(kit: Toolkit, tmp_path: Path):
+async def test_a_call_reaches_the_tool_itself(kit: BuiltIn, tmp_path: Path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("one\n")
     (tool,) = [tool for tool in kit.tools_of("files") if tool.schema.name == "read_file"]

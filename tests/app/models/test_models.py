@@ -4,8 +4,8 @@ import pytest
 
 from bench.random_session import differences
 from hermes_agent.app.models.models import Models, StoredCoolDowns
+from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Notice, Outcome, Replied
 from hermes_agent.host.config import Loaded

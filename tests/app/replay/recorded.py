@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.app.opening import Options
 from hermes_agent.app.replay.driver import Played, played
-from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home

@@ -11,9 +11,9 @@ import pytest
 
 from bench.random_session import differences
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.app.opening import Options
 from hermes_agent.app.replay.driver import played
 from hermes_agent.app.replay.report import steps_of, verdict_of
-from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.events import Asked, Outcome, Pinned, Replied, RunEnded, TextDelta, ToolEnded

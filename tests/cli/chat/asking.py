@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.cli.chat.begin import can_redraw, run_plain
 from hermes_agent.cli.chat.full import run_full
 from hermes_agent.cli.options import parse
@@ -34,7 +34,7 @@ async def main() -> None:
     tools, _ = collect([Asking()])
     invocation = parse(sys.argv[1:])
     assert invocation is not None
-    async with open_runtime(find_home().ensure(), Options(extra_tools=tools)) as runtime:
+    async with open_system(find_home().ensure(), Options(extra_tools=tools)) as runtime:
         await (run_full if can_redraw(os.environ) else run_plain)(runtime, invocation)
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.opening import open_system
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError, UnknownSession
@@ -12,20 +12,20 @@ from hermes_agent.host.paths import find_home
 
 
 @pytest.fixture
-async def runtime(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+async def runtime(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[System]:
     (home / "config.yaml").write_text("model:\n  default: custom/m\n  base_url: http://127.0.0.1:9/v1\n")
     monkeypatch.chdir(project)
-    async with open_runtime(find_home().ensure()) as runtime:
+    async with open_system(find_home().ensure()) as runtime:
         yield runtime
 
 
-async def opened(runtime: Runtime, **options: str | bool) -> ChatSession:
+async def opened(runtime: System, **options: str | bool) -> ChatSession:
     chat_session = ChatSession(runtime, Invocation(**options))
     await chat_session.open()
     return chat_session
 
 
-async def test_a_chat_has_no_session_before_the_first_line(runtime: Runtime, project: Path):
+async def test_a_chat_has_no_session_before_the_first_line(runtime: System, project: Path):
     chat_session = await opened(runtime)
     assert chat_session.session == ""
     assert chat_session.folder == str(project)
@@ -38,7 +38,7 @@ async def test_a_chat_has_no_session_before_the_first_line(runtime: Runtime, pro
     assert [record.id for record in await runtime.store.sessions.list()] == [chat_session.session]
 
 
-async def test_continue_is_this_folders_latest_session(runtime: Runtime, tmp_path: Path, monkeypatch):
+async def test_continue_is_this_folders_latest_session(runtime: System, tmp_path: Path, monkeypatch):
     first = await opened(runtime)
     await first.ensure()
 
@@ -47,7 +47,7 @@ async def test_continue_is_this_folders_latest_session(runtime: Runtime, tmp_pat
     assert (await opened(runtime, go_on=True)).session == ""
 
 
-async def test_resume_finds_by_title_and_makes_it_the_latest(runtime: Runtime):
+async def test_resume_finds_by_title_and_makes_it_the_latest(runtime: System):
     first, second = await opened(runtime), await opened(runtime)
     for chat_session in (first, second):
         await chat_session.ensure()
@@ -57,12 +57,12 @@ async def test_resume_finds_by_title_and_makes_it_the_latest(runtime: Runtime):
     assert (await opened(runtime, go_on=True)).session == first.session
 
 
-async def test_an_unknown_session_is_an_error(runtime: Runtime):
+async def test_an_unknown_session_is_an_error(runtime: System):
     with pytest.raises(UnknownSession):
         await opened(runtime, resume="nowhere")
 
 
-async def test_another_model_on_the_command_line_is_the_sessions_from_then_on(runtime: Runtime):
+async def test_another_model_on_the_command_line_is_the_sessions_from_then_on(runtime: System):
     first = await opened(runtime)
     await first.ensure()
 
@@ -72,7 +72,7 @@ async def test_another_model_on_the_command_line_is_the_sessions_from_then_on(ru
     assert (await opened(runtime, go_on=True)).status().model == "custom/other"
 
 
-async def test_a_command_may_switch_the_session(runtime: Runtime):
+async def test_a_command_may_switch_the_session(runtime: System):
     chat_session = await opened(runtime)
     await chat_session.ensure()
     before = chat_session.session
@@ -85,7 +85,7 @@ async def test_a_command_may_switch_the_session(runtime: Runtime):
     assert chat_session.record.title == "Tea"
 
 
-async def test_words_are_no_command_and_a_busy_session_refuses_some(runtime: Runtime):
+async def test_words_are_no_command_and_a_busy_session_refuses_some(runtime: System):
     chat_session = await opened(runtime)
     assert await chat_session.command("hello /new", busy=False) is None
     with pytest.raises(HermesError, match="has to wait"):

@@ -11,7 +11,7 @@ import pytest
 from hermes_agent.core.errors import HermesError
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 from tests.cli.shell import typed
 
 

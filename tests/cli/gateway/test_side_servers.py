@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.cli.gateway.serving import Sign
 from hermes_agent.cli.gateway.side_servers import SideServers
 from hermes_agent.core.errors import ConfigError
@@ -16,7 +16,7 @@ API = "api: {enabled: true, port: 0}\n"
 
 
 async def test_nothing_listens_before_it_is_wanted(tmp_path: Path):
-    async with open_runtime(settle_home(tmp_path, "http://127.0.0.1:9"), Options()) as runtime:
+    async with open_system(settle_home(tmp_path, "http://127.0.0.1:9"), Options()) as runtime:
         beside = SideServers(runtime)
         beside.check(runtime.settings, runtime.secrets.get)
         await beside.follow(runtime.settings)
@@ -26,7 +26,7 @@ async def test_nothing_listens_before_it_is_wanted(tmp_path: Path):
 
 async def test_the_api_listens_once_it_has_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     home = settle_home(tmp_path, "http://127.0.0.1:9", API)
-    async with open_runtime(home, Options()) as runtime:
+    async with open_system(home, Options()) as runtime:
         beside = SideServers(runtime)
         with pytest.raises(ConfigError, match="API_SERVER_KEY"):
             beside.check(runtime.settings, runtime.secrets.get)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.opening import open_system
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import ToolError
@@ -76,14 +76,14 @@ def test_what_is_not_there_or_not_given_is_a_sentence(shell: Shell):
 
 
 @pytest.fixture
-async def runtime(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+async def runtime(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[System]:
     monkeypatch.setenv("HERMES_HOME", str(shell.home))
     monkeypatch.chdir(shell.work)
-    async with open_runtime(find_home().ensure()) as runtime:
+    async with open_system(find_home().ensure()) as runtime:
         yield runtime
 
 
-async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: Runtime):
+async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: System):
     talk = ChatSession(runtime, Invocation(skills="cup"))
     await talk.open()
     for words in ("What now?", "And now?"):
@@ -96,7 +96,7 @@ async def test_in_the_chat_they_begin_with_the_first_message_alone(runtime: Runt
     assert sum("Take a cup." in event.message.text for event in entries) == 1
 
 
-async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: Runtime):
+async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: System):
     talk = ChatSession(runtime, Invocation())
     await talk.open()
     done = await talk.command("/tea green", busy=False)
@@ -107,7 +107,7 @@ async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: Ru
         await talk.command("/tea", busy=False)
 
 
-async def test_the_chat_knows_what_a_slash_would_use(runtime: Runtime):
+async def test_the_chat_knows_what_a_slash_would_use(runtime: System):
     talk = ChatSession(runtime, Invocation())
     await talk.open()
     assert talk.skills == ()

@@ -4,12 +4,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes_agent.app.wiring import open_runtime
+from hermes_agent.app.opening import open_system
 from hermes_agent.host.paths import Home
 
 
 async def main(root: Path) -> None:
-    async with open_runtime(Home(root=root, base=root)) as runtime:
+    async with open_system(Home(root=root, base=root)) as runtime:
         print("begun", flush=True)
         await runtime.learner.run()
 

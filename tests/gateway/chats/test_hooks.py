@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.hooks.consent import Consents
-from hermes_agent.app.hooks.hooks import CONSENTS, known_hooks
+from hermes_agent.app.hooks import CONSENTS, Consents, known_hooks
 from hermes_agent.providers.demo.script import Call, Say
 from tests.gateway.harness import eventually, harness
 

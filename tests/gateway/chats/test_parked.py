@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hermes_agent.app.api_settings import SERVED
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
@@ -232,7 +232,7 @@ async def test_words_answer_what_a_run_in_another_process_asks(tmp_path: Path):
     script = [Call("clarify", {"question": "Which one?"}), Say("The blue one it is.")]
     async with harness(tmp_path, script) as here:
         here.gateway.runtime.hermes.scheduler._resting = True  # A worker is quicker.
-        async with open_runtime(here.gateway.runtime.home, Options(queue=SERVED, own_only=False)):
+        async with open_system(here.gateway.runtime.home, Options(queue=SERVED, own_only=False)):
             assert await here.ask("Paint it") == "Which one?"
             await here.platform.say("blue")
 

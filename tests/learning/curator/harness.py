@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.app.learning.curating import Curating
-from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
@@ -103,8 +103,8 @@ class Kept:
 
     def ahead(self, days: float) -> None:
         """The curator lives so many days from now on."""
-        self.here.runtime.learner.clock = Shifted(days)
-        self.here.runtime.learner.__dict__.pop("parts", None)
+        self.here.runtime.snapshots.now.needs.put(Clock, Shifted(days))
+        self.here.runtime.learner.__dict__.pop("_work", None)
 
     def tree(self) -> dict[str, bytes]:
         """Every file of a skill, by its path, with whether it may be run."""

@@ -32,7 +32,7 @@ async def applying(kept: Kept, steps: list[Step], past: tuple[QueryHistory, ...]
         store=kept.here.runtime.store,
         writer=writer,
         usage=kept.here.runtime.skills.usage,
-        proposing=kept.here.runtime.learner.parts.proposing,
+        proposing=kept.here.runtime.learner.proposing,
         claim=claim,
         plan=plan,
         asks=False,

@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 
 @pytest.fixture

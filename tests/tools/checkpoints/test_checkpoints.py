@@ -10,8 +10,8 @@ import pytest
 from hermes_agent.host import process
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed
+from hermes_agent.tools.settings import CheckpointSettings
 from tests.tools.checkpoints.project import TOLD, files
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, shadow_of
+from hermes_agent.tools.settings import CheckpointSettings
 from tests.tools.checkpoints.project import TOLD, files
 
 TAKES = """
@@ -23,7 +23,7 @@ import asyncio, sys
 from pathlib import Path
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Cause
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 async def main():
     kept = Checkpoints(Path(sys.argv[1]), CheckpointSettings(), FakeClock())

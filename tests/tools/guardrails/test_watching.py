@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.guardrails.watching import MOST_ANSWERED, RUN, Call, Watch, call_of
+from hermes_agent.tools.settings import GuardrailSettings
 
 READ = call_of("read_file", {"path": "a"}, reads=True)
 RUN_IT = call_of("terminal", {"command": "make"}, reads=False)

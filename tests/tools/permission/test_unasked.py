@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core.effects import Capability
-from hermes_agent.tools.permission.environment import fingerprint
-from hermes_agent.tools.permission.requests import Request
+from hermes_agent.tools.permission.requests import Request, fingerprint
 from hermes_agent.tools.permission.unasked import RunGrant, Standpoint, Unasked
 
 ME, OTHER = "cli:me", "telegram:7"

@@ -3,8 +3,8 @@
 import pytest
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.searching import Result, Unsearched, choose, made, rows_of
-from hermes_agent.tools.web.settings import SearchSettings
 
 
 def test_rows_are_found_under_their_names():

@@ -14,7 +14,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.web.settings import SearchSettings, WebSettings
+from hermes_agent.tools.settings import SearchSettings, WebSettings
 from hermes_agent.tools.web.tools import WebTools
 from tests.tools.bench import Bench, words
 from tests.tools.web.services import searxng

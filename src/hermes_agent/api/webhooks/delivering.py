@@ -10,7 +10,7 @@ from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.chats import is_posted, post_once, retried
 from hermes_agent.app.operations.sessions import list_sessions
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation, Principal
@@ -27,7 +27,7 @@ MOST = 200
 class Deliveries:
     """Replies on their way to where their routes say; the session's own conversation holds the target."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
 
     def start(self, session: str, target: str) -> None:

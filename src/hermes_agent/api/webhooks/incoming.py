@@ -21,7 +21,7 @@ from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.chats.home_chats import place_named
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.operations.chats import post_once
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
@@ -48,7 +48,7 @@ class Accepted(msgspec.Struct, kw_only=True):
 class Incoming:
     """The webhook routes of a system."""
 
-    def __init__(self, runtime: Runtime, metrics: Metrics, *, workspace: str) -> None:
+    def __init__(self, runtime: System, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime
         self._metrics = metrics
         self._workspace = workspace
@@ -169,7 +169,7 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 ) from error
 
 
-async def webhooks(runtime: Runtime, metrics: Metrics) -> Handler:
+async def webhooks(runtime: System, metrics: Metrics) -> Handler:
     """The webhook routes of a system. Their requests come through proxies under any name, and prove themselves: no Host
     is asked for. Raises `ConfigError`."""
     check(runtime.settings.webhooks, runtime.settings.gateway.channels)

@@ -13,13 +13,14 @@ from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.messages import Role, said
 from hermes_agent.core.model import Model
+from hermes_agent.host.late import Needs
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
-from hermes_agent.replay.seam import RunSeam
+from hermes_agent.replay.seam import Seam
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -49,34 +50,17 @@ AGENT: {reply}
 ========"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """How a conversation began: what its title is made of."""
-
-    session: str
-    words: str
-    reply: str
-
-
 class Titles:
     """Gives titles to sessions that have none. Its failures stand in the log and the ledger, never in a conversation.
 
-    `model` and `own` give what writes titles and what is a session's own; `redact` takes secrets out of what is shown
-    and out of titles.
+    `model` gives what writes them. Secrets are taken out of what it is shown, and out of titles.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        model: Callable[[Purpose, SessionRecord], Awaitable[Model]],
-        own: Callable[[str, str], RunSeam],
-        redact: Callable[[str], str],
-    ) -> None:
-        self._store = store
+    def __init__(self, needs: Needs, model: Callable[[Purpose, SessionRecord], Awaitable[Model]]) -> None:
+        self._store = needs.get(Store)
         self._model = model
-        self._own = own
-        self._redact = redact
+        self._own = needs.get(Seam).own
+        self._redact = needs.get(Secrets).redact
         self._tried: Counter[str] = Counter()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._closed = False
@@ -85,11 +69,14 @@ class Titles:
         """A run of this session has ended; where it is to get a title, that begins now."""
         if record.title or ended.outcome is not Outcome.ANSWERED or record.id in self._running or self._closed:
             return
-        beginning = self._beginning(view, ended)
-        if not beginning.words or self._tried[record.id] >= MOST_TRIES:
+        spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
+        first = next(spoken, None)
+        words, reply = self._shown(first.text) if first is not None else "", self._shown(ended.text)
+        if not words or self._tried[record.id] >= MOST_TRIES:
             return
         self._tried[record.id] += 1
-        task = self._running[record.id] = spawn(self._entitle(record, beginning), name=f"title {record.id}")
+        question = QUESTION.format(words=words, reply=reply)
+        task = self._running[record.id] = spawn(self._entitle(record, question), name=f"title {record.id}")
         task.add_done_callback(lambda _done: self._running.pop(record.id, None))
 
     async def settled(self) -> None:
@@ -104,34 +91,28 @@ class Titles:
             task.cancel()
         await self.settled()
 
-    async def _entitle(self, record: SessionRecord, beginning: Beginning) -> None:
+    async def _entitle(self, record: SessionRecord, question: str) -> None:
         try:
             current = await self._store.sessions.get(record.id)
             if current is not None and not current.title:
-                title = await self._title(current, beginning)
+                title = await self._title(current, question)
                 await self._store.sessions.entitle(record.id, title)
         except HermesError as error:
             log.warning("session %s got no title: %s", record.id, error)
 
-    async def _title(self, record: SessionRecord, beginning: Beginning) -> str:
+    async def _title(self, record: SessionRecord, question: str) -> str:
         model = await self._model(Purpose.TITLE, record)
         small = Small(
             call_id=self._own(record.id, Purpose.TITLE).ids.short(),
             purpose=Purpose.TITLE,
             system=SYSTEM,
-            message=said(QUESTION.format(words=beginning.words, reply=beginning.reply)),
+            message=said(question),
             whose=(record.id, "", 0),
         )
         title = as_title(self._redact(await asked(model, small)))
         if not title:
             raise HermesError(f"{model.name} wrote nothing that could be one.")
         return title
-
-    def _beginning(self, view: Session, ended: RunEnded) -> Beginning:
-        spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
-        first = next(spoken, None)
-        words = self._shown(first.text) if first is not None else ""
-        return Beginning(session=view.id, words=words, reply=self._shown(ended.text))
 
     def _shown(self, text: str) -> str:
         return self._redact(text.strip())[:SHOWN].replace("=====", "")

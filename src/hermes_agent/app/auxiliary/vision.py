@@ -21,6 +21,8 @@ from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import Image, Message, Origin, Part, Role, Text, ToolResult
 from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply, Through
 from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import Home
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,8 @@ OUTSIDE = {Origin.OWNER: Origin.FILE, Origin.MEMBER: Origin.FILE}
 class Described:
     """What was seen in pictures, by the model and the picture: kept as files, so that each is looked at once."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, needs: Needs) -> None:
+        self._folder = needs.get(Home).cache / "pictures"
         self._known: dict[str, str] = {}
 
     async def find(self, key: str) -> str:

@@ -8,7 +8,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Content, Letter
+from hermes_agent.host.late import Needs
 from hermes_agent.store.database import Store
+from hermes_agent.tools.files.guard import guard_of
+from hermes_agent.tools.sending import SendTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,3 +30,8 @@ class FileDelivery:
         to, content = Conversation.parse(record.conversation), Content(text="", files=(file,))
         letter = Letter(key=key, to=to, content=content, session=session)
         await store.write(lambda tx: store.outbox.put(tx, letter))
+
+
+def send_tools(needs: Needs) -> SendTools:
+    """The toolset `sending`."""
+    return SendTools(guard=guard_of(needs), hand_over=FileDelivery(store=needs.later(Store)))

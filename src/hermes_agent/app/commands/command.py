@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.inbound import Inbound, Standing
@@ -37,13 +37,13 @@ class Done:
 class Desk:
     """Where a command works: the system, the session, and the line as it came."""
 
-    runtime: Runtime
+    runtime: System
     record: SessionRecord
     inbound: Inbound
     busy: bool = False
 
     @property
-    def access(self) -> Access[Runtime]:
+    def access(self) -> Access[System]:
         """The person who gave the command, where they gave it."""
         said, record = self.inbound, self.record
         return Access(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hermes_agent.app.checkpoints import checkpoints_of
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.checkpoints import checkpoints_of, line_of, restore_report
+from hermes_agent.app.operations.checkpoints import line_of, restore_report
 from hermes_agent.core.errors import HermesError
 
 SHOWN = 15

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
+from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.learning.home import LearningHome
-from hermes_agent.app.local_owner import local_owner
-from hermes_agent.core.clock import moment
+from hermes_agent.app.household import local_owner
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
+from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.model import Model
+from hermes_agent.core.spending import Limit, Scope, nanos
+from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.candidates import (
     Age,
@@ -36,8 +42,10 @@ from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
+from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.writing import Writer
+from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
@@ -110,65 +118,63 @@ def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSet
 HOUR = 3_600.0
 SOON = 60.0
 """Seconds after which it is looked again at the earliest."""
-Models = Callable[[Purpose, SessionRecord, CuratorSettings], Awaitable[Model]]
-"""Who is asked for a purpose, within the limits of these settings."""
 NEVER = 24 * HOUR
 """Seconds until it is looked again where nothing is due at all."""
 
 
 class Curating:
-    """The upkeep of one home's skills."""
+    """The upkeep of one home's skills. `auxiliary` gives models, `ring` says that there is work."""
 
-    def __init__(self, home: LearningHome, proposing: Proposing, model: Models, ring: Callable[[], None]) -> None:
-        self._home, self._proposing, self._models, self._ring = home, proposing, model, ring
-        root = home.skills.home.parent
-        self.journal_file = JournalFile(home.skills.home)
+    def __init__(self, needs: Needs, auxiliary: Auxiliary, proposing: Proposing, ring: Callable[[], None]) -> None:
+        self._store, self._clock, self._ids = needs.get(Store), needs.get(Clock), RandomIds()
+        self._settings, self._skills, self._book = needs.get(Settings), needs.get(Skills), needs.get(Book)
+        self._taped = needs.get(Options).tape is not None
+        self._auxiliary, self._proposing, self._ring = auxiliary, proposing, ring
+        root = self._skills.home.parent
+        self.journal_file = JournalFile(self._skills.home)
         self.places = Places(logs=root / "logs" / "curator", cache=root / "cache")
 
     @cached_property
     def writer(self) -> Writer:
         """What changes skills."""
-        return self._home.skills.writer(self._home.store)
+        return self._skills.writer(self._store)
 
     @cached_property
     def curator(self) -> Curator:
         """Who does a pass."""
-        home = self._home
         return Curator(
-            store=home.store,
-            clock=home.clock,
-            ids=home.ids,
-            settings=home.settings.curator,
+            store=self._store,
+            clock=self._clock,
+            ids=self._ids,
+            settings=self._settings.curator,
             writer=self.writer,
-            usage=home.skills.usage,
+            usage=self._skills.usage,
             journal_file=self.journal_file,
             places=self.places,
             proposing=self._proposing,
             model=self._model,
             why_not=self._why_not,
-            asks=home.settings.learning.mode == "propose",
-            effort=home.settings.model.reasoning_effort,
+            asks=self._settings.learning.mode == "propose",
+            effort=self._settings.model.reasoning_effort,
             gates=self._gates,
         )
 
     def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
         """Those of a review."""
-        home = self._home
-        settings = home.settings.learning
-        days, most = settings.constraint_days, settings.max_constraints
-        return (*usual_gates(tools), TypedGate(store=home.store, clock=home.clock, days=days, most=most))
+        days, most = self._settings.learning.constraint_days, self._settings.learning.max_constraints
+        return (*usual_gates(tools), TypedGate(store=self._store, clock=self._clock, days=days, most=most))
 
     # When
 
     async def when_idle(self) -> float:
         """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
-        home, due = self._home, await self.due()
+        due = await self.due()
         if due is None:
             return NEVER
-        wait = max(await self._quiet(), due - home.clock.now())
+        wait = max(await self._quiet(), due - self._clock.now())
         if wait > 0:
             return max(SOON, wait)
-        open_ = [job for job in await home.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
+        open_ = [job for job in await self._store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
         if not open_:
             await self._queue(await self._subjects())
         self._ring()
@@ -176,70 +182,72 @@ class Curating:
 
     async def due(self) -> float | None:
         """When a pass may begin by itself; None: never."""
-        settings, journal_file = self._home.settings, await asyncio.to_thread(self.journal_file.get)
-        if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._home.taped:
+        settings, journal_file = self._settings, await asyncio.to_thread(self.journal_file.get)
+        if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._taped:
             return None
         return journal_file.passed + settings.curator.interval_hours * HOUR if journal_file.looked else 0.0
 
     async def _subjects(self) -> list[str]:
         """What the next pass does by itself: the first only looks, and asks no model."""
-        settings, journal_file = self._home.settings.curator, await asyncio.to_thread(self.journal_file.get)
+        settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
         if not journal_file.looked:
             return [What.LOOK]
         rest = settings.interval_hours * HOUR * stretched(1, await self._empty())
-        model = settings.consolidate and self._home.clock.now() >= journal_file.asked + rest
+        model = settings.consolidate and self._clock.now() >= journal_file.asked + rest
         return [What.STATES, What.UPKEEP] if model else [What.STATES]
 
     async def _quiet(self) -> float:
         """Seconds until nobody has talked for long enough."""
-        home = self._home
-        newest = await home.store.sessions.list(limit=1)
+        newest = await self._store.sessions.list(limit=1)
         if not newest:
             return 0.0
-        return max(0.0, newest[0].updated + home.settings.curator.min_idle_hours * HOUR - home.clock.now())
+        return max(0.0, newest[0].updated + self._settings.curator.min_idle_hours * HOUR - self._clock.now())
 
     async def _why_not(self) -> str:
         """Why a pass that nobody asked for may not begin now; empty where it may."""
         if await self._quiet():
             return "Somebody is at work again: another time."
         due = await self.due()
-        return "" if due is not None and due <= self._home.clock.now() else "It is not due any more."
+        return "" if due is not None and due <= self._clock.now() else "It is not due any more."
 
     async def _empty(self) -> int:
         """How many passes of the model in a row brought nothing."""
-        store = self._home.store
+        store = self._store
         found: Mapping[str, int] = await store.read(lambda tx: store.pace.empty(tx, local_owner().key))
         return found.get(What.UPKEEP, 0)
 
     async def _queue(self, subjects: list[str]) -> str:
-        home = self._home
         job = Job(
-            id=home.ids.short(),
+            id=self._ids.short(),
             kind=JobKind.CURATOR,
             session="",
             principal=local_owner().key,
             what="+".join(subjects),
             first=0,
             last=0,
-            created=home.clock.now(),
+            created=self._clock.now(),
         )
-        await home.store.write(lambda tx: home.store.learning.queue(tx, job))
+        await self._store.write(lambda tx: self._store.learning.queue(tx, job))
         return job.id
 
     async def _model(self, claim: Claim) -> Model:
         """Who is asked: `auxiliary.curator`, else the model that answers, within the limits of a pass."""
-        now, principal = claim.job.created, claim.job.principal
+        settings, now = self._settings.curator, claim.job.created
+        money = None if settings.max_money is None else nanos(settings.max_money)
+        own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
+        book = self._book.within(own_limit)
+        principal = claim.job.principal
         record = SessionRecord(
             id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
         )
-        return await self._models(Purpose.CURATOR, record, self._home.settings.curator)
+        return await self._auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
 
     # What a person asks
 
     async def run(self, *, look: bool = False) -> Run:
         """A pass now; what came of it. The first ever, and one that only `look`s, changes nothing. Raises
         `HermesError`."""
-        home, settings = self._home, self._home.settings
+        settings = self._settings
         if settings.learning.mode == "off":
             raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
         first = not (await asyncio.to_thread(self.journal_file.get)).looked
@@ -247,20 +255,20 @@ class Curating:
         if settings.curator.consolidate and (look or not first):
             wanted.append(What.TRIAL if look else What.UPKEEP)
         number = await self._queue([What.ASKED, *wanted])
-        await Jobs(home.store, {JobKind.CURATOR: self.curator}, _untold).run()
+        await Jobs(self._store, {JobKind.CURATOR: self.curator}, _untold).run()
         run = next((each for each in await self.runs() if each.job == number), None)
         if run is None:
-            job = await home.store.learning.get(number)
+            job = await self._store.learning.get(number)
             account = job.account if job else Account()
             raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
         return run
 
     async def status(self) -> Status:
         """Where everything stands."""
-        settings, journal_file = self._home.settings.curator, await asyncio.to_thread(self.journal_file.get)
-        candidates = await survey(self.writer, self._home.skills.usage, journal_file)
+        settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
+        candidates = await survey(self.writer, self._skills.usage, journal_file)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
-        reported = await self._home.store.learning.overlaps()
+        reported = await self._store.learning.overlaps()
         return Status(
             enabled=settings.enabled,
             paused=journal_file.paused,
@@ -268,7 +276,7 @@ class Curating:
             due=await self.due(),
             empty=await self._empty(),
             last=runs[0].id if runs else "",
-            skills=tuple(row(candidate, journal_file, settings, self._home.clock.now()) for candidate in candidates),
+            skills=tuple(row(candidate, journal_file, settings, self._clock.now()) for candidate in candidates),
             overlaps=tuple(there(reported, {candidate.name for candidate in candidates}, journal_file.apart)),
             archived=tuple(await asyncio.to_thread(_names, aside)),
         )
@@ -280,7 +288,7 @@ class Curating:
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""
         await self.writer.restore(name, self._by(""))
-        await self.journal_file.change(brought_back([name], self._home.clock.now()))
+        await self.journal_file.change(brought_back([name], self._clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
         """Take a pass back, as `rollback`. Raises `HermesError`."""

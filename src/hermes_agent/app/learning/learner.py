@@ -1,58 +1,63 @@
-"""Learning in one process: what a run's end counts, who reviews, and what conversations are told of it."""
+"""Learning in one process: what a run's end counts, and when the work begins that follows from it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
-from hermes_agent.app.learning.home import LearningHome
-from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.app.auxiliary.background_models import Auxiliary
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import RunEnded
-from hermes_agent.core.inbound import Standing
-from hermes_agent.host.late import late
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.whose import is_shared
+from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.learning.parts import Parts
+    from hermes_agent.app.learning.work import HomeWriters, LearningWork
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
-    from hermes_agent.runs.front import Hermes
-    from hermes_agent.store.learning.jobs import Job
+    from hermes_agent.learning.proposing import Proposing
+    from hermes_agent.learning.retracting import Undoing
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.jobs:Triggers"
-PARTS = "hermes_agent.app.learning.parts:Parts"
+WORK = "hermes_agent.app.learning.work:LearningWork"
 
 
-@dataclass(kw_only=True)
-class Learner(LearningHome):
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next."""
+class Learner:
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next; in
+    one that is recorded or replayed, nothing is learned."""
 
-    works: bool = False
-    hermes: Hermes | None = None
-    _rung: bool = field(default=False)
-    _resting: asyncio.TimerHandle | None = field(default=None)
-    _looking: asyncio.Task[None] | None = field(default=None)
+    def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
+        self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
+        self._settings, options = needs.get(Settings), needs.get(Options)
+        self.works, self._taped = options.reviews, options.tape is not None
+        self._rung = False
+        self._resting: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> tuple[Counting, ...]:
         """What adds to the commit of the end of a run of this session; nothing where nothing is learned of it."""
-        guest = self.standing(record.principal) is Standing.GUEST
-        if guest or self.taped or self.settings.learning.mode == "off":
+        settings = self._settings
+        is_guest = self._needs.get(Standings).of(record.principal) is Standing.GUEST
+        if is_guest or self._taped or settings.learning.mode == "off":
             return ()
-        wanted = {"skills": self.settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
+        wanted = {"skills": settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
         if "memory" in tools and not is_shared(record.conversation):
-            wanted["memory"] = self.settings.memory.nudge_interval
+            wanted["memory"] = settings.memory.nudge_interval
         intervals = {what: interval for what, interval in wanted.items() if interval}
-        return (Counting(self, record.principal, intervals),) if intervals else ()
+        return (Counting(self._needs, record.principal, intervals, self.ring),) if intervals else ()
 
     def ring(self) -> None:
         """There is work. Called in whatever thread commits."""
@@ -60,8 +65,8 @@ class Learner(LearningHome):
 
     def rest(self, seconds: float | None = None) -> None:
         """Nobody talks from now on: after so long (else `curator.min_idle_hours`) it is seen whether a pass is due."""
-        curator = self.settings.curator
-        if not self.works or self.taped or not curator.enabled:
+        curator = self._settings.curator
+        if not self.works or self._taped or not curator.enabled:
             return
         if self._resting is not None:
             self._resting.cancel()
@@ -99,9 +104,9 @@ class Learner(LearningHome):
         """Return when nothing is under way, after `leave`; whether somebody else is to look for work now."""
         if self._looking is not None and not self._looking.done():
             await asyncio.wait((self._looking,))
-        if self._working is None:
+        if "_work" not in self.__dict__:
             return self._rung
-        await self._working.finish()
+        await self.jobs.finish()
         return True
 
     async def close(self) -> None:
@@ -111,63 +116,59 @@ class Learner(LearningHome):
         if self._looking is not None and not self._looking.done():
             self._looking.cancel()
             await asyncio.wait((self._looking,))
-        if self._working is not None:
-            await self._working.close()
+        if "_work" in self.__dict__:
+            await self.jobs.close()
 
     @cached_property
-    def parts(self) -> Parts:
-        """Who does the work."""
-        made: Parts = late(PARTS)(self, self._report)
+    def _work(self) -> LearningWork:
+        made: LearningWork = late(WORK)(self._needs, self._auxiliary, self._tools)
         return made
 
     @property
     def jobs(self) -> Jobs:
-        """Who does the jobs of this process."""
-        return self.parts.jobs
+        """Who does the work of this process."""
+        return self._work.jobs
 
     @property
     def curating(self) -> Curating:
         """The upkeep of what was learned."""
-        return self.parts.curating
+        return self._work.curating
+
+    @property
+    def proposing(self) -> Proposing:
+        """What waits."""
+        return self._work.proposing
+
+    @property
+    def undoing(self) -> Undoing:
+        """One undo for everything."""
+        return self._work.undoing
 
     @property
     def learned(self) -> Learned:
         """What was learned, for the person."""
-        return self.parts.learned
+        return self._work.learned
 
-    @property
-    def _working(self) -> Jobs | None:
-        """Who does the jobs, where anybody did one."""
-        return self.parts.__dict__.get("jobs") if "parts" in self.__dict__ else None
-
-    async def _report(self, job: Job) -> bool:
-        """One line in the conversation, with its undo; False while it is busy elsewhere."""
-        record = await self.store.sessions.get(job.session)
-        if self.hermes is None or record is None:
-            return self.hermes is not None
-        try:
-            await self.hermes.notify(record, job.account.note)
-        except HermesError:
-            return False
-        return True
+    def writers(self, record: SessionRecord) -> HomeWriters:
+        """The tools of a review of this conversation."""
+        return self._work.writers(record)
 
 
 class Counting:
     """A run's `Closing`, made into triggers when the run ends."""
 
-    def __init__(self, learner: Learner, principal: str, intervals: Mapping[str, int]) -> None:
-        self._learner, self._principal, self._intervals = learner, principal, intervals
+    def __init__(self, needs: Needs, principal: str, intervals: Mapping[str, int], rung: Callable[[], None]) -> None:
+        self._needs, self._principal, self._intervals, self._rung = needs, principal, intervals, rung
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
         """As `Triggers`."""
-        learner = self._learner
         triggers = late(TRIGGERS)(
-            store=learner.store,
-            clock=learner.clock,
-            ids=learner.ids,
+            store=self._needs.get(Store),
+            clock=self._needs.get(Clock),
+            ids=RandomIds(),
             principal=self._principal,
             intervals=self._intervals,
-            rung=learner.ring,
+            rung=self._rung,
         )
         found: Sequence[Change] = triggers.changes(session, ended)
         return found

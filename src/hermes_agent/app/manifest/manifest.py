@@ -76,7 +76,7 @@ class LazyTool:
 
 
 def lazy(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
-    """The tools of a built-in toolset; `load` gives them when the first is called."""
+    """The tools of a toolset; `load` gives them when the first is called, or now where the manifest has none of it."""
 
     @cache
     def loaded() -> Mapping[str, Tool]:
@@ -85,4 +85,5 @@ def lazy(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
     def one(name: str) -> Tool:
         return loaded()[name]
 
-    return tuple(LazyTool(entry, partial(one, entry.name)) for entry in manifest()[toolset])
+    known = manifest().get(toolset)
+    return tuple(load()) if known is None else tuple(LazyTool(entry, partial(one, entry.name)) for entry in known)

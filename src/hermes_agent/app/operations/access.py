@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from hermes_agent.app.household import open_store_of
-from hermes_agent.app.local_owner import local_owner
+from hermes_agent.app.household import local_owner, open_store_of
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -15,15 +14,13 @@ from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from hermes_agent.app.runtime import Runtime
     from hermes_agent.app.settings import Settings
+    from hermes_agent.app.system import System
     from hermes_agent.host.config import Loaded
     from hermes_agent.host.paths import Home
     from hermes_agent.store.database import Store
 
-    System: TypeAlias = Runtime
-    """A whole system at work."""
-    HomeSystem: TypeAlias = "OfflineSystem | Runtime"
+    HomeSystem: TypeAlias = "OfflineSystem | System"
     """What an operation needs that starts no run."""
 
 S = TypeVar("S", bound="HomeSystem", covariant=True)

@@ -6,15 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.memory_provider import MemoryProvider
+from hermes_agent.app.toolkit import needs_without_store
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.outbound import Slot
 from hermes_agent.host.http import Http
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.whose import Person
+from hermes_agent.store.database import Store
 from hermes_agent.store.health import Health, examine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes_agent.app.operations.access import Access, HomeSystem
 
 WEEK = 7 * 86_400.0
@@ -42,20 +44,13 @@ async def check_database(access: Access[HomeSystem]) -> DatabaseHealth:
     return DatabaseHealth(database=health, damaged=damaged, undelivered=[slot for slot in failed if slot.at > since])
 
 
-async def check_memory(access: Access[HomeSystem], secret: Callable[[str], str]) -> str:
+async def check_memory(access: Access[HomeSystem], secrets: Secrets) -> str:
     """What the memory beside the notes answers. Raises `HermesError`, `TimeoutError`."""
     http, system = Http(), access.system
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            provider = MemoryProvider(
-                home=system.home,
-                settings=system.settings.memory,
-                http=http,
-                secret=secret,
-                clock=system.clock,
-                is_owner=lambda _: True,
-                store=system.store,
-            )
+            values = {Clock: system.clock, Http: http, Secrets: secrets, Store: system.store}
+            provider = MemoryProvider(needs_without_store(system.home, system.settings, values))
             return await provider.backend(Person(key="", owner=True)).health()
     finally:
         await http.close()

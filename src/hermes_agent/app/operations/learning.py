@@ -16,7 +16,8 @@ from hermes_agent.learning.proposing import title_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
-    from hermes_agent.app.operations.access import Access, System
+    from hermes_agent.app.operations.access import Access
+    from hermes_agent.app.system import System
     from hermes_agent.learning.learned import Learned
     from hermes_agent.store.versions import Version
 

@@ -14,7 +14,8 @@ from hermes_agent.core.section import Section, estimate_tokens, short_hash, tool
 from hermes_agent.core.tool import Quarantined
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem, System
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.system import System
 
 TOOLS = "tools"
 """The name of the last section."""
@@ -53,7 +54,7 @@ async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quaranti
         created=0.0,
         updated=0.0,
     )
-    sections, tools = await system.snapshots.now.builder.begins(record)
+    sections, tools = await system.snapshots.prompt(record)
     return parts_of(sections, tools), system.not_offered()
 
 

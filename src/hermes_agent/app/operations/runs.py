@@ -13,8 +13,9 @@ from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Role
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem, System
+    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.operations.sessions import SessionRecord
+    from hermes_agent.app.system import System
     from hermes_agent.store.inbox import Mail as Mail
 
 

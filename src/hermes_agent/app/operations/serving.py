@@ -12,7 +12,7 @@ from hermes_agent.core.inbound import TAKEN_BACK, Conversation
 
 if TYPE_CHECKING:
     from hermes_agent.app.chats.people import People
-    from hermes_agent.app.runtime import Runtime
+    from hermes_agent.app.system import System
     from hermes_agent.core.events import Seen
     from hermes_agent.core.outbound import Slot
     from hermes_agent.store.chats.facts import Facts
@@ -24,42 +24,42 @@ TOPIC = "topic"
 """The fact of a chat that names its topic."""
 
 
-def store_notice(system: Runtime) -> str:
+def store_notice(system: System) -> str:
     """How the database was found; empty where there is nothing to say."""
     return system.store.notice
 
 
-def outbox_of(system: Runtime) -> Outbox:
+def outbox_of(system: System) -> Outbox:
     """The slots that this process claims and delivers."""
     return system.store.outbox
 
 
-def facts_of(system: Runtime) -> Facts:
+def facts_of(system: System) -> Facts:
     """What a channel keeps of its chats."""
     return system.store.facts
 
 
-def follow_events(system: Runtime, overhear: Callable[[Seen], None], wake: Callable[[], None]) -> None:
+def follow_events(system: System, overhear: Callable[[Seen], None], wake: Callable[[], None]) -> None:
     """Call `overhear` with each event of all runs of this process, and `wake` when another process has changed
     something."""
     system.hermes.scheduler.bus.overhear(overhear)
     system.hermes.scheduler.subscribe(wake)
 
 
-def limit_runs(system: Runtime, most: int) -> None:
+def limit_runs(system: System, most: int) -> None:
     """Have at most so many runs at a time from now on."""
     scheduler = system.hermes.scheduler
     scheduler.service = replace(scheduler.service, most=most)
     scheduler.wake()
 
 
-async def rest(system: Runtime) -> None:
+async def rest(system: System) -> None:
     """Claim nothing more, and return when no run is under way but those that wait for a person."""
     await system.hermes.scheduler.rest()
 
 
 @asynccontextmanager
-async def lock(system: Runtime, name: str) -> AsyncIterator[Callable[[], None] | None]:
+async def lock(system: System, name: str) -> AsyncIterator[Callable[[], None] | None]:
     """Hold a named lock for a block, and give what raises `LostLease` once it is lost; None where another process has
     it."""
     locks = system.hermes.scheduler.locks
@@ -73,43 +73,43 @@ async def lock(system: Runtime, name: str) -> AsyncIterator[Callable[[], None] |
         await locks.release(lease)
 
 
-def check_run(system: Runtime, session: str) -> None:
+def check_run(system: System, session: str) -> None:
     """Raise `LostLease` where another process took over the run of a session that was under way here."""
     if (journal := system.hermes.scheduler.journal_of(session)) is not None:
         journal.alive()
 
 
-async def question_in(system: Runtime, session: str) -> str:
+async def question_in(system: System, session: str) -> str:
     """The id of the question that words answer, of the session's run in whichever process; empty: there is none."""
     return await system.hermes.scheduler.question(session)
 
 
-async def meet(system: Runtime, people: People) -> None:
+async def meet(system: System, people: People) -> None:
     """Read who was let in. Raises `StoreError`."""
     await people.meet(system.store)
 
 
-async def ask_pairing(system: Runtime, channel: str, user: str, name: str) -> str:
+async def ask_pairing(system: System, channel: str, user: str, name: str) -> str:
     """A code for somebody who is not known; empty where too many wait."""
     return await system.store.pairing.ask(channel, user, name)
 
 
-async def was_withdrawn(system: Runtime, source: str, source_id: str) -> bool:
+async def was_withdrawn(system: System, source: str, source_id: str) -> bool:
     """Whether the message of that identity was deleted where it was written, before it was answered."""
     mail = await system.store.inbox.find(source, source_id)
     return mail is not None and mail.reason == TAKEN_BACK
 
 
-async def slot_at(system: Runtime, slot: int) -> Slot | None:
+async def slot_at(system: System, slot: int) -> Slot | None:
     """The message of that number."""
     return await system.store.outbox.get(slot) if slot < LARGEST else None
 
 
-async def topic_of(system: Runtime, where: Conversation) -> str:
+async def topic_of(system: System, where: Conversation) -> str:
     """The topic of a chat; empty where it has none."""
     return (await system.store.facts.of(where.key)).get(TOPIC, "")
 
 
-async def has_spoken_in(system: Runtime, where: Conversation) -> bool:
+async def has_spoken_in(system: System, where: Conversation) -> bool:
     """Whether a chat with one person has a session."""
     return await system.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)

@@ -15,7 +15,8 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem, System
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.system import System
     from hermes_agent.store.search import Hit as Hit
 
 __all__ = ("Hit", "SessionRecord", "Stats")

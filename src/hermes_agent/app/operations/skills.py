@@ -22,7 +22,8 @@ from hermes_agent.skills.skill import SkillHeader as SkillHeader
 from hermes_agent.skills.versions import diff_of, diffs, own_files
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem, System
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.system import System
     from hermes_agent.skills.state import State, Used
     from hermes_agent.skills.writing import Writer
     from hermes_agent.store.versions import Version

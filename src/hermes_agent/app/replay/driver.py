@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from hermes_agent.agent.stop import TIME_UP
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, RunEnded, Seen
@@ -50,7 +50,7 @@ async def played(
         attended=process.attended and not player.how.is_live,
         tape=player,
     )
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         drive = Driver(runtime, player, watch) if isinstance(player, Replayer) else Live(runtime, player, watch)
         yield tuple([await drive.session(made) for made in player.cassette.sessions.values()])
 
@@ -58,7 +58,7 @@ async def played(
 class Driver:
     """Brings what came from outside, one session after the other, in the order of the recording."""
 
-    def __init__(self, runtime: Runtime, player: Replayer, watch: Watch) -> None:
+    def __init__(self, runtime: System, player: Replayer, watch: Watch) -> None:
         self._runtime = runtime
         self._player = player
         self._watch = watch
@@ -178,7 +178,7 @@ class Driver:
 class Live:
     """Brings the recorded messages to sessions of now, each when the one before it was answered."""
 
-    def __init__(self, runtime: Runtime, player: LiveReplayer, watch: Watch) -> None:
+    def __init__(self, runtime: System, player: LiveReplayer, watch: Watch) -> None:
         self._runtime = runtime
         self._player = player
         self._watch = watch

@@ -6,8 +6,8 @@ import asyncio
 import sys
 from collections.abc import Mapping
 
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import open_chat
 from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
 from hermes_agent.cli.exits import Exit
@@ -40,7 +40,7 @@ async def _run(invocation: Invocation) -> int:
         strict_input=invocation.strict_input,
         allow=invocation.allowed,
     )
-    async with open_runtime(home, options) as runtime:
+    async with open_system(home, options) as runtime:
         chatting = asyncio.current_task()
         assert chatting is not None
         with asked_to_end(chatting.cancel):
@@ -56,7 +56,7 @@ def can_redraw(variables: Mapping[str, str]) -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown", "")
 
 
-async def run_plain(runtime: Runtime, invocation: Invocation) -> None:
+async def run_plain(runtime: System, invocation: Invocation) -> None:
     """Chat by lines."""
     page = PlainPage()
     chat = await open_chat(runtime, invocation, page, as_written)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.menu import more_help
 from hermes_agent.cli.chat.questions import answer_of
@@ -250,7 +250,7 @@ def place_line(folder: str, session: str, columns: int) -> str:
     return f"{folder if width(folder) <= room else '…' + folder[1 - room :]} · {session}"
 
 
-async def open_chat(runtime: Runtime, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:
+async def open_chat(runtime: System, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:
     """The chat on a page. Raises `NoModel` and `UnknownSession`."""
     chat_session = ChatSession(runtime, invocation)
     await chat_session.open()

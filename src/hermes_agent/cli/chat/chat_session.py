@@ -10,7 +10,7 @@ from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.status import Status
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.events import Entry
@@ -26,7 +26,7 @@ class ChatSession:
     """One chat over a runtime. The session is made with the first line, so that a chat in which nothing was said leaves
     nothing behind."""
 
-    def __init__(self, runtime: Runtime, invocation: Invocation) -> None:
+    def __init__(self, runtime: System, invocation: Invocation) -> None:
         self.runtime = runtime
         self.record: SessionRecord | None = None
         self._invocation = invocation
@@ -36,7 +36,7 @@ class ChatSession:
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property
-    def _access(self) -> Access[Runtime]:
+    def _access(self) -> Access[System]:
         return Access(system=self.runtime, who=self.runtime.owner)
 
     @property

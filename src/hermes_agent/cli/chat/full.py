@@ -7,7 +7,7 @@ import sys
 
 from prompt_toolkit.application import Application
 
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.history import ChatHistory
 from hermes_agent.cli.chat.keys import Keyboard, Typed
@@ -26,7 +26,7 @@ def render(block: str, width: int) -> str:
     return drawn
 
 
-async def run_full(runtime: Runtime, invocation: Invocation) -> None:
+async def run_full(runtime: System, invocation: Invocation) -> None:
     """Chat until the person leaves. Raises `HermesError` where the log can not be followed any more."""
     variables = environment()
     colours = not variables.get("NO_COLOR")

@@ -8,9 +8,7 @@ import sys
 import click
 import msgspec
 
-from hermes_agent.app.hooks.consent import Consents
-from hermes_agent.app.hooks.hook_process import run_hook
-from hermes_agent.app.hooks.hooks import CONSENTS, EVENTS, Known, known_hooks
+from hermes_agent.app.hooks import CONSENTS, EVENTS, Consents, Known, known_hooks, run_hook
 from hermes_agent.cli.output import say, say_json, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError

@@ -44,7 +44,7 @@ def prompt(
     if session:
         parts = ask(surface, partial(session_prompt, name=session))
     else:
-        options = late("hermes_agent.app.options:Options")(model=surface.invocation.model)
+        options = late("hermes_agent.app.process:Options")(model=surface.invocation.model)
         parts, aside = ask_system(surface, new_prompt, options)
     if against:
         other = {part.name: part.hash for part in ask(surface, partial(session_prompt, name=against))}

@@ -25,8 +25,9 @@ from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
-    from hermes_agent.app.operations.access import Access, HomeSystem, System
+    from hermes_agent.app.operations.access import Access, HomeSystem
     from hermes_agent.app.operations.sessions import Hit
+    from hermes_agent.app.system import System
 
 FORMATS: dict[str, Callable[[SessionRecord, Sequence[Entry]], str]] = {
     "jsonl": as_jsonl,

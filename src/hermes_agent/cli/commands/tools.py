@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.app.toolkit import CLI, IN_CHATS, TOOLSETS, Means, Toolkit
+from hermes_agent.app.chats.people import NONE, People
+from hermes_agent.app.manifest.built_in import IN_CHATS, TOOLSETS, BuiltIn
+from hermes_agent.app.toolkit import CLI, needs_without_store
 from hermes_agent.cli.output import remark, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
@@ -87,8 +88,8 @@ def disable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
 
 def offered(surface: Surface, name: str) -> list[Offered]:
     """Every built-in tool that this surface may have, and whether it has it."""
-    means = Means(delivers=CHANNELS.__contains__)
-    kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, (), means)
+    people = People(dict.fromkeys(CHANNELS, NONE))
+    kit = BuiltIn(needs_without_store(surface.home, surface.loaded.value, {People: people}))
     has = kit.toolsets(name)
     return [
         Offered(

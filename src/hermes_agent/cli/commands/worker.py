@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from hermes_agent.app.api_settings import SERVED
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark
 from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -29,7 +29,7 @@ async def _work(surface: Surface) -> None:
     tape = recording_of(surface.invocation)
     options = Options(queue=SERVED, own_only=False, model=model, reviews=True, tape=tape, platform=late(PLATFORM_OF))
     with told_to_end() as told:
-        async with open_runtime(surface.home.ensure(), options) as runtime:
+        async with open_system(surface.home.ensure(), options) as runtime:
             if runtime.notice:
                 remark(runtime.notice)
             announce(f"Working on {SERVED}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hermes_agent.app.operations.serving import store_notice
-from hermes_agent.app.runtime import served
+from hermes_agent.app.system import served
 from hermes_agent.cli.gateway.side_servers import SideServers, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.recording_option import recording_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.system import System
 from hermes_agent.cli.output import announce
 from hermes_agent.host.late import late
 
@@ -20,7 +20,7 @@ SERVERS = "hermes_agent.api.serve:Servers"
 class SideServers:
     """Goes by the settings of a gateway whose system is `runtime`."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: System) -> None:
         self._runtime = runtime
         self._servers: Servers | None = None
 

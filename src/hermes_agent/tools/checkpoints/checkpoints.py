@@ -17,7 +17,6 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.lock_file import LockFile
 from hermes_agent.host.locks import in_thread
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import (
     LOCK,
     REFS,
@@ -32,6 +31,7 @@ from hermes_agent.tools.checkpoints.shadow import (
     shadow_of,
 )
 from hermes_agent.tools.checkpoints.snapshot import MOMENT, Scan, Seen
+from hermes_agent.tools.settings import CheckpointSettings
 
 SEEN = "seen"
 MANY = 100

@@ -16,11 +16,12 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
-from hermes_agent.tools.excerpt import Caps, cleaned
+from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import Covers, Hiding
+from hermes_agent.tools.output import Covers, Hiding, hiding_of
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 from hermes_agent.tools.starting import decided, started, told_meanwhile
@@ -256,3 +257,9 @@ class CodeTools:
         wanted = min(asked if asked > 0 else self._settings.timeout, self._settings.timeout)
         left = context.seconds_left()
         return wanted if left is None else max(0.1, min(wanted, left))
+
+
+def code_tools(needs: Needs) -> CodeTools:
+    """The toolset `code`."""
+    place, settings = needs.get(Place), needs.get(CodeSettings)
+    return CodeTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))

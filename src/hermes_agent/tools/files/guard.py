@@ -12,6 +12,9 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import Home, own_source
+from hermes_agent.tools.settings import ApprovalSettings
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
@@ -148,3 +151,9 @@ def _below(path: str, folder: str) -> bool:
 
 def _matches(path: Path, folder: Path, patterns: Iterable[str]) -> bool:
     return path.parent == folder and any(fnmatchcase(path.name, pattern) for pattern in patterns)
+
+
+def guard_of(needs: Needs) -> Guard:
+    """The guard of a home, by its settings."""
+    source = None if needs.get(ApprovalSettings).own_source else own_source()
+    return Guard(home=needs.get(Home).root, person=Path.home(), source=source)

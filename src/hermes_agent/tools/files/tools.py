@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,9 +14,10 @@ from msgspec import Meta
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
+from hermes_agent.host.paths import Home
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
-from hermes_agent.tools.files.guard import Guard
+from hermes_agent.tools.files.guard import Guard, guard_of
 from hermes_agent.tools.files.patching import Edits, parse_patch
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog
@@ -164,3 +166,9 @@ def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:
     verb = "Created" if before.content is None else "Wrote"
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     return coding.encode(content), f"{verb} {path}, {lines} lines."
+
+
+def file_tools(needs: Needs) -> FileTools:
+    """The toolset `files`."""
+    log = ReadLog(needs.get(Home).cache / "read")
+    return FileTools(guard=guard_of(needs), log=log, writer=Writer(), ripgrep=shutil.which("rg") or "")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.tools.guardrails.settings import GuardrailSettings
+from hermes_agent.tools.settings import GuardrailSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import hashlib
 import os.path
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from hermes_agent.core.tool import CallFacts, Question
 from hermes_agent.host.late import late
 
 COMMANDS = "hermes_agent.tools.permission.commands"
+DECISIVE = (
+    r"(?i)PATH|HOME|SHELL|IFS|ENV|BASH_ENV|CDPATH|GLOBIGNORE|(LD|DYLD|PYTHON|PERL5?|RUBY|NODE|GIT|DOCKER|KUBE|AWS|JAVA)_?\w*"
+    r"|\w+_PROXY|\w+_HOST|\w+_URL"
+)
 HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
 """A secret by its name, in an argument."""
 COMMAND = "command"
@@ -104,6 +109,19 @@ def binding(request: Request) -> str:
         about = late(COMMANDS).words_of(command) or command.strip()
     parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
+
+
+def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
+    """A hash over the variables that decide which programs run and where they go, and over those that are
+    `mentioned` in the command. Others (the terminal's size, the login) change from day to day and decide nothing."""
+    names = {name for text in mentioned for name in re.findall(r"\$\{?(\w+)", text)}
+    kept = {name: value for name, value in variables.items() if _decides(name) or name in names}
+    return hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1000)
+def _decides(name: str) -> bool:
+    return re.fullmatch(DECISIVE, name) is not None
 
 
 def texts_in(value: object) -> list[str]:

@@ -13,11 +13,12 @@ from typing import Literal
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from hermes_agent.tools.excerpt import Caps, cleaned
+from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.names import exec_name, lent_in
-from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, shown_output
+from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import attached, decided, started, told_meanwhile
@@ -360,3 +361,9 @@ def _joined(output: str, last: str) -> str:
 def _short(exec_id: str) -> str:
     """The id as a model sees it: six hex digits, the same in every process."""
     return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
+
+
+def shell_tools(needs: Needs) -> ShellTools:
+    """The toolset `shell`."""
+    place, settings = needs.get(Place), needs.get(TerminalSettings)
+    return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))

@@ -13,8 +13,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.pages import HEADERS, within
-from hermes_agent.tools.web.settings import SearchSettings
 
 BACKENDS: dict[str, str] = {
     "tavily": "hermes_agent.tools.web.search.tavily:BACKEND",

@@ -13,10 +13,11 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
+from hermes_agent.host.secrets import Secrets
 from hermes_agent.tools.files.content import storable
 from hermes_agent.tools.schema import said
-from hermes_agent.tools.web.settings import WebSettings
+from hermes_agent.tools.settings import WebSettings
 
 # What is asked for here is loaded with the first call.
 PAGES = "hermes_agent.tools.web.pages"
@@ -71,3 +72,8 @@ def _within(seconds: float, context: CallContext) -> float:
     """The time that a request may take: the setting, or what the run has left."""
     left = context.seconds_left()
     return seconds if left is None else max(0.1, min(seconds, left))
+
+
+def web_tools(needs: Needs) -> WebTools:
+    """The toolset `web`."""
+    return WebTools(http=needs.get(Http), settings=needs.get(WebSettings), key_of=needs.get(Secrets).get)

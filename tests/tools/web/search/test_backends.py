@@ -12,8 +12,8 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.host.late import late
+from hermes_agent.tools.settings import SearchSettings
 from hermes_agent.tools.web.searching import BACKENDS, Backend, Result, Unsearched, choose, search
-from hermes_agent.tools.web.settings import SearchSettings
 from tests.tools.web.services import KEY, SERVICES
 
 PAGES = [

@@ -14,12 +14,20 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import Answer
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.settings import CheckpointSettings
 
 log = logging.getLogger(__name__)
+FOLDER = "checkpoints"
 PATIENCE = 2.0  # seconds
 CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
+
+
+def checkpoints_of(home: Home, settings: CheckpointSettings, clock: Clock) -> Checkpoints:
+    """The checkpoints of a home."""
+    return Checkpoints(home.root / FOLDER, settings, clock)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +94,7 @@ class CheckpointHook:
             waiting.cancel()
 
 
-def checkpoint_hook(folder: Path, settings: CheckpointSettings, clock: Clock) -> CheckpointHook:
-    """The hook of one run; checkpoints are kept in `folder`."""
-    return CheckpointHook(checkpoints=Checkpoints(folder, settings, clock), person=Path(os.path.realpath(Path.home())))
+def checkpoint_hook(needs: Needs) -> CheckpointHook:
+    """The hook of one run."""
+    checkpoints = checkpoints_of(needs.get(Home), needs.get(CheckpointSettings), needs.get(Clock))
+    return CheckpointHook(checkpoints=checkpoints, person=Path(os.path.realpath(Path.home())))

@@ -1,46 +1,50 @@
-"""What does the learning of one home: its reviews, their tools, the checks of lessons, the curator."""
+"""The work of learning: reviews and passes in line, what waits for a person, one undo for everything."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
-from hermes_agent.app.learning.home import LearningHome
+from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Standing
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Standings
 from hermes_agent.core.model import Model
-from hermes_agent.core.spending import Limit, Rules, Scope, nanos
+from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
-from hermes_agent.host.late import late
+from hermes_agent.host.late import Needs, late
 from hermes_agent.learning.drafts import Draft
-from hermes_agent.learning.jobs import Does, Jobs, Tells
+from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned
 from hermes_agent.learning.probing import Probing
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.retracting import Retracting, Undoing
 from hermes_agent.learning.reviewing import Reviewer
-from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.memory.whose import person_of, target_of
-from hermes_agent.replay.ledger import StoredLedger
+from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.places import MOST
 from hermes_agent.skills.skill import FILE, Layer
-from hermes_agent.store.learning.jobs import JobKind
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session
+from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author, Backing, Kind
 from hermes_agent.tools.schema import collect
 
@@ -48,89 +52,91 @@ if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
 
 CURATING = "hermes_agent.app.learning.curating:Curating"
-LARGEST = 1 << 22
 
 
-class Parts:
-    """The workers of one home's learning, each made when it is needed."""
+class LearningWork:
+    """What does the learning of one home. `auxiliary` gives models, `tools` names the tools that there are."""
 
-    def __init__(self, home: LearningHome, tells: Tells) -> None:
-        self._home, self._tells = home, tells
-
-    @cached_property
-    def jobs(self) -> Jobs:
-        """Who does the work of this process."""
-        home, settings = self._home, self._home.settings
-        reviewer = Reviewer(
-            store=home.store,
-            clock=home.clock,
-            ids=home.ids,
-            settings=settings.learning,
-            model_for=lambda record: self.model(Purpose.REVIEW, record, settings.learning),
-            hands_of=self.writers,
-            proposing=self.proposing,
-            effort=settings.model.reasoning_effort,
+    def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
+        self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
+        self._store, self._clock, self._ids = needs.get(Store), needs.get(Clock), RandomIds()
+        self._settings, self._skills = needs.get(Settings), needs.get(Skills)
+        self.proposing = Proposing(
+            store=self._store, clock=self._clock, hands_of=self.writers, days=self._settings.learning.waits_days
         )
-        retracting = Retracting(store=home.store, undoing=self.undoing, proposing=self.proposing)
-        does: dict[JobKind, Does] = {
-            JobKind.REVIEW: reviewer,
-            JobKind.RETRACT: retracting,
-            JobKind.CURATOR: lambda claim: self.curating.curator(claim),
-        }
-        if home.skills.place is not None:
-            does[JobKind.PROBE] = Probing(
-                store=home.store,
-                clock=home.clock,
-                settings=settings.learning,
-                hands_of=self.writers,
-                proposing=self.proposing,
-                passes=Probes(place=home.skills.place, tools=home.tools, ids=home.ids),
-            )
-        return Jobs(home.store, does, self._tells)
+        self.undoing = Undoing(
+            store=self._store, writer=lambda: self._skills.writer(self._store), notes=needs.later(Notes)
+        )
+        self.learned = Learned(store=self._store, clock=self._clock, undoing=self.undoing, proposing=self.proposing)
 
     @cached_property
     def curating(self) -> Curating:
-        """The upkeep of what was learned."""
-        made: Curating = late(CURATING)(self._home, self.proposing, self.model, lambda: self.jobs.ring())
+        """The upkeep of what was learned: loaded when a pass is due, or asked for."""
+        made: Curating = late(CURATING)(self._needs, self._auxiliary, self.proposing, lambda: self.jobs.ring())
         return made
 
     @cached_property
-    def proposing(self) -> Proposing:
-        """What waits."""
-        home = self._home
-        return Proposing(
-            store=home.store, clock=home.clock, hands_of=self.writers, days=home.settings.learning.waits_days
+    def jobs(self) -> Jobs:
+        """What is in line, and who does it in this process."""
+        reviewer = Reviewer(
+            store=self._store,
+            clock=self._clock,
+            ids=self._ids,
+            settings=self._settings.learning,
+            model_for=self._model,
+            hands_of=self.writers,
+            proposing=self.proposing,
+            effort=self._settings.model.reasoning_effort,
+        )
+        retracting = Retracting(store=self._store, undoing=self.undoing, proposing=self.proposing)
+        does: dict[JobKind, Does] = {
+            JobKind.REVIEW: reviewer,
+            JobKind.RETRACT: retracting,
+            JobKind.CURATOR: self._curate,
+        }
+        if self._skills.place is not None:
+            does[JobKind.PROBE] = self._probing(self._skills.place)
+        return Jobs(self._store, does, self._report)
+
+    def _probing(self, place: Place) -> Probing:
+        return Probing(
+            store=self._store,
+            clock=self._clock,
+            settings=self._settings.learning,
+            hands_of=self.writers,
+            proposing=self.proposing,
+            passes=Probes(place=place, tools=self._tools, ids=self._ids),
         )
 
-    @cached_property
-    def undoing(self) -> Undoing:
-        """One undo for everything."""
-        home = self._home
-        return Undoing(store=home.store, writer=lambda: home.skills.writer(home.store), notes=lambda: home.notes)
+    async def _curate(self, claim: Claim) -> Account:
+        return await self.curating.curator(claim)
 
-    @cached_property
-    def learned(self) -> Learned:
-        """What was learned, for the person."""
-        home = self._home
-        return Learned(store=home.store, clock=home.clock, undoing=self.undoing, proposing=self.proposing)
-
-    def writers(self, record: Session) -> HomeWriters:
+    def writers(self, record: SessionRecord) -> HomeWriters:
         """The tools of a review of this conversation."""
-        home = self._home
-        return HomeWriters(
-            record=record,
-            skills=home.skills,
-            notes=home.notes,
-            is_owner_key=lambda principal: home.standing(principal) is Standing.OWNER,
-        )
+        is_owner = self._needs.get(Standings).is_owner
+        return HomeWriters(record=record, skills=self._skills, notes=self._needs.get(Notes), is_owner_key=is_owner)
 
-    async def model(self, purpose: Purpose, record: Session, most: LearningSettings | CuratorSettings) -> Model:
-        """Who is asked: the model of that purpose, else the one that answers, within the limits of one job."""
-        home = self._home
-        money = None if most.max_money is None else nanos(most.max_money)
-        own = Limit(scope=Scope.RUN, money=money, tokens=most.max_tokens)
-        book = replace(home.book, rules=within(home.book.rules, own))
-        return await home.auxiliary(purpose, record, StoredLedger(book, record.principal))
+    async def _model(self, record: SessionRecord) -> Model:
+        """Who reviews: `auxiliary.review`, else the conversation's own model, within the limits of one review."""
+        learning, book = self._settings.learning, self._needs.get(Book)
+        money = None if learning.max_money is None else nanos(learning.max_money)
+        own = Limit(scope=Scope.RUN, money=money, tokens=learning.max_tokens)
+        ledger = StoredLedger(book.within(own), record.principal)
+        return await self._auxiliary(Purpose.REVIEW, record, ledger)
+
+    async def _report(self, job: Job) -> bool:
+        """One line in the conversation, with its undo; False while it is busy elsewhere."""
+        record = await self._store.sessions.get(job.session)
+        if record is None:
+            return True
+        try:
+            await self._needs.get(Hermes).notify(record, job.account.note)
+        except HermesError:
+            return False
+        return True
+
+
+LARGEST = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,16 +221,3 @@ class Probes:
             if ended is None:
                 await running.kill()
         return ended.code == 0
-
-
-def within(rules: Rules, own: Limit) -> Rules:
-    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
-    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
-    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
-    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
-    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    known = [each for each in (one, other) if each is not None]
-    return min(known) if known else None

@@ -3,27 +3,196 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
+import os
 import re
+import shlex
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.hooks.consent import Consents, mark_of
-from hermes_agent.app.hooks.hook_process import HookFailed, Verdict, run_hook
-from hermes_agent.app.hooks.settings import HookSettings
+from hermes_agent.app.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.process import open_piped
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.store.sessions import Session
+
+LARGEST_SCRIPT = 1 << 20
+LONGEST_NAME = 1000
+WORDS = re.compile(r"(?P<written>>\s*[\"']?)?(?P<word>[^\s\"'`;|&<>(){}$=,]+)")
+"""What may name a file anywhere in a command, also within quotes of its own; `written` where it is written to."""
+PROGRAMS = (".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".lua", ".awk", ".jq")
+FOLDER = re.compile(r"\$(?:(?P<bare>HERMES_HOME|PWD|HOME)\b|\{(?P<braced>HERMES_HOME|PWD|HOME)\})")
+
+
+class Consents:
+    """The hashes of what was allowed, in a file of the home; a damaged one allows nothing."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def has(self, name: str, mark: str) -> bool:
+        """Whether the hook of that name was allowed as it is now."""
+        return self._read().get(name) == mark
+
+    def give(self, name: str, mark: str) -> None:
+        """Allow it as it is now. Raises `HomeError`."""
+        self._write({**self._read(), name: mark})
+
+    def take_back(self, name: str) -> bool:
+        """Allow it no more; False where it was not allowed."""
+        known = self._read()
+        if known.pop(name, None) is None:
+            return False
+        self._write(known)
+        return True
+
+    def _read(self) -> dict[str, str]:
+        try:
+            found = json.loads(read_small(self._file) or b"{}")
+        except ValueError:
+            return {}
+        return {str(name): str(mark) for name, mark in found.items()} if isinstance(found, dict) else {}
+
+    def _write(self, known: dict[str, str]) -> None:
+        write_private(self._file, json.dumps(known, indent=1, sort_keys=True).encode())
+
+
+def mark_of(hook: HookSettings, root: Path) -> str:
+    """The hash of all that decides what a hook does: its settings, and the files that it names. Raises `ConfigError`
+    where its file is not there."""
+    facts = [repr((hook.on, hook.command, hook.python, hook.tools)).encode()]
+    for path in files_of(hook, root):
+        content = read_small(path, LARGEST_SCRIPT)
+        if content is None:
+            raise ConfigError(f"{path} is not there.")
+        facts.append(content)
+    return hashlib.sha256(b"\0".join(hashlib.sha256(fact).digest() for fact in facts)).hexdigest()
+
+
+def files_of(hook: HookSettings, root: Path) -> list[Path]:
+    """The files whose content is part of a hook: its Python file, or those that its command names: with a path, or as
+    programs. What it writes to is none of them."""
+    if hook.python:
+        return [resolved(hook.python, root)]
+    command = FOLDER.sub(lambda it: str(Path.home() if "HOME" in (it["bare"], it["braced"]) else root), hook.command)
+    words = [each["word"] for each in WORDS.finditer(command) if not each["written"]] + _shell_words(command)
+    named = {word: resolved(word, root) for word in words if len(word) < LONGEST_NAME}
+    return [path for word, path in named.items() if path.is_file() and ("/" in word or _is_program(path))]
+
+
+def _shell_words(command: str) -> list[str]:
+    """The words as a shell reads them, which may hold blanks, but where it writes to; none where a quote is open."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    return [word for before, word in zip(["", *words], words, strict=False) if not before.endswith(">")]
+
+
+def _is_program(path: Path) -> bool:
+    return path.suffix in PROGRAMS or os.access(path, os.X_OK)
+
+
+def resolved(name: str, root: Path) -> Path:
+    """A path as a hook's setting means it: from the home, unless it is absolute."""
+    return root / Path(name).expanduser()
+
+
+BLOCKS = 2
+"""The exit code with which a hook says no; what it wrote to its other output is the reason."""
+LONGEST = 100_000
+LONGEST_REASON = 2000
+"""Characters of why a hook says no: people and models read it."""
+IN_HOME = 'cd "$0" || exit 1'
+RUNNER = """
+import asyncio, importlib.util, inspect, json, sys
+spec = importlib.util.spec_from_file_location("hook", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+out, sys.stdout = sys.stdout, sys.stderr
+answer = module.handle(json.load(sys.stdin))
+if inspect.isawaitable(answer):
+    async def wait():
+        return await answer
+    answer = asyncio.run(wait())
+json.dump(answer, out)
+"""
+
+
+class HookFailed(HermesError):
+    """A hook did not end as it should have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a hook answered: a reason to stop (empty: none), words to add, a text in place of the one it was given."""
+
+    block: str = ""
+    context: str = ""
+    text: str | None = None
+
+
+class _Answer(msgspec.Struct):
+    block: str | bool = ""
+    decision: str = ""
+    reason: str = ""
+    context: str = ""
+    text: str | None = None
+
+
+async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, variables: Mapping[str, str]) -> Verdict:
+    """What the hook answers to an event. Raises `HookFailed`."""
+    if hook.python:
+        argv = [sys.executable, "-I", "-c", RUNNER, str(resolved(hook.python, root))]
+    else:
+        argv = ["/bin/sh", "-c", f"{IN_HOME}\n{hook.command}", str(root)]
+    try:
+        running = await open_piped(argv, env=variables, data=json.dumps(event).encode())
+    except OSError as error:
+        raise HookFailed(f"it cannot be started ({error.strerror})") from error
+    try:
+        async with asyncio.timeout(hook.seconds):
+            out, errors, code = await running.collect(LONGEST)
+    except TimeoutError as error:
+        raise HookFailed(f"it took more than {hook.seconds:g} s") from error
+    finally:
+        await running.close()
+    said = errors.decode("utf-8", "replace").strip()
+    if code == BLOCKS:
+        return Verdict(block=said[:LONGEST_REASON] or "A hook said no.")
+    if code:
+        raise HookFailed(f"it ended with {code}: {said[-500:]}")
+    return _verdict(out)
+
+
+def _verdict(out: bytes) -> Verdict:
+    """An answer in JSON; words that are none are only for whoever looks at the hook."""
+    with suppress(msgspec.DecodeError, RecursionError):
+        answer = msgspec.json.decode(out, type=_Answer)
+        blocks = bool(answer.block) or answer.decision in ("block", "deny")
+        reason = answer.reason or (answer.block if isinstance(answer.block, str) else "") or "A hook said no."
+        return Verdict(block=reason if blocks else "", context=answer.context, text=answer.text)
+    return Verdict()
+
 
 log = logging.getLogger(__name__)
 

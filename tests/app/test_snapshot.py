@@ -1,6 +1,8 @@
-"""The agent of a run, by the settings."""
+"""What one reading of the settings made."""
 
-from hermes_agent.app.wiring import Options
+from pathlib import Path
+
+from hermes_agent.app.opening import Options
 from hermes_agent.core.events import Outcome, PrefixFrozen
 from hermes_agent.core.section import estimate_tokens, tools_text
 from hermes_agent.providers.demo.script import Call, Say
@@ -8,6 +10,22 @@ from hermes_agent.store.usage import GroupBy
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, counting, place, settle_home
+from tests.gateway.harness import eventually
+
+
+async def test_one_that_fails_at_the_end_of_a_run_keeps_nobody_else_from_hearing_of_it(tmp_path: Path):
+    async with place(tmp_path, [Say("Hello.")]) as here:
+
+        def broken(*_: object) -> None:
+            raise ZeroDivisionError
+
+        heard = list[str]()
+        now = here.runtime.snapshots.now
+        now.afterwards = (broken, *now.afterwards, lambda record, *_: heard.append(record.id))
+
+        assert (await here.say("Hi")).text == "Hello."
+        await eventually(lambda: len(heard) == 1)
+
 
 MOST_TOKENS = 4_000
 MOST_TOKENS_SMALL = 3_000

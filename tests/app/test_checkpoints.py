@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.hooks import Proposed
-from hermes_agent.app.checkpoints.checkpoint_hook import CheckpointHook
+from hermes_agent.app.checkpoints import CheckpointHook
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.place import FakePlace
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.settings import CheckpointSettings, TerminalSettings
 from hermes_agent.tools.shell.tools import ShellTools
 from tests.app.place import place
 from tests.tools.bench import Context

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.app.api_settings import SERVED
-from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.app.opening import Options, open_system
 from hermes_agent.core.errors import ConfigError, DatabaseDamaged, HomeError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
@@ -31,7 +31,7 @@ async def test_toolsets_narrow_what_is_offered(tmp_path, toolsets, offered):
 async def test_an_unknown_toolset_leaves_no_store_open(tmp_path):
     home = Home(root=tmp_path, base=tmp_path)
     with pytest.raises(ConfigError, match="There is no toolset `x`"):
-        async with open_runtime(home, Options(toolsets=("x",))):
+        async with open_system(home, Options(toolsets=("x",))):
             pass
 
 
@@ -51,7 +51,7 @@ async def test_a_broken_config_uses_the_last_good_one_and_says_so(tmp_path):
 async def test_a_home_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "home").write_text("")
     with pytest.raises(HomeError, match="cannot be used"):
-        async with open_runtime(Home(root=tmp_path / "home", base=tmp_path)):
+        async with open_system(Home(root=tmp_path / "home", base=tmp_path)):
             pass
 
 
@@ -59,7 +59,7 @@ async def test_a_database_that_is_garbage_is_refused_and_kept(tmp_path):
     garbage = b"this is no database" * 1000
     (tmp_path / "hermes.db").write_bytes(garbage)
     with pytest.raises(DatabaseDamaged):
-        async with open_runtime(Home(root=tmp_path, base=tmp_path)):
+        async with open_system(Home(root=tmp_path, base=tmp_path)):
             pass
     assert (tmp_path / "hermes.db").read_bytes() == garbage
 
@@ -67,9 +67,8 @@ async def test_a_database_that_is_garbage_is_refused_and_kept(tmp_path):
 async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home(tmp_path):
     keys = "anna: {secret: A}, gast: {secret: G, standing: guest}, boss: {secret: B, standing: owner}"
     home = settle_home(tmp_path, "http://127.0.0.1:9", f"api: {{keys: {{{keys}}}}}\n")
-    async with open_runtime(home, Options(queue=SERVED, own_only=False)) as runtime:  # As `hermes worker` does.
-        standing = runtime.snapshots.now.builder.standing
-        found = {name: standing(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
+    async with open_system(home, Options(queue=SERVED, own_only=False)) as runtime:  # As `hermes worker` does.
+        found = {name: runtime.standings.of(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
 
         assert found == {
             "owner": Standing.OWNER,
@@ -78,4 +77,4 @@ async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home
             "gast": Standing.GUEST,
             "nobody": Standing.GUEST,
         }
-        assert standing("webhook:owner") is Standing.GUEST
+        assert runtime.standings.of("webhook:owner") is Standing.GUEST

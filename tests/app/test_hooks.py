@@ -5,11 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.hooks.consent import Consents, mark_of
-from hermes_agent.app.hooks.hook_process import HookFailed, Verdict, run_hook
-from hermes_agent.app.hooks.hooks import CONSENTS, EVENTS, Hooks, check, hooks_of, known_hooks
-from hermes_agent.app.hooks.settings import HookSettings
-from hermes_agent.app.settings import Settings
+from hermes_agent.app.hooks import (
+    CONSENTS,
+    EVENTS,
+    Consents,
+    HookFailed,
+    Hooks,
+    Verdict,
+    check,
+    hooks_of,
+    known_hooks,
+    mark_of,
+    run_hook,
+)
+from hermes_agent.app.settings import HookSettings, Settings
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import MessageTaken, ToolEnded
 from hermes_agent.host.config import load

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.options import Options
+from hermes_agent.app.process import Options
 from hermes_agent.store.database import open_store
 
 

@@ -5,76 +5,45 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
-from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models.routes import refused_by, route_of
+from hermes_agent.app.process import Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.toolkit import CLI
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
-from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Principal
-from hermes_agent.core.model import Model
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
-from hermes_agent.host.paths import Home
-from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
-from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
-from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
-from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from hermes_agent.app.hooks.hooks import Hooks
+    from hermes_agent.app.hooks import Hooks
 
 Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
 """Makes the agent of a session under its journal. Raises `NoModel`."""
 
 
-class Auxiliary(Protocol):
-    """Gives the model that works for a session for a purpose, in the ledger under that purpose: of a run where its
-    `ledger` is given, else of its own. Behind it stands the model that answers, unless it is wanted `alone`. Raises
-    `NoModel`."""
+@dataclass(kw_only=True)
+class System(Process):
+    """The parts that `open_system` joined: what lasts, and what the settings in force made (`snapshots.now`)."""
 
-    def __call__(
-        self, purpose: Purpose, record: Session, ledger: Ledger | None = None, *, alone: bool = False
-    ) -> Awaitable[Model]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """The parts that `open_runtime` joined; what follows from the settings is what those in force made
-    (`snapshots.now`). `owner` is the person of this machine; `model` is what they chose for this process (empty: as
-    configured). `unasked` are the runs without questions; `taped` says whether the process is recorded or replayed;
-    `restart` has this process begin again (None: it cannot)."""
-
-    home: Home
-    secrets: Secrets
-    store: Store
-    hermes: Hermes
-    health: Health
-    snapshots: SettingsSnapshots
-    unasked: Unasked
-    clock: Clock
-    ids: Ids
-    owner: Principal
-    model: str = ""
-    taped: bool = False
-    restart: Callable[[], None] | None = None
+    snapshots: SettingsSnapshots = field(init=False)
+    health: Health = field(init=False)
 
     @property
     def loaded(self) -> Loaded[Settings]:
@@ -84,7 +53,7 @@ class Runtime:
     @property
     def settings(self) -> Settings:
         """The settings in force."""
-        return self.loaded.value
+        return self.snapshots.now.settings
 
     @property
     def notice(self) -> str:
@@ -105,7 +74,7 @@ class Runtime:
     @property
     def skills(self) -> Skills:
         """The skills of the home."""
-        return self.snapshots.now.toolkit.skills
+        return self.snapshots.now.skills
 
     @property
     def notes(self) -> Notes:
@@ -120,12 +89,12 @@ class Runtime:
     @property
     def hooks(self) -> Hooks | None:
         """The person's own programs that are told of events; None where there are none."""
-        return self.snapshots.now.builder.watched
+        return self.snapshots.now.hooks
 
     @property
     def auxiliary(self) -> Auxiliary:
         """Gives the model that works for a purpose."""
-        return self.snapshots.now.builder.background.model
+        return self.snapshots.now.background.model
 
     @property
     def build(self) -> Build:
@@ -135,12 +104,12 @@ class Runtime:
     @property
     def intake(self) -> Intake:
         """Keeps what comes in and is large."""
-        return self.snapshots.now.builder.intake
+        return self.snapshots.now.intake
 
     async def settled(self) -> None:
         """Return when no run is under way, and nothing beside them."""
         await self.hermes.idle()
-        await self.snapshots.now.builder.background.settled()
+        await self.snapshots.now.background.settled()
 
     def route(self, model: str = "") -> Route:
         """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""

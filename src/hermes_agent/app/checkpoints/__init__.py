@@ -1,1 +1,0 @@
-"""The checkpoints of sessions: taken before files change, shown and put back."""

@@ -1,0 +1,116 @@
+"""Opens the system of a home: the only module that joins what every package below has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+
+from hermes_agent.app.api_settings import standing_by_key
+from hermes_agent.app.chats.people import People, keep_met
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.household import local_owner, open_store_of
+from hermes_agent.app.process import Options as Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings_snapshots import SettingsSnapshots
+from hermes_agent.app.skills import Reserved
+from hermes_agent.app.system import System
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Standings
+from hermes_agent.core.spending import Rules
+from hermes_agent.host.config import load
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.logs import open_log
+from hermes_agent.host.paths import Home
+from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.replay.ledger import Book
+from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.health import Health
+from hermes_agent.store.database import open_store
+from hermes_agent.store.workers import Timings
+
+log = logging.getLogger(__name__)
+TAPES = "hermes_agent.replay.cassettes:opened_seam"
+PROCESS = "hermes_agent.replay.lines:Process"
+
+
+@asynccontextmanager
+async def open_system(home: Home, options: Options | None = None) -> AsyncIterator[System]:
+    """A system at work on this home; on leaving, what runs is left to the log and everything is closed.
+
+    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error where it
+    was right before: its last good version is in force and `System.loaded.notice` says so.
+    """
+    options = options or Options()
+    async with AsyncExitStack() as closing:
+        loaded, secrets = load(home.ensure(), Settings).usable(), open_secrets(home)
+        closing.callback(open_log(home.log_file, lambda text: options.pseudonyms(secrets.redact(text))).close)
+        clock, http = SystemClock(), Http()
+        tape = closing.enter_context(inserted_tape(options, loaded.value, secrets, clock))
+        seam, database, store_ids, limits = tape
+        people = options.people or People(loaded.value.gateway.channels)
+        closing.push_async_callback(http.close)
+        store = await (
+            open_store(database, clock=clock, ids=store_ids, timings=Timings(lasting=False))
+            if database
+            else open_store_of(home, loaded.value.store, clock, store_ids)
+        )
+        if store.notice:
+            log.warning("%s", store.notice)
+        system = System(
+            home=home,
+            options=options,
+            secrets=secrets,
+            store=store,
+            seam=seam,
+            machine=clock,
+            http=http,
+            people=people,
+            book=Book(store=store, clock=clock),
+            standings=Standings(
+                people.otherwise(lambda key: standing_by_key(system.settings.api, key) or options.standing(key))
+            ),
+            owner=local_owner(),
+            reserved=Reserved(COMMANDS),
+            limits=limits,
+        )
+        system.hermes = Hermes(
+            store=store,
+            build=lambda record, journal: system.snapshots.agent(record, journal),
+            seam=seam,
+            queue=options.queue,
+            own_only=options.own_only,
+            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run)),
+        )
+        try:
+            system.snapshots = snapshots = SettingsSnapshots(system, loaded)
+        except BaseException:
+            await system.hermes.close()
+            raise
+        closing.push_async_callback(snapshots.close)
+        system.hermes.receive = snapshots.receive
+        closing.push_async_callback(system.hermes.close)
+        scheduler = system.hermes.scheduler
+        system.health = Health(store, scheduler.bus, scheduler.overdue)
+        closing.callback(system.health.close)
+        closing.push_async_callback(snapshots.quiet)
+        closing.callback(store.engine.hurry)
+        await keep_met(people, store, None if options.own_only else scheduler.subscribe)
+        yield system
+
+
+@contextmanager
+def inserted_tape(
+    options: Options, settings: Settings, secrets: Secrets, clock: Clock
+) -> Iterator[tuple[Seam, str, Ids | None, Rules | None]]:
+    """What stands between the runs and the world, a recording open as long as the block; of a replay also where it
+    keeps its rows (empty: as configured), with which ids, and the limits that were in force. Raises `CassetteError`."""
+    if options.tape is None:
+        yield Seam(clock, RandomIds()), "", None, None
+        return
+    process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
+    with late(TAPES)(options.tape, secrets.redact, process) as inserted:
+        yield inserted

@@ -1,0 +1,334 @@
+"""A settings snapshot: all that one reading of the settings made, kept until its last run has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor, Shortens
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import Environment, SessionPrompt, sections_of
+from hermes_agent.agent.tail import Now, Tail, TailSource
+from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.chats.platforms import ThisRun, place_of
+from hermes_agent.app.environment_prompt import environment_of
+from hermes_agent.app.intake.intake import Intake
+from hermes_agent.app.learning.learner import Learner
+from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
+from hermes_agent.app.models.routes import route_of
+from hermes_agent.app.process import Options, Process
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Reserved
+from hermes_agent.app.tool_sources import MEMORY
+from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
+from hermes_agent.core.budget import Budget, Limits
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Standings
+from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.section import Section
+from hermes_agent.host.config import Loaded
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import environment
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.whose import person_of
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.catalog import UNKNOWN_WINDOW
+from hermes_agent.providers.route import Route
+from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
+from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.front import Hermes
+from hermes_agent.runs.one_run import Afterwards
+from hermes_agent.sandbox.place import Place
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.permission.unasked import Unasked
+from hermes_agent.tools.surfaces import UNATTENDED, rules_of
+from hermes_agent.tools.todo import Todos
+from hermes_agent.tools.toolbox import PassingTools, Toolbox
+
+if TYPE_CHECKING:
+    from hermes_agent.app.hooks import Hooks
+    from hermes_agent.app.memory_provider import MemoryProvider
+    from hermes_agent.app.skills import Offer
+
+HOOKS = "hermes_agent.app.hooks:hooks_of"
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+
+
+class SettingsSnapshot:
+    """All that one reading of the settings made; `closing` closes it. `users` are the runs and commands that were built
+    from it and go on, `afterwards` are told of the end of runs. Raises `HermesError` where the settings name what there
+    is not."""
+
+    def __init__(self, process: Process, loaded: Loaded[Settings]) -> None:
+        self.process, self.loaded, self.settings = process, loaded, loaded.value
+        self.users, self.free, self.closing = 0, asyncio.Event(), AsyncExitStack()
+        self.free.set()
+        self.book = replace(process.book, rules=process.limits or self.settings.rules)
+        self.notes = Notes(
+            home=process.home,
+            store=process.store,
+            clock=process.machine,
+            ids=RandomIds(),
+            settings=self.settings.memory,
+        )
+        self.needs = needs_of(
+            process.home,
+            self.settings,
+            {
+                Book: self.book,
+                Clock: process.machine,
+                Hermes: process.hermes,
+                Http: process.http,
+                Notes: self.notes,
+                Options: process.options,
+                People: process.people,
+                Reserved: process.reserved,
+                Seam: process.seam,
+                Secrets: process.secrets,
+                Standings: process.standings,
+                Store: process.store,
+                Unasked: process.unasked,
+            },
+        )
+        self.toolkit = Toolkit(self.needs)
+        self.skills = self.toolkit.skills
+        self.closing.push_async_callback(self.toolkit.close)
+        self.memory: MemoryProvider | None = None
+        if self.settings.memory.provider != "none":
+            self.memory = self.needs.made(MEMORY)
+            self.closing.push_async_callback(self.memory.close)
+        self.hooks: Hooks | None = None
+        if self.settings.hooks and process.options.tape is None:  # What a recording holds is not changed again.
+            self.hooks = late(HOOKS)(self.settings.hooks, process.home.root, environment())
+            self.closing.push_async_callback(self.hooks.close)
+        self.background = BackgroundModels(self.needs, self.broker)
+        self.learner = Learner(self.needs, self.background.model, lambda: self.toolkit.toolbox(CLI).names)
+        self.learner.rest()
+        self.afterwards: tuple[Afterwards, ...] = (self.background.afterwards, self.learner.afterwards)
+        self.afterwards += (self.hooks.over,) if self.hooks else ()
+        self._started: dict[str, str] = {}
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[SettingsSnapshot]:
+        """It, and nothing of it is closed until the block ends."""
+        self.users += 1
+        self.free.clear()
+        try:
+            yield self
+        finally:
+            self.users -= 1
+            if not self.users:
+                self.free.set()
+
+    async def catch_up(self) -> None:
+        """Have a run begin with what other homes of the household have learned."""
+        if self.process.store.versions.machine:
+            await self.notes.catch_up()
+            await self.skills.catch_up()
+
+    async def quiet(self) -> None:
+        """Give up, or give back, what goes on beside the runs."""
+        await self.learner.close()
+        await self.background.close()
+
+    @cached_property
+    def intake(self) -> Intake:
+        """Keeps what comes in and is large."""
+        process = self.process
+        return Intake(process.home.cache / "input", self._window, strict=process.options.strict_input)
+
+    async def _window(self, model: str) -> int:
+        """Tokens of the window of that model (empty: the one that answers here); of a usual one where there is none."""
+        process = self.process
+        try:
+            route = await self._reachable(route_of(self.loaded, process.secrets, model or process.options.model))
+        except NoModel:
+            return UNKNOWN_WINDOW
+        if not route.vendor.window_probe or self.settings.model.window is not None:
+            return route.facts.window
+        real: int | None = await late(REAL_WINDOW)(process.http, route)
+        return real or route.facts.window
+
+    async def broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
+        """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
+        `NoModel`."""
+        return await self.models.model(main or self.process.options.model, ledger, first, alone=alone)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models by these settings, whose chains are made once."""
+        process = self.process
+        return Models(
+            loaded=self.loaded,
+            secrets=process.secrets,
+            cool_downs=StoredCoolDowns(process.store, process.machine),
+            reachable=self._reachable,
+            http=process.http,
+            clock=process.machine,
+        )
+
+    async def _reachable(self, route: Route) -> Route:
+        """The route with its address; a vendor that lives in this process is started when it is first asked."""
+        if route.base_url:
+            return route
+        vendor = route.vendor
+        if vendor.name not in self._started:
+            self._started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
+        return replace(route, base_url=self._started[vendor.name])
+
+
+UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
+SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
+SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
+
+
+async def prompt_of(
+    snapshot: SettingsSnapshot, record: SessionRecord
+) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
+    """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
+    await snapshot.catch_up()
+    try:
+        window = (await snapshot.broker(record.model, StoredLedger(snapshot.book, record.principal))).window
+    except NoModel:
+        window = 0
+    toolbox, offer = _offered(snapshot, record, window)
+    return sections_of(await _surroundings(snapshot, record, offer, window), toolbox.offered), toolbox.offered
+
+
+async def agent_of(snapshot: SettingsSnapshot, record: SessionRecord, journal: Journal) -> Agent:
+    """The agent for a run of this session. Raises `NoModel`."""
+    await snapshot.catch_up()
+    agent = await agent_at(snapshot, record, journal, snapshot.process.seam)
+    if (hooks := snapshot.hooks) is None:
+        return agent
+    hooks.begun(record.id)
+    finishing = hooks.reply if hooks.waits_for("reply:before") else None
+    return replace(agent, hooks=(*agent.hooks, *hooks.around_calls()), finishing=finishing)
+
+
+async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: Journal, seam: Seam) -> Agent:
+    """The agent of this session behind a seam. Raises `NoModel`."""
+    process, settings, own = snapshot.process, snapshot.settings, seam.own(record.id)
+    attended = process.options.attended and record.surface not in UNATTENDED
+    await seam.start_run(record, process.store)
+    ledger = RunLedger(replace(snapshot.book, clock=own.clock), journal, record)
+    try:
+        model = await seam.model(record.id, "", ledger, partial(_answering, snapshot, record))
+    except HermesError as error:
+        seam.refused(record.id, error)
+        raise
+    toolbox, offer = _offered(snapshot, record, model.window)
+    look_around = partial(_surroundings, snapshot, record, offer, model.window)
+    limits = _limits(snapshot, own.clock)
+    recall = snapshot.memory.recall(record) if snapshot.memory else None
+    sources: list[TailSource] = [
+        Now(own.clock),
+        ThisRun(attended=attended, reading=process.options.reading),
+        snapshot.needs.get(Todos),
+        PassingTools(toolbox),
+        *offer.tail,
+        *([recall] if recall else []),
+    ]
+    tail = Tail(seam.tail(record.id, sources), own.ids)
+    beside = OfRun(
+        models=snapshot.background,
+        record=record,
+        ledger=ledger,
+        seam=seam,
+        view=journal.session,
+        deadline=limits.deadline,
+    )
+
+    def shortener() -> Shortens:
+        made: Shortens = late(SHORTENER)(
+            seconds=settings.compaction.seconds,
+            writers=lambda: beside.writers(model),
+            tail=tail,
+            deadline=limits.deadline,
+            ids=own.ids,
+            redact=process.secrets.redact,
+            keep=snapshot.intake.kept,
+            **({"leaving": recall.leaving} if recall else {}),
+        )
+        return made
+
+    agent = Agent(
+        model=late(UNFENCED)(model, recall.answered) if recall else model,
+        tools=toolbox,
+        prompt=SessionPrompt(
+            process.store, seam.offered(record.id, toolbox.offered), lambda: seam.environment(record.id, look_around)
+        ),
+        budget=Budget(limits=limits),
+        clock=own.clock,
+        ids=own.ids,
+        hooks=snapshot.toolkit.hooks(
+            process.options.capabilities,
+            beside.judge,
+            attended=attended,
+            session=record.id,
+            surface=_surface(snapshot, record),
+        ),
+        effort=settings.model.reasoning_effort,
+        max_parallel=settings.agent.max_parallel,
+        attended=attended,
+        redact=process.secrets.redact,
+        tail=tail,
+        compactor=Compactor(settings=settings.compaction, shortener=shortener),
+        closing=snapshot.learner.closing(record, toolbox.names),
+        location=snapshot.needs.get(Place).location,
+    )
+    return seam.outfit(record.id, agent)
+
+
+def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
+    return rules_of(record.surface, snapshot.process.standings.of(record.principal))
+
+
+def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> tuple[Toolbox, Offer]:
+    surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
+    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
+    toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
+    return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
+
+
+async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:
+    process, (skills, eligible) = snapshot.process, await offer.index()
+    person = person_of(record.principal, process.standings.is_owner, record.conversation)
+    look = partial(
+        environment_of,
+        home=process.home.root,
+        workspace=Path(record.workspace),
+        place=place_of(record.conversation, process.options.platform),
+        now=process.machine.now(),
+        notes=lambda: late(SNAPSHOT)(process.home, snapshot.settings.memory, person),
+        window=window,
+    )
+    # What lies in the home is as near as the database: a thread would cost several times what it takes.
+    is_near = Path(record.workspace).is_relative_to(process.home.root)
+    around = look() if is_near else await asyncio.to_thread(look)
+    wrong = (*around.warnings, *snapshot.toolkit.wrong(), *await offer.broken())
+    return replace(around, skills=skills, warnings=wrong, eligible=eligible)
+
+
+async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:
+    """The model that answers in this session. Raises `NoModel`."""
+    model = await snapshot.broker(record.model, ledger)
+    return snapshot.background.with_eyes(model, record, ledger, sees=model.sees)
+
+
+def _limits(snapshot: SettingsSnapshot, clock: Clock) -> Limits:
+    agent = snapshot.settings.agent
+    deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
+    return Limits(turns=agent.max_turns, deadline=deadline)
