@@ -1,9 +1,10 @@
-"""Outgoing connections: kept and used again, requests in one piece, answers in every form, and what is none."""
+"""Connections over small pools: the first is filled first, what is closed gives its place back; and requests that go
+out in one piece: what arrives, whole and in order, and what may be answered early."""
 
 import asyncio
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -14,130 +15,64 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hermes_agent.host.connections import Transport
+from hermes_agent.host.connections import WIDTH, Spread, Transport
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 
 
-async def test_connections_are_kept_and_over_the_limit_a_request_waits():
-    waiting, most, go = 0, 0, asyncio.Event()
+class Slow:
+    """Answers when it is let."""
 
-    async def slow(_: Request) -> Response:
-        nonlocal waiting, most
-        waiting += 1
-        most = max(most, waiting)
-        await go.wait()
-        waiting -= 1
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.waiting = 0
+
+    async def __call__(self, request: Request) -> Response:
+        self.waiting += 1
+        await self.go.wait()
         return Response(body=b"ok")
 
-    async with serve(slow) as server, client() as http:
-        asked = [asyncio.create_task(http.get(server.url)) for _ in range(7)]
-        while waiting < 4:
-            await asyncio.sleep(0.01)
-        go.set()
-        assert {(await each).text for each in asked} == {"ok"}
-        await http.get(server.url)
-        assert (most, len(http._transport._all)) == (4, 4)
+
+async def test_pools_are_made_as_they_are_needed_and_emptied_again():
+    slow, pools = Slow(), Spread(httpx2.AsyncHTTPTransport, 2)
+    async with serve(slow) as server, httpx2.AsyncClient(transport=pools, timeout=10) as client:
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(client.get(server.url)) for _ in range(2 * WIDTH + 3)]
+            while slow.waiting < 2 * WIDTH:
+                await asyncio.sleep(0.01)
+            busy = [pool.busy for pool in pools.pools]
+            slow.go.set()
+        assert {task.result().text for task in asked} == {"ok"}
+        assert sum(busy) == 2 * WIDTH + 3
+        assert min(busy) >= WIDTH
+        assert [pool.busy for pool in pools.pools] == [0, 0]
+        await client.get(server.url)
+        assert len(pools.pools) == 2
 
 
-async def test_an_answer_that_is_left_takes_its_connection_along():
-    async def pieces() -> AsyncGenerator[bytes, None]:
-        yield b"one"
-        await asyncio.Event().wait()
-
-    async def stream(_: Request) -> Response:
-        return Response(body=pieces())
-
-    async with serve(stream) as server, client() as http:
-        async with http.stream("GET", server.url) as answer:
-            assert await anext(answer.aiter_bytes()) == b"one"
-        assert len(http._transport._all) == 0
+async def test_a_quiet_program_keeps_to_one_pool():
+    slow, pools = Slow(), Spread(httpx2.AsyncHTTPTransport, 4)
+    slow.go.set()
+    async with serve(slow) as server, httpx2.AsyncClient(transport=pools, timeout=10) as client:
+        for _ in range(3):
+            await client.get(server.url)
+        async with client.stream("GET", server.url) as answer:
+            assert pools.pools[0].busy == 1
+            await answer.aread()
+    assert [pool.busy for pool in pools.pools] == [0]
 
 
-@asynccontextmanager
-async def speaking(answer: bytes, *, ends: bool) -> AsyncIterator[str]:
-    """A server that says this to a request, whatever it is."""
-    over = asyncio.Event()
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        if not ends:
-            await reader.read()
-        writer.close()
-        await writer.wait_closed()
-        over.set()
-
-    server = await asyncio.start_server(speak, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    await over.wait()
-
-
-@pytest.mark.parametrize(
-    ("answer", "body", "kept"),
-    [
-        (b"HTTP/1.1 200 OK\r\n\r\nto the end", b"to the end", 0),
-        (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", b"ok", 0),
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", b"ok", 1),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: y\r\n\r\n", b"ok", 1),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", b"", 1),
-    ],
-)
-async def test_every_way_in_which_an_answer_ends(answer, body, kept):
-    async with speaking(answer, ends=not kept) as url, client() as http:
-        told = await http.get(url)
-        assert (told.content, len(http._transport._all)) == (body, kept)
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (b"", httpx2.RemoteProtocolError),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nok", httpx2.RemoteProtocolError),
-        (b"\x16\x03 no HTTP\r\n\r\n", httpx2.RemoteProtocolError),
-        (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n", httpx2.RemoteProtocolError),
-    ],
-)
-async def test_what_is_no_answer_is_an_error_of_the_network(answer, error):
-    async with speaking(answer, ends=True) as url, client() as http:
-        with pytest.raises(error):
-            await http.get(url)
-
-
-async def test_who_asks_for_the_head_alone_waits_for_no_body():
-    async def handler(_: Request) -> Response:
-        return Response(body=b"hello")
-
-    async with serve(handler) as server, client() as http:
-        assert (await http.head(server.url)).headers["content-length"] == "5"
-        assert (await http.get(server.url)).text == "hello"
-
-
-async def test_a_connection_that_its_server_closed_is_not_used_again():
-    async with noting(0, OK) as (url, _), client() as http:
-        await http.get(url)
-        (connection,) = http._transport._all
-        connection.transport.abort()
-        await asyncio.sleep(0)
-        assert (await http.get(url)).text == "ok"
-
-
-async def test_a_dead_address_and_silence_are_told_apart():
-    async def silent(_: Request) -> Response:
-        await asyncio.Event().wait()
-        return Response()
-
-    async with serve(silent) as server, client() as http:
+async def test_a_request_that_fails_takes_no_place():
+    pools = Spread(httpx2.AsyncHTTPTransport, 1)
+    async with httpx2.AsyncClient(transport=pools, timeout=10) as client:
         with pytest.raises(httpx2.ConnectError):
-            await http.get("http://127.0.0.1:1")
-        with pytest.raises(httpx2.ReadTimeout):
-            await http.get(server.url, timeout=0.05)
+            await client.get("http://127.0.0.1:1")
+    assert pools.pools[0].busy == 0
 
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REFUSED = b"HTTP/1.1 413 Too large\r\ncontent-length: 5\r\nconnection: close\r\n\r\nlarge"
-MOST, EXPIRY = 4, 60.0
+LIMITS = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=60.0)
 
 
 class Noting(asyncio.Protocol):
@@ -173,7 +108,7 @@ async def noting(
 
 
 def client(trusted: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), MOST, EXPIRY))
+    return httpx2.AsyncClient(transport=Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), LIMITS))
 
 
 async def test_head_and_body_go_out_in_one_piece_each_time():

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hermes_agent.core.errors import ContextTooLong, OutOfCredit, RateLimited, ServerFailed, ThinkingRefused
-from hermes_agent.providers.dialects.openai_chat import ERRORS
-from hermes_agent.providers.outcomes import SHOWN, refused, retry_after
+from hermes_agent.providers.outcomes import OPENAI_ERRORS, SHOWN, refused, retry_after
 from tests.providers.asking import route_to
 
 ROUTE = route_to("openai/gpt-5.2")
@@ -14,7 +13,7 @@ NOON = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 
 
 def outcome(status: int, body: bytes):
-    return refused(ROUTE, ERRORS, status, {}, body, now=0.0)
+    return refused(ROUTE, OPENAI_ERRORS, status, {}, body, now=0.0)
 
 
 @pytest.mark.parametrize(

@@ -1,266 +1,154 @@
-"""Outgoing HTTP/1.1 connections, kept and used again: a C parser on asyncio's own transports, since the library's pools
-take most of the time of a short request. What is to become a WebSocket goes the library's way."""
+"""Connections of one HTTP client: spread over small pools, since each request makes its pool look at all that are in
+it; and a request goes out in one piece, which saves a call of the kernel and a round of the event loop."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
+import re
 import ssl
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from typing import Any
 
-import httptools
+import httpcore2
 import httpx2
 
-HELD = 262_144
-"""Bytes of an answer that wait to be read before its sender has to wait."""
-NO_BODY = frozenset({204, 304})
-WITH_END = frozenset({b"content-length", b"transfer-encoding"})
-Place = tuple[bool, str, int, str]
-"""Where a connection leads: whether by TLS, host, port, and the name that its certificate has to have."""
+WIDTH = 16
+"""Connections of one pool: few, since what a request costs in its pool grows with them."""
+HEAD = re.compile(rb"[A-Z]+ [^ ]+ HTTP/1\.1\r\n")
+"""How a request begins. Of what else is written, as the frames of a WebSocket are, nothing is held."""
 
 
-class Connection(asyncio.Protocol):
-    """One connection: a request, then its answer, then the next."""
+class Pool:
+    """One pool, and how many requests it has under way."""
 
-    def __init__(self) -> None:
-        self.transport: asyncio.Transport
-        self.since = 0.0
-        self.is_lost = self.is_idle = False
-        self._parser = httptools.HttpResponseParser(self)
-        self._came, self._writable = asyncio.Event(), asyncio.Event()
-        self._writable.set()
-        self.pieces, self._size = deque[bytes](), 0
-        self._reset()
-
-    def _reset(self) -> None:
-        self.status, self.headers, self.reason = 0, list[tuple[bytes, bytes]](), b""
-        self.has_head = self.is_whole = self._has_end = self._keeps = self._is_sent = False
-        self._error: Exception | None = None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether another request may go over it."""
-        return self.is_whole and self._keeps and self._is_sent and not (self.is_lost or self.transport.is_closing())
-
-    # What asyncio calls
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass.
-
-    def data_received(self, data: bytes) -> None:
-        """Read a part of an answer; what comes unasked ends the connection."""
-        if self.is_idle:
-            self.transport.abort()
-            return
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._error = httpx2.RemoteProtocolError(f"The server does not speak HTTP/1.1: {error}")
-            self.transport.abort()
-        if self._size > HELD and not self.transport.is_closing():
-            self.transport.pause_reading()
-        self._came.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits; an answer without a length ends so."""
-        self.is_lost = True
-        if self.has_head and not self._has_end and exc is None:
-            self.is_whole = True
-        elif exc is not None and self._error is None:
-            self._error = httpx2.ReadError(str(exc))
-        self._came.set()
-        self._writable.set()
-
-    def pause_writing(self) -> None:
-        """The server reads slowly."""
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        """It has read."""
-        self._writable.set()
-
-    # What the parser calls
-
-    def on_status(self, reason: bytes) -> None:
-        """The words of the first line."""
-        self.reason = reason
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A header."""
-        if not self.has_head:
-            self.headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        """The head is whole."""
-        self.status = self._parser.get_status_code()
-        if self.status < 200:  # The answer itself is still to come.
-            self.headers = []
-            return
-        self.has_head, self._keeps = True, self._parser.should_keep_alive()
-        names = {name.lower() for name, _ in self.headers}
-        self._has_end = self.status in NO_BODY or bool(names & {b"content-length", b"transfer-encoding"})
-
-    def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
-        self.pieces.append(piece)
-        self._size += len(piece)
-
-    def on_message_complete(self) -> None:
-        """The answer is whole."""
-        self.is_whole = self.is_whole or self.has_head
-
-    # What the pool calls
-
-    async def send(self, request: httpx2.Request, patience: float | None) -> None:
-        """Send a request, and return when the head of its answer is there. Raises `httpx2.TransportError`."""
-        self._reset()
-        self.is_idle = False
-        target, lines = request.url.raw_path, b"".join(b"%b: %b\r\n" % each for each in request.headers.raw)
-        head = b"%b %b HTTP/1.1\r\n%b\r\n" % (request.method.encode(), target, lines)
-        chunked = request.headers.get("transfer-encoding") == "chunked"
-        assert isinstance(request.stream, httpx2.AsyncByteStream)
-        async for piece in request.stream:
-            framed = b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece
-            self.transport.write(head + framed)  # Head and body in one piece: one call of the kernel.
-            head = b""
-            if not self._writable.is_set():
-                await self._writable.wait()
-            if self.is_lost or self.has_head:  # It has its answer already.
-                break
-        else:
-            self._is_sent = True
-            if head or chunked:
-                self.transport.write(head + (b"0\r\n\r\n" if chunked else b""))
-        while not self.has_head:
-            await self.more("Server disconnected without sending a response.", patience)
-
-    def taken(self) -> bytes:
-        """The next piece of the body."""
-        piece = self.pieces.popleft()
-        self._size -= len(piece)
-        if not self.pieces and not self.transport.is_closing():
-            self.transport.resume_reading()
-        return piece
-
-    async def more(self, ended: str, patience: float | None) -> None:
-        """Return when something came. Raises `httpx2.TransportError`."""
-        if self._error is not None:
-            raise self._error
-        if self.is_lost:
-            raise httpx2.RemoteProtocolError(ended)
-        self._came.clear()
-        try:
-            async with asyncio.timeout(patience):
-                await self._came.wait()
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout("The server sends nothing.") from error
+    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
+        self.transport = transport
+        self.busy = 0
 
 
-class Body(httpx2.AsyncByteStream):
-    """An answer's body; once it is closed, its connection is free for another, or closed where some of it is left."""
+class Spread(httpx2.AsyncBaseTransport):
+    """A transport over at most `most` pools of `WIDTH` connections. A pool is made when those before it are full, so
+    that a quiet program keeps to the connections of the first."""
 
-    def __init__(self, pool: Transport, place: Place, connection: Connection, patience: float | None) -> None:
-        self._pool, self._place, self._connection, self._patience = pool, place, connection, patience
-        self._is_open = True
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        connection = self._connection
-        while True:
-            while connection.pieces:
-                yield connection.taken()
-            if connection.is_whole:
-                return
-            await connection.more("peer closed connection without sending complete message body", self._patience)
-
-    async def aclose(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._pool.release(self._place, self._connection)
-
-
-class Transport(httpx2.AsyncBaseTransport):
-    """The connections of one client: the one used last is taken first; over the limit a request waits."""
-
-    def __init__(self, verify: ssl.SSLContext, most: int, expiry: float) -> None:
-        self._verify, self._expiry = verify, expiry
-        self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
-        self._all: set[Connection] = set()
-        self._room = asyncio.Semaphore(most)
-        self._upgrading: httpx2.AsyncHTTPTransport | None = None
+    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport], most: int) -> None:
+        self._make = make
+        self._most = most
+        self.pools: list[Pool] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request on a kept connection, or on a new one."""
-        if "upgrade" in request.headers or request.method == "HEAD":  # The parser waits for a body then.
-            self._upgrading = self._upgrading or httpx2.AsyncHTTPTransport(verify=self._verify)
-            return await self._upgrading.handle_async_request(request)
-        url, patience = request.url, request.extensions.get("timeout", {})
-        secure = url.scheme == "https"
-        name = request.extensions.get("sni_hostname", url.host)
-        place = (secure, url.host, url.port or (443 if secure else 80), name)
-        await self._room.acquire()
-        connection: Connection | None = None
+        """Send a request on a connection of the first pool that has room; where none has, it waits in the least
+        busy one."""
+        pool = self._pool()
+        pool.busy += 1
         try:
-            connection = self._kept(place) or await self._opened(place, patience.get("connect"))
-            await connection.send(request, patience.get("read"))
+            response = await pool.transport.handle_async_request(request)
         except BaseException:
-            self.release(place, connection)
+            pool.busy -= 1
             raise
-        return httpx2.Response(
-            status_code=connection.status,
-            headers=connection.headers,
-            stream=Body(self, place, connection, patience.get("read")),
-            extensions={"http_version": b"HTTP/1.1", "reason_phrase": connection.reason},
-        )
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Counted(response.stream, pool)
+        return response
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for connection in tuple(self._all):
-            connection.transport.abort()
-        self._all.clear()
-        self._idle.clear()
-        if self._upgrading is not None:
-            await self._upgrading.aclose()
-        await asyncio.sleep(0)  # The sockets are closed in the next round.
+        for pool in self.pools:
+            await pool.transport.aclose()
 
-    def release(self, place: Place, connection: Connection | None) -> None:
-        """A request is over: keep its connection for the next where its answer was read whole."""
-        self._room.release()
-        if connection is None:
-            return
-        kept = self._idle[place]
-        if connection in self._all and connection.is_free:
-            connection.is_idle, connection.since = True, asyncio.get_running_loop().time()
-            kept.append(connection)
-        else:
-            self._all.discard(connection)
-            connection.transport.abort()
+    def _pool(self) -> Pool:
+        for pool in self.pools:
+            if pool.busy < WIDTH:
+                return pool
+        if len(self.pools) < self._most:
+            self.pools.append(Pool(self._make()))
+            return self.pools[-1]
+        return min(self.pools, key=lambda pool: pool.busy)
 
-    def _kept(self, place: Place) -> Connection | None:
-        now, kept = asyncio.get_running_loop().time(), self._idle[place]
-        while kept:
-            connection = kept.pop()
-            if connection.is_free and now - connection.since < self._expiry:
-                return connection
-            self._all.discard(connection)
-            connection.transport.abort()
-        return None
 
-    async def _opened(self, place: Place, patience: float | None) -> Connection:
-        secure, host, port, name = place
-        more: dict[str, Any] = {"ssl": self._verify, "server_hostname": name} if secure else {}
-        loop = asyncio.get_running_loop()
-        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries one address after the other.
-            more["happy_eyeballs_delay"] = 0.25
-        try:
-            async with asyncio.timeout(patience):
-                _, connection = await loop.create_connection(Connection, host, port, **more)
-        except TimeoutError as error:
-            raise httpx2.ConnectTimeout(f"{host} does not answer.") from error
-        except OSError as error:
-            says = isinstance(error, socket.gaierror | ssl.SSLError)
-            raise httpx2.ConnectError(str(error) if says else "All connection attempts failed") from error
-        self._all.add(connection)
-        return connection
+class _Counted(httpx2.AsyncByteStream):
+    """An answer's body; once it is closed, its pool has room for another."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, pool: Pool) -> None:
+        self._stream = stream
+        self._pool: Pool | None = pool
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            yield piece
+
+    async def aclose(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.busy -= 1
+        await self._stream.aclose()
+
+
+class Gathering(httpcore2.AsyncNetworkStream):
+    """A stream on which the head of a request waits for what is written, or read, next."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._head = b""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  the library's shape
+        """The next bytes, once everything that was written is sent."""
+        if self._head:
+            with suppress(httpcore2.WriteError):  # What the server had to say before it closed is still to be read.
+                await self._send(b"", timeout)
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  the library's shape
+        """Send the bytes, or hold them where they are a request's head."""
+        if not self._head and HEAD.match(buffer) and buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+        elif buffer:
+            await self._send(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the connection; what is held then is never sent."""
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's shape
+    ) -> httpcore2.AsyncNetworkStream:
+        """The same within TLS."""
+        return Gathering(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401  the library's shape
+        """What the connection says of itself."""
+        return self._stream.get_extra_info(info)
+
+    async def _send(self, buffer: bytes, timeout: float | None) -> None:  # noqa: ASYNC109  the library's shape
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
+
+
+class Network(httpcore2.AnyIOBackend):
+    """The library's own connections, each gathering."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the library's shape
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """A new connection."""
+        return Gathering(await super().connect_tcp(host, port, timeout, local_address, socket_options))
+
+
+class Transport(httpx2.AsyncHTTPTransport):
+    """The library's transport over such connections."""
+
+    def __init__(self, verify: ssl.SSLContext, limits: httpx2.Limits) -> None:
+        super().__init__(verify=verify, limits=limits)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=verify,
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=Network(),
+        )
