@@ -35,7 +35,7 @@ def test_nothing_asked_is_told(tmp_path: Path) -> None:
     said = program("-z", "  ", home=tmp_path)
 
     assert said.code == 2
-    assert said.err.startswith("Nothing was asked: `hermes -z PROMPT`")
+    assert said.err.startswith("There is no prompt. Use `hermes -z PROMPT`")
 
 
 def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:

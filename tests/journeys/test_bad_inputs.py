@@ -341,7 +341,7 @@ def test_a_path_outside_and_a_link_out_need_a_person(desk: Desk, elsewhere: Path
     for refused, path in ((outside, "new.txt"), (link, "kept.txt"), (made, "kept.txt")):
         assert '"kind": "unapproved"' in refused
         assert f"it writes outside the workspace ({elsewhere / path})" in refused
-        assert "nobody is there to give it" in refused
+        assert "no person is here" in refused
     assert (elsewhere / "kept.txt").read_text() == "kept"
     assert not (elsewhere / "new.txt").exists()
 

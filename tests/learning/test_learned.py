@@ -29,7 +29,7 @@ def two_lessons() -> Script:
 
 async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
     async with learning_place(tmp_path, two_lessons()) as here:
-        assert await here.text("/learn") == "Nothing was learned yet."
+        assert await here.text("/learn") == "There are no lessons yet."
         assert await here.text("/learn stats") == "No conversation was reviewed yet."
         await taught(here)
         log = (await here.text("/learn log")).splitlines()
@@ -52,7 +52,7 @@ async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
 async def test_an_undo_by_slash_takes_the_newest_back(tmp_path):
     async with learning_place(tmp_path, two_lessons()) as here:
         await taught(here)
-        assert (await here.text("/learn undo")).startswith("Version 2 of MEMORY.md is taken back (version 3")
+        assert (await here.text("/learn undo")).startswith("Version 2 of MEMORY.md is undone (version 3")
         assert (await here.text("/learn undo 1")).startswith("Version 1 of tea/SKILL.md is taken back")
         assert "archive of 1 by owner" in await here.text("/learn")
         for line in ("/learn undo", "/learn undo p1", "/learn show x", "/learn show p9", "/learn approve 1", "/learn?"):
@@ -74,7 +74,7 @@ async def test_what_waits_is_approved_or_rejected(tmp_path):
         states = [each.state for each in await here.runtime.store.proposals.list()]
         assert "(approved)" in await here.text("/learn show p1")
 
-    assert "waits for your yes" in shown
+    assert "needs your approval" in shown
     assert "It expires" in shown
     assert states == [ProposalState.REJECTED, ProposalState.APPROVED]
 
@@ -138,4 +138,4 @@ async def test_the_command_line_does_the_same(tmp_path):
     assert "review: 1 ended" in await cli("stats")
     assert "No conversation was reviewed" in await cli("stats", "--since", "2999-01-01")
     assert "taken back" in await cli("undo")
-    assert "Nothing is in line." in await cli("review")
+    assert "No review is queued." in await cli("review")

@@ -28,7 +28,7 @@ class ApiKeySettings:
     """One more key of the API (section `api.keys.NAME`)."""
 
     secret: str = setting("", "Name of the secret that holds the key (`hermes secrets`, .env).")
-    standing: Standing = setting(Standing.MEMBER, "What whoever shows it is: owner, member or guest.")
+    standing: Standing = setting(Standing.MEMBER, "Role of a client with this key: owner, member or guest.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,7 @@ class ApiSettings:
     )
     keys: Mapping[str, ApiKeySettings] = section(dict, "Keys besides API_SERVER_KEY, which is the owner's.")
     max_body_mb: float = setting(10.0, "Largest request, in megabytes; images travel in it.", least=0.001, most=1000)
-    max_waiting: int = setting(
-        1000, "Requests that may wait for a run at a time; more are told to come later.", least=1
-    )
+    max_waiting: int = setting(1000, "Requests that may wait for a run at a time; more get status 429.", least=1)
     workspace: str = setting("", "Folder in which runs work; empty: `workspace` in the home.")
 
 
@@ -67,15 +65,15 @@ class WebhookRoute:
     scheme: Literal["github", "gitlab", "svix", "generic"] = setting(
         "generic", "How requests prove where they come from."
     )
-    events: tuple[str, ...] = setting((), "Events that are let in; empty: all.")
+    events: tuple[str, ...] = setting((), "Events that it accepts; empty: all.")
     filters: Mapping[str, str] = section(
         dict, "Field of the payload (`a.b.0.c`) to a pattern that it must match as a whole; all must."
     )
-    prompt: str = setting("", "What the agent is told; `{a.b}` is a field of the payload, `{payload}` all of it.")
+    prompt: str = setting("", "The agent's prompt; `{a.b}` is a field of the payload, `{payload}` all of it.")
     skills: tuple[str, ...] = setting((), "Skills that are put before the prompt.")
     deliver: str = setting("log", "Where the reply goes: `log`, or a chat such as `telegram:123`.")
     deliver_only: bool = setting(False, "Whether the filled prompt itself is delivered, and no model asked.")
-    per_minute: int = setting(30, "Requests a minute; more are told to come later.", least=1)
+    per_minute: int = setting(30, "Requests a minute; more get status 429.", least=1)
     model: str = setting("", "Model of its runs; empty: the configured one.")
 
 

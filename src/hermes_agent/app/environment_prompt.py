@@ -57,12 +57,12 @@ def unread(path: Path) -> tuple[str, ...]:
     """That a file of the home which is there cannot be read as text, as a sentence; nothing where it can be."""
     try:
         if not path.is_file():
-            return (f"{path} is no file; the session goes on without it.",) if path.exists() else ()
+            return (f"{path} is not a file; the session continues without it.",) if path.exists() else ()
         text = _beginning(path)
     except OSError as error:
-        return (f"{sentence(error)} The session goes on without it.",)
+        return (f"{sentence(error)} The session continues without it.",)
     if "\N{REPLACEMENT CHARACTER}" in text[:-1]:  # The last one may have been cut.
-        return (f"{path.name} is not UTF-8 text: what cannot be read in it is left out.",)
+        return (f"{path.name} is not UTF-8 text; Hermes leaves out the unreadable part.",)
     return ()
 
 

@@ -59,11 +59,11 @@ WHOSE = {
 RAISE = "`hermes config set {setting} AMOUNT` raises it (in a terminal: from the next start on)"
 WAY_ON = {
     Scope.CALL: f"{RAISE}; then `/continue`.",
-    Scope.RUN: "`/continue` goes on with the whole limit once more.",
+    Scope.RUN: "`/continue` starts again with the full limit.",
     Scope.JOB: f"{RAISE}; then `/continue`.",
-    Scope.PRINCIPAL: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
-    Scope.DAY: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
-    Scope.PURPOSE: f"It begins anew at midnight; {RAISE}.",
+    Scope.PRINCIPAL: f"The limit resets at midnight; {RAISE}. Then `/continue`.",
+    Scope.DAY: f"The limit resets at midnight; {RAISE}. Then `/continue`.",
+    Scope.PURPOSE: f"The limit resets at midnight; {RAISE}.",
 }
 
 

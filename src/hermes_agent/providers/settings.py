@@ -21,16 +21,16 @@ class ModelSettings:
     fallbacks: tuple[str, ...] = setting(
         (), "Models that answer, in this order, while the one before cannot: vendor/model."
     )
-    cool_down: float = setting(60.0, "Seconds after which a model that failed is asked again instead of its fallbacks.")
+    cool_down: float = setting(60.0, "Seconds after which Hermes tries a failed model again instead of its fallbacks.")
     cache_ttl: Literal["5m", "1h"] = setting(
-        "5m", "How long a vendor that is told keeps a prompt: 1h costs more to write, for long pauses."
+        "5m", "How long the vendor caches a prompt: 1h costs more to write and survives long pauses."
     )
     region: str = setting(
         "", "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
     )
-    max_retries: int = setting(3, "How often one failed model request is tried again.")
+    max_retries: int = setting(3, "Retries of one failed model request.")
     stall_seconds: float = setting(
-        120.0, "A stream that brings no content for so long is given up; longer for high reasoning effort."
+        120.0, "Seconds without content after which a stream is given up; longer for high reasoning effort."
     )
     reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")

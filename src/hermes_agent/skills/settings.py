@@ -14,11 +14,11 @@ class SkillSettings:
     disabled: tuple[str, ...] = setting((), "Skills that are not offered, by name.")
     project: bool = setting(True, "Whether .hermes/skills and .agents/skills of the project are found.")
     guard_agent_created: bool = setting(
-        False, "Whether what the agent writes into skills is scanned, and refused where it alarms."
+        False, "Whether to scan what the agent writes into skills, and refuse it on an alarm."
     )
     inline_shell_timeout: int = setting(
         10, "Seconds that each command inside a trusted skill may take.", least=1, most=120
     )
     creation_nudge_interval: int = setting(
-        10, "Rounds of tools in a conversation after which it is reviewed for skills; 0: never.", least=0
+        10, "Rounds of tools in a session after which it is reviewed for skills; 0: never.", least=0
     )

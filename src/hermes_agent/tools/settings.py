@@ -22,9 +22,9 @@ class TerminalSettings:
         " network. any: by bubblewrap, else by Landlock.",
     )
     network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
-    writable: tuple[str, ...] = setting((), "Folders beside the workspace that commands in a jail may write to.")
-    timeout: int = setting(180, "Seconds that a command may take where it does not say.")
-    max_timeout: int = setting(600, "Seconds that a command in the foreground may ask for.")
+    writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
+    timeout: int = setting(180, "Default timeout of a command, in seconds.")
+    max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")
     max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")
     env_passthrough: tuple[str, ...] = setting((), "Variables that commands see although they look like secrets.")
     docker: ContainerSettings = section(ContainerSettings, "Containers.")
@@ -45,8 +45,8 @@ class CodeSettings:
 class ToolOutputSettings:
     """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
 
-    max_bytes: int = setting(50_000, "Bytes of one tool result that the model is shown.")
-    max_lines: int = setting(2000, "Lines of one tool result that the model is shown.")
+    max_bytes: int = setting(50_000, "Most bytes of one tool result for the model.")
+    max_lines: int = setting(2000, "Most lines of one tool result for the model.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ApprovalSettings:
 
     mode: Literal["ask", "smart", "off"] = setting(
         "ask",
-        "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
+        "ask: dangerous calls wait for approval; smart: the auxiliary model may allow or refuse them first;"
         " off: only the hard block and the deny list hold.",
     )
     own_source: bool = setting(False, "Whether the agent may work on this program's own source.")

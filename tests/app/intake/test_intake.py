@@ -63,7 +63,7 @@ def test_many_parts_that_are_too_much_together_are_kept_until_the_rest_fits(tmp_
     taken = intake(tmp_path).fitted([owner(f"{number}" * 9_000) for number in range(1, 10)], WINDOW)
 
     assert len(list((tmp_path / "kept").iterdir())) == 6
-    assert taken.notice.count("is larger than what the model's window takes") == 6
+    assert taken.notice.count("is too large for the model's window") == 6
 
 
 def test_a_document_is_kept_as_it_was(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ async def test_a_paused_curator_begins_nothing_and_goes_on_when_it_is_told(tmp_p
 
 async def test_nothing_is_looked_after_where_nothing_is_learned(tmp_path: Path):
     async with kept_home(tmp_path, more=f"{OLD}learning:\n  mode: 'off'\n") as kept:
-        with pytest.raises(HermesError, match="Nothing is learned here"):
+        with pytest.raises(HermesError, match="Learning and the curator are off"):
             await kept.curating.run()
 
 
@@ -160,7 +160,7 @@ async def test_what_never_ended_is_told(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         (kept.root / "skills").mkdir(exist_ok=True)
         (kept.root / "logs/curator").write_text("a file where a folder must be")
-        with pytest.raises(HermesError, match="did not come to its end"):
+        with pytest.raises(HermesError, match="did not finish"):
             await kept.curating.run()
 
 

@@ -19,9 +19,9 @@ def status(**more: object) -> Status:
     ("more", "when"),
     [
         ({"paused": True}, "Paused. No pass has ended yet."),
-        ({"due": None}, "No pass begins by itself (`curator.enabled`, `learning.mode`). No pass has ended yet."),
-        ({}, "No pass has ended yet. The first, which only looks, is due, once nobody talks."),
-        ({"empty": 2}, "once nobody talks. 2 in a row brought nothing: a model is asked more seldom."),
+        ({"due": None}, "Automatic passes are off (`curator.enabled`, `learning.mode`). No pass has ended yet."),
+        ({}, "No pass has ended yet. The first, which only reports, is due, once nobody talks."),
+        ({"empty": 2}, "once nobody talks. 2 in a row changed nothing: Hermes asks a model less often."),
     ],
 )
 def test_when_the_next_pass_is_stands_in_a_sentence(more: dict[str, object], when: str):
@@ -45,7 +45,7 @@ async def test_a_skill_that_is_due_to_be_put_aside_says_so_and_a_grade_is_of_the
         await kept.make("old-tea", days=-100)
         await kept.curating.run(look=True)
         rows = {row.name: row for row in (await kept.curating.status()).skills}
-        assert rows["old-tea"].age == "due to be put aside"
+        assert rows["old-tea"].age == "due to be archived"
         assert rows["make-tea"].grade
 
         await kept.writer().write_file("make-tea", "references/a.md", b"new", By(author=Author.BACKGROUND))

@@ -172,7 +172,7 @@ def test_an_answer_that_was_not_seen_is_shown_at_the_end():
 
 def test_a_limit_says_what_the_reply_did_not():
     _, lines = shown(RunStarted(), replied("So far."), ended(Outcome.LIMIT, "So far.\n\nStopped: the turn limit."))
-    assert lines == ["So far.", "", "■ Stopped: the turn limit. `/continue` goes on."]
+    assert lines == ["So far.", "", "■ Stopped: the turn limit. `/continue` resumes the run."]
 
 
 def test_a_failure_and_a_notice_are_visible():
@@ -183,7 +183,7 @@ def test_a_failure_and_a_notice_are_visible():
 
 def test_a_reply_that_was_cut_short_says_so():
     _, lines = shown(TURN, delta("half"), replied("half", partial=True), ended(Outcome.STOPPED, "Stopped."))
-    assert lines == ["half", "", "(cut short)", "■ Stopped. `/continue` goes on."]
+    assert lines == ["half", "", "(cut short)", "■ Stopped. `/continue` resumes the run."]
 
 
 def test_questions_are_open_until_they_are_answered():

@@ -54,7 +54,7 @@ def test_a_sign_in_leaves_a_chosen_model_alone(tmp_path: Path, tokens: TokenServ
     (tmp_path / "config.yaml").write_text("model: {default: demo/scripted}\n")
     said = typed(tmp_path, "login", "openai-codex", OPENAI_AUTH_URL=tokens.url)
 
-    assert "demo/scripted goes on answering; `hermes model set openai-codex`" in said.err
+    assert "demo/scripted stays the default model; `hermes model set openai-codex`" in said.err
 
 
 def test_sign_ins_and_keys_are_listed_without_their_values(tmp_path: Path, tokens: TokenServer) -> None:

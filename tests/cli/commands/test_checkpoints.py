@@ -50,7 +50,7 @@ def test_the_difference_is_shown_and_the_file_put_back(home: Path, work: Path) -
 
     said = typed(home, "checkpoints", "restore", "1", "a.txt", "--root", str(work)).out
 
-    assert said.startswith("Put back to 1:\n  a.txt\nThis is undone by 2.")
+    assert said.startswith("Restored checkpoint 1:\n  a.txt\nTo undo this, restore checkpoint 2.")
     assert (work / "a.txt").read_text() == "one\n"
     again = json.loads(typed(home, "checkpoints", "restore", "2", "--root", str(work), "--json").out)
     assert again["written"] == ["a.txt"]

@@ -18,7 +18,7 @@ def rows(text: str) -> list[list[str]]:
 
 def test_what_is_unknown_is_said_and_never_zero(tmp_path: Path) -> None:
     said = typed(filled(tmp_path), "cost", "--by", "model").out
-    known = "0.7500 + 1 of unknown price + 1 unfinished, at most 0.5000"
+    known = "0.7500, price unknown for 1, 1 unfinished, at most 0.5000"
 
     assert rows(said) == [
         ["MODEL", "CALLS", "INPUT", "CACHED", "SHARE", "OUTPUT", "US", "DOLLARS"],

@@ -77,7 +77,7 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     await eventually(lambda: bool(double.chats.of("7")))
     code = double.chats.of("7")[0].text.split("approve ")[1].split(" ")[0]
     assert "Ann" in await type_(tmp_path, "pairing", "list")
-    assert "is let in" in await type_(tmp_path, "pairing", "approve", code)
+    assert "is admitted" in await type_(tmp_path, "pairing", "approve", code)
     await double.say("Hi again", chat="7", user="7")
     await eventually(lambda: len(double.chats.of("7")) == 2)
     assert double.chats.of("7")[1].text == "Hello."
@@ -131,7 +131,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     said = await in_background(home, "start")
     assert str(home / "logs/hermes.log") in said
     assert "telegram  listening" in said
-    assert "begins; its channels have 60 s to answer" in said
+    assert "its channels have 60 s to connect" in said
     with pytest.raises(HermesError, match="runs on this home already"):
         await in_background(home, "start")
     (first,) = read_states(Home(root=home, base=home))

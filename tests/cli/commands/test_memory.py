@@ -67,4 +67,4 @@ def test_an_edit_over_the_limit_is_told(home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_empty_log_says_so(tmp_path: Path) -> None:
-    assert memory(tmp_path, "log").err == "Nothing was noted yet.\n"
+    assert memory(tmp_path, "log").err == "There are no notes yet.\n"

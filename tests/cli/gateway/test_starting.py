@@ -48,7 +48,7 @@ def test_one_that_still_ends_is_named(tmp_path: Path):
     home = Home(root=tmp_path, base=tmp_path)
     process = gateway_like(home, signal.SIGTERM)
 
-    with pytest.raises(HermesError, match=f"Still ending: process {process.pid}"):
+    with pytest.raises(HermesError, match=f"Process {process.pid} is still stopping"):
         starting.stop(home, -starting.SPARE_SECONDS)
     over(process)
 

@@ -128,7 +128,7 @@ def test_what_is_uninstalled_comes_back_with_its_changes(home: Path):
     skills(home, "copy", "tea")
     text = home / "skills/tea/SKILL.md"
     text.write_text(text.read_text().replace("1. Boil.", "1. Simmer."))
-    assert "your changes of it are put aside" in skills(home, "uninstall", "tea").out
+    assert "your changes are archived" in skills(home, "uninstall", "tea").out
     with pytest.raises(HermesError):
         skills(home, "show", "tea")
     assert "is back" in skills(home, "restore", "tea").out

@@ -178,7 +178,7 @@ def pressed(whose: str, approval: bool, person: str, place: str) -> str:
     if rank != "owner" and person != whose:
         return "Only the person whose session it is, or the owner, may answer that."
     if approval and rank == "guest":
-        return "A guest cannot allow that: the owner is asked."
+        return "Guests cannot approve calls. The owner has been asked."
     return "Yes"
 
 

@@ -87,7 +87,7 @@ async def test_the_home_of_a_channel_is_set_in_its_chat_by_its_owner(tmp_path: P
         assert "home of fake" in await here.ask("/sethome")
         assert load(home, Settings).value.gateway.channels["fake"].home == "1"
         await eventually(lambda: here.gateway.settings.channels["fake"].home == "1")
-        assert "Say `/sethome`" in await here.ask("/sethome there")
+        assert "Send `/sethome`" in await here.ask("/sethome there")
         assert "no home chat" in await here.ask("/sethome off")
         assert load(home, Settings).value.gateway.channels["fake"].home == ""
 

@@ -116,9 +116,9 @@ async def test_overlaps_are_joined_with_all_they_know_and_taken_back_they_stay_a
 
         assert await kept.curating.rollback() == ["`brew-tea` is as it was.", "`make-tea` is as it was."]
         assert kept.tree() == before
-        with pytest.raises(HermesError, match="No pass changed anything"):
+        with pytest.raises(HermesError, match="There is no pass left to undo"):
             await kept.curating.rollback()
-        with pytest.raises(HermesError, match="taken back already"):
+        with pytest.raises(HermesError, match="undone already"):
             await kept.curating.rollback(run.id)
         again = await kept.curating.run()
         assert [each.reason for each in again.refused] == [

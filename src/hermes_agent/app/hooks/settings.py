@@ -13,7 +13,7 @@ class HookSettings:
     on: tuple[str, ...] = setting(
         (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
     )
-    command: str = setting("", "What is run; it reads the event as JSON on its input.")
+    command: str = setting("", "The command to run; it reads the event as JSON on standard input.")
     python: str = setting("", "A Python file with a function `handle(event)`, instead.")
-    tools: str = setting(".*", "Pattern of the tools whose calls it is told of.")
+    tools: str = setting(".*", "Pattern of the tools whose calls run it.")
     seconds: float = setting(10.0, "How long it may take.", least=0.1, most=600)

@@ -203,7 +203,7 @@ class Curating:
         `HermesError`."""
         means, settings = self._means, self._means.settings
         if settings.learning.mode == "off":
-            raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
+            raise HermesError("Learning and the curator are off (`learning.mode: off`).")
         first = not (await asyncio.to_thread(self.journal_file.get)).looked
         wanted = [What.LOOK] if first or look else [What.STATES]
         if settings.curator.consolidate and (look or not first):
@@ -214,7 +214,7 @@ class Curating:
         if run is None:
             job = await means.store.learning.get(number)
             account = job.account if job else Account()
-            raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
+            raise HermesError(f"The pass did not finish: {account.note or 'another process is running it'}")
         return run
 
     async def status(self) -> Status:

@@ -83,9 +83,9 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     say(f"Signed in to {facts.title}{who}.")
     effective = surface.loaded.value.model.default
     if effective.partition("/")[0] == vendor.name:
-        remark(f"{effective} answers from now on.")
+        remark(f"The default model is now {effective}.")
     else:
-        remark(f"{effective} goes on answering; `hermes model set {vendor.name}` changes that.")
+        remark(f"{effective} stays the default model; `hermes model set {vendor.name}` changes that.")
 
 
 @click.command(
@@ -101,7 +101,7 @@ def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     The vendor's own list of devices may show it until it expires.
     """
     forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
-    said = f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}."
+    said = f"Signed out of {vendor.title}." if forgotten else f"You are not signed in to {vendor.title}."
     show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said, as_json=as_json)
 
 
@@ -117,7 +117,7 @@ def list_(surface: Surface, as_json: bool) -> None:
     """List the sign-ins and keys with which vendors can be asked."""
     ways = [*sign_ins(surface), *keys(surface)]
     rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
-    nothing = "There is no key and nobody is signed in: `hermes setup`, or `hermes login openai-codex`."
+    nothing = "There is no key and no sign-in: `hermes setup`, or `hermes login openai-codex`."
     heads = ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")
     show(ways, lambda _: table(rows, heads), as_json=as_json, nothing=nothing)
 
@@ -143,7 +143,7 @@ def tell(shown: Shown) -> None:
     remark(f"Open {shown.page}")
     if shown.code:
         remark(
-            f"and enter the code {shown.code} there. Give it to nobody: whoever asks you for it is after your account."
+            f"and enter the code {shown.code} there. Share it with no one: a person who asks for it wants your account."
         )
         remark("Waiting ... (Ctrl-C ends it)")
 

@@ -72,7 +72,7 @@ def set_(surface: Surface, key: str, value: str | None) -> None:
     """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and without VALUE it is asked for."""
     if SECRET_NAME.fullmatch(key):
         surface.secrets.set(key, value if value is not None else click.prompt(key, hide_input=True))
-        say(f"{key} is kept in {surface.home.env_file}")
+        say(f"Saved {key} in {surface.home.env_file}")
         return
     if value is None:
         raise click.UsageError(f"The value of `{key}` is missing.")

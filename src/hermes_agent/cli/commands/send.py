@@ -53,7 +53,7 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
     if slot is not None and slot.state is SlotState.SENT:
         say("Sent.")
     else:
-        remark("It waits in the outbox: " + ("the gateway is at it." if patience else "no gateway runs now."))
+        remark("Queued in the outbox: " + ("the gateway delivers it." if patience else "no gateway runs now."))
 
 
 def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:

@@ -89,7 +89,7 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
 @click.argument("name")
 @pass_surface
 def restore(surface: Surface, name: str) -> None:
-    """Bring a skill back that was put aside or uninstalled."""
+    """Restore an archived or uninstalled skill."""
 
     async def act(hub: Hub, by: By) -> None:
         async with hub.alone():

@@ -45,14 +45,16 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
         (each.name, each.status.value, each.commit[:12], each.there[:12] or "-", _marks(each), each.words)
         for each in found
     ]
-    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "Nothing is installed from anywhere."
+    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "No skill is installed."
     show(found, lambda _: table(rows, heads) if rows else nothing, as_json=as_json)
 
 
 @click.command()
 @NAMES
-@click.option("--keep", type=click.Choice([each.value for each in Keep][1:]), help="Who wins where both changed it.")
-@click.option("--moved", is_flag=True, help="Follow a tag that points elsewhere now.")
+@click.option(
+    "--keep", type=click.Choice([each.value for each in Keep][1:]), help="Which side wins where both changed it."
+)
+@click.option("--moved", is_flag=True, help="Follow tags that were moved.")
 @click.option("--back", is_flag=True, help="Undo the last update of these skills.")
 @FORCE
 @JSON
@@ -60,7 +62,7 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
 def update(  # noqa: PLR0913  what a person may say about it
     surface: Surface, names: tuple[str, ...], keep: str | None, moved: bool, back: bool, force: bool, as_json: bool
 ) -> int:
-    """Take what is newer: installed skills from their sources, and your changed copies of bundled and external ones.
+    """Update installed skills, and merge updates into your changed copies of bundled and external ones.
 
     Your changes stay: both are merged, and where that cannot be done the conflict is shown and nothing is changed.
     Pinned skills and tags that were moved are left alone.
@@ -80,7 +82,7 @@ def update(  # noqa: PLR0913  what a person may say about it
         for conflict in each.conflicts:
             remark(f"--- {each.name}/{conflict.file}\n{conflict.text.rstrip()}")
     if not outcomes:
-        say("Nothing is installed from anywhere, and no copy of yours is behind.")
+        say("No skill is installed, and your copies are up to date.")
     return _code(outcomes)
 
 
@@ -89,7 +91,7 @@ def update(  # noqa: PLR0913  what a person may say about it
 @JSON
 @pass_surface
 def audit(surface: Surface, everything: bool, as_json: bool) -> int:
-    """Look at installed skills again: are they what was installed, and what does the scanner say today?"""
+    """Check installed skills against their lock, and scan them by today's rules."""
     found = with_hub(surface, lambda hub, _: look_again(hub, str(current_folder()), everything=everything))
     if as_json:
         say_json(found)
@@ -163,7 +165,7 @@ def _say_audited(found: list[Audited]) -> None:
     rows = [
         (each.name, each.owner, "yes" if each.intact else "NO", each.commit[:12] or "-", each.source) for each in found
     ]
-    say(table(rows, ("SKILL", "OWNER", "INTACT", "COMMIT", "FROM")) if rows else "Nothing is installed from anywhere.")
+    say(table(rows, ("SKILL", "OWNER", "INTACT", "COMMIT", "FROM")) if rows else "No skill is installed.")
     for each in found:
         for words in each.grave:
             remark(f"{each.name}: {words}")

@@ -30,7 +30,7 @@ from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.learning.proposals import PART, Why
 from hermes_agent.store.versions import Author, Backing
 
-PUT_BACK = "Past queries did not find what they had found: put back."
+PUT_BACK = "Past queries no longer found their skill: restored."
 State = Literal["done", "skipped", "waits", "back", "would"]
 
 

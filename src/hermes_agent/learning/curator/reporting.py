@@ -31,7 +31,7 @@ from hermes_agent.store.learning.jobs import Account, Job
 from hermes_agent.store.versions import Kind, Version
 
 PAGE = 200
-GIVEN_UP = "The pass was given up half-way."
+GIVEN_UP = "The pass stopped half-way."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,10 +60,10 @@ class Rollback:
             runs = await asyncio.to_thread(report.all_kept, self.places.logs)
             found = next((each for each in runs if each.skills and not each.rolled_back), None)
             if found is None:
-                raise HermesError("No pass changed anything that was not taken back already.")
+                raise HermesError("There is no pass left to undo.")
             run = found
         if run.rolled_back or not run.skills:
-            raise HermesError(f"The pass {run.id} {'was taken back already' if run.skills else 'changed nothing'}.")
+            raise HermesError(f"The pass {run.id} {'was undone already' if run.skills else 'changed nothing'}.")
         return run
 
     async def _put_back(self, back: Restore, run: Run, name: str) -> str:
@@ -76,4 +76,4 @@ class Rollback:
             return f"`{name}` was changed since: it stays (`hermes skills history {name}`)."
         stood = Stood(place=was.place, hash=was.before) if was.before else None
         await back.skill(name, stood, self.by(f"{run.job}.{name}.rolled"))
-        return f"`{name}` is as it was." if stood else f"`{name}`, which the pass made, is put aside."
+        return f"`{name}` is as it was." if stood else f"`{name}`, which the pass made, is archived."

@@ -10,13 +10,11 @@ from hermes_agent.host.schema import setting
 class GuardrailSettings:
     """When a run goes round in circles (section `guardrails`)."""
 
-    warnings: bool = setting(True, "Whether guidance is put behind such results.")
-    hard_stop: bool = setting(False, "Whether such calls are answered without being run, and the run is stopped.")
+    warnings: bool = setting(True, "Whether to add guidance to such results.")
+    hard_stop: bool = setting(False, "Whether to refuse such calls, and stop the run.")
     warn_repeated_failures: int = setting(2, "Failures of one exact call before guidance.", least=1)
     warn_tool_failures: int = setting(3, "Failures of one tool in a row before guidance.", least=1)
     warn_same_results: int = setting(2, "Equal results of one exact reading call before guidance.", least=1)
-    stop_repeated_failures: int = setting(5, "Failures of one exact call before it is not run any more.", least=1)
-    stop_tool_failures: int = setting(8, "Failures of one tool in a row before the run is stopped.", least=1)
-    stop_same_results: int = setting(
-        5, "Equal results of one exact reading call before it is not run any more.", least=1
-    )
+    stop_repeated_failures: int = setting(5, "Failures of one exact call before it is refused.", least=1)
+    stop_tool_failures: int = setting(8, "Failures of one tool in a row before the run stops.", least=1)
+    stop_same_results: int = setting(5, "Equal results of one exact reading call before it is refused.", least=1)

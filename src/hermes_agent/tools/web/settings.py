@@ -24,7 +24,7 @@ class SearchSettings:
 class WebSettings:
     """The web (section `web`)."""
 
-    search: SearchSettings = section(SearchSettings, "Who is asked by `web_search`.")
+    search: SearchSettings = section(SearchSettings, "The service behind `web_search`.")
     blocked: tuple[str, ...] = setting(
         (), "Sites that are never read, with all below them: `example.com`, `*.ads.example`."
     )
