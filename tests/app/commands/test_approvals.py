@@ -44,7 +44,7 @@ async def test_an_approval_is_given_by_a_command(tmp_path):
         await here.ended(asked.number)
 
         assert not (tmp_path / "work/build").exists()
-        with pytest.raises(HermesError, match="Nothing waits"):
+        with pytest.raises(HermesError, match="No approval is open"):
             await here.type("/approve")
 
 
@@ -66,7 +66,7 @@ async def test_a_guest_cannot_end_the_questions(tmp_path):
         stranger = Principal(platform="telegram", user="7", standing=Standing.GUEST)
         inbound = replace(here.inbound("/yolo"), principal=stranger)
 
-        with pytest.raises(HermesError, match="guest"):
+        with pytest.raises(HermesError, match="Guests"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
 
 
@@ -150,7 +150,7 @@ async def test_a_no_from_elsewhere_has_its_reason_and_a_strangers_list_is_empty_
             Desk(runtime=here.runtime, record=here.record, inbound=telegram(here, "/approvals", standing, "7"))
             for standing in (Standing.GUEST, Standing.MEMBER)
         )
-        with pytest.raises(HermesError, match="guest"):
+        with pytest.raises(HermesError, match="Guests"):
             await perform(guest)
         assert (await perform(member)).text == "No approval is open."
 

@@ -20,7 +20,7 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
         assert "make-coffee: due to be archived, 100 days unused" in await say("/curator")
         assert "This pass only reported: nothing was changed." in await say("/curator look")
         assert "1 done" in await say("/curator run")
-        assert "- make-tea: active, 0 days unused, A\nPut aside: make-coffee" in await say("/curator status")
+        assert "- make-tea: active, 0 days unused, A\nArchived: make-coffee" in await say("/curator status")
         assert "Archived, unused: `make-coffee`" in await say("/curator report")
         assert await say("/curator rollback") == "`make-coffee` is as it was."
         assert await say("/curator pin make-tea") == "`make-tea` is pinned, from the next session on."
@@ -29,7 +29,7 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
         assert (await say("/curator status")).startswith("Paused.")
         await kept.curating.journal_file.change(paused(False))
         assert await say("/curator resume") == "The curator runs again."
-        with pytest.raises(HermesError, match="put aside"):
+        with pytest.raises(HermesError, match="No archived skill"):
             await say("/curator restore make-coffee")
         with pytest.raises(HermesError, match="rollback"):
             await say("/curator delete everything")
@@ -38,8 +38,8 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
 async def test_only_the_owner_does(tmp_path: Path):
     async with kept_home(tmp_path, more=f"{OLD}curator:\n  enabled: false\n") as kept:
         here = kept.here
-        assert "No pass begins by itself" in await here.text("/curator")
+        assert "Automatic passes are off" in await here.text("/curator")
         line = here.inbound("/curator run")
         member = replace(line, principal=replace(line.principal, standing=Standing.MEMBER))
-        with pytest.raises(HermesError, match="owner's"):
+        with pytest.raises(HermesError, match="Only the owner"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=member, busy=False))

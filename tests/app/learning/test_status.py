@@ -35,7 +35,7 @@ def test_each_skill_has_a_line_and_what_was_put_aside_another():
     assert status(skills=(row, theirs), archived=("old",)).lines[1:] == [
         "- tea: active, 3 days unused, B",
         "- milk: a person wrote it, 0 days unused",
-        "Put aside: old",
+        "Archived: old",
     ]
 
 

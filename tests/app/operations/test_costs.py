@@ -125,5 +125,5 @@ def test_totals_add_up():
 def test_money_and_shares_in_words():
     assert dollars(TOTAL) == "0.5000"
     assert dollars(replace(TOTAL, unpriced=2)) == "price unknown for 2"
-    assert dollars(replace(TOTAL, open=1)) == "0.5000 + 1 unfinished"
+    assert dollars(replace(TOTAL, open=1)) == "0.5000, 1 unfinished"
     assert (cached_share(TOTAL.usage), cached_share(Usage())) == ("40 %", "-")

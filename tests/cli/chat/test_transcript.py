@@ -92,14 +92,14 @@ def test_blocks_stand_as_in_the_text_and_code_stands_apart():
 def test_a_reply_whose_pieces_were_missed_is_shown_whole():
     _, lines = shown(TURN, delta("one\n\n"), delta("three\n\n"), replied("one\n\ntwo\n\nthree"))
     assert lines[-6:] == ["", "one", "", "two", "", "three"]
-    assert any("missed" in line for line in lines)
+    assert any("had not arrived" in line for line in lines)
 
 
 def test_what_a_failed_attempt_had_written_is_void():
     retrying = Retrying(reason="server failed", attempt=1, delay=2.0)
     transcript, lines = shown(TURN, delta("one\n\nhal"), retrying)
     assert transcript.words.tail == ""
-    assert "does not count" in "\n".join(lines)
+    assert "Ignore the text above" in "\n".join(lines)
     assert "↻ server failed · attempt 2 in 2.0 s" in lines
 
     _, lines = shown(TURN, delta("hal"), retrying, delta("all"), replied("all"))

@@ -55,7 +55,7 @@ def test_the_difference_is_shown_and_the_file_put_back(home: Path, work: Path) -
     again = json.loads(typed(home, "checkpoints", "restore", "2", "--root", str(work), "--json").out)
     assert again["written"] == ["a.txt"]
     assert (work / "a.txt").read_text() == "two\n"
-    assert "already" in typed(home, "checkpoints", "restore", "2", "--root", str(work)).out
+    assert "Nothing changed" in typed(home, "checkpoints", "restore", "2", "--root", str(work)).out
 
 
 def test_older_ones_and_those_of_folders_that_are_gone_are_forgotten(home: Path, work: Path) -> None:

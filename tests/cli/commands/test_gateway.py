@@ -90,8 +90,8 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     assert status["outbox"] == {"sent": 3}
 
     said = await type_(tmp_path, "gateway", "stop")
-    assert "asked to end" in said
-    assert "has ended" in said
+    assert "is stopping" in said
+    assert "has stopped" in said
     assert await asyncio.to_thread(running.wait, 30) == 0
     assert "No gateway runs" in await type_(tmp_path, "gateway", "status")
 
@@ -155,7 +155,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     following.kill()
     following.wait()
     following.stdout.close()
-    assert "asked to" in await in_background(home, "reload")
+    assert "is reloading" in await in_background(home, "reload")
     await double.say("Hi", chat="7", user="7")
     await eventually(lambda: len(double.chats.of("7")) == 3)
     assert double.chats.of("7")[2].text == "Hello."
@@ -165,7 +165,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     assert await in_background(home, "logs", "--level", "critical", "--json") == ""
 
     assert "runs on this home already" not in (home / "logs/gateway.out").read_text()
-    assert "has ended" in await in_background(home, "stop")
+    assert "has stopped" in await in_background(home, "stop")
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_a_key_that_is_refused_is_told_and_the_next_model_is_tried(tmp_path: Pat
             tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url
         )
 
-    assert said.out.startswith("demo/scripted answers")
+    assert said.out.startswith("The default model is now demo/scripted.")
     assert "openai/gpt-5.2 at 127.0.0.1" in said.err
     assert KEY not in said.out + said.err
 

@@ -145,7 +145,7 @@ def test_a_route_is_made_changed_tried_out_on_a_running_server_and_taken_away(ho
     assert changed == {**route, "deliver": "telegram:7"}
     assert "WEBHOOK_PUSH_SECRET" in secret.out
     assert made.out.split()[-1] not in secret.out  # It is shown when it is made.
-    assert "gone" in removed.out
+    assert "removed" in removed.out
     assert "no routes" in typed(home, "webhook", "list").err
 
 

@@ -91,15 +91,15 @@ def test_a_person_is_shown_what_they_install_and_asked(home: Path, there: Origin
 
 def test_what_alarms_is_installed_only_by_force(home: Path, there: Origin):
     there.skill("spy", ALARMING)
-    with pytest.raises(HubError, match="`--force` takes it"):
+    with pytest.raises(HubError, match="`--force` installs it"):
         skills(home, "install", "spy", "--yes")
     told = json.loads(skills(home, "install", "spy", "--yes", "--force", "--json").out)
     assert (told["installed"], told["against"][0].startswith("block")) == (True, True)
 
 
 def test_updates_are_told_skill_by_skill(home: Path, there: Origin):
-    assert "Nothing is installed" in skills(home, "check").out
-    assert "Nothing is installed" in skills(home, "update").out
+    assert "No skill is installed" in skills(home, "check").out
+    assert "No skill is installed" in skills(home, "update").out
     skills(home, "install", "tea", "-y")
     skills(home, "copy", "tea")
     text = home / "skills/tea/SKILL.md"
@@ -137,7 +137,7 @@ def test_what_is_uninstalled_comes_back_with_its_changes(home: Path):
 
 
 def test_an_audit_fails_where_somebody_has_to_look(home: Path, there: Origin):
-    assert "Nothing is installed" in skills(home, "audit").out
+    assert "No skill is installed" in skills(home, "audit").out
     skills(home, "install", "tea", "-y")
     fine = skills(home, "audit")
     assert (fine.code, "yes" in fine.out) == (0, True)

@@ -236,7 +236,7 @@ async def test_of_a_join_that_does_not_fit_any_more_nothing_is_put_aside(tmp_pat
         shutil.rmtree(kept.here.runtime.skills.home / "make-tea")
         learned = kept.here.runtime.learner.learned
 
-        with pytest.raises(HermesError, match="p1 waits on"):
+        with pytest.raises(HermesError, match="p1 is still open"):
             await learned.approve("p2")
 
         assert [each.name for each in await learned.waiting()] == ["p1", "p2", "p3"]
