@@ -129,7 +129,7 @@ def test_files_are_given_with_the_question(shell: Shell) -> None:
     assert given.split() == ["Read:", "a.txt:", "one", "b.txt:", "two"]
     assert shell.run("--file", "p.png", "-z", "What is it?").out == "I see a picture.\n"
     assert shell.run("--file", "none.txt", "-z", "Hi") == Said(code=1, out="", err="none.txt is not there.\n")
-    assert shell.run("--file", ".", "-z", "Hi") == Said(code=1, out="", err=". is no file.\n")
+    assert shell.run("--file", ".", "-z", "Hi") == Said(code=1, out="", err=". is not a file.\n")
 
 
 def test_a_large_file_that_is_there_already_is_read_where_it_is(shell: Shell) -> None:

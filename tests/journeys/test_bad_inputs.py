@@ -138,7 +138,7 @@ def test_a_broken_config_that_was_never_good_is_refused_with_the_way_out(desk: D
 
     assert (said.code, said.out) == (4, "")
     assert "config.yaml:2: not valid YAML" in said.err
-    assert "Mend it with `hermes config edit`" in said.err
+    assert "Repair it with `hermes config edit`" in said.err
 
 
 def test_a_home_that_is_a_file(desk: Desk):

@@ -83,9 +83,7 @@ async def test_why_names_the_notes_of_the_prompt_and_the_skills_that_were_loaded
     script = two_lessons()
     async with learning_place(tmp_path, script) as here:
         await taught(here)
-        assert await here.text("/learn why 1") == (
-            "Nothing that was learned: no notes in its prompt, and no skill was loaded."
-        )
+        assert await here.text("/learn why 1") == ("No lessons: its prompt had no notes, and it loaded no skill.")
         script.talk = [
             [Call("skill_view", {"name": "tea"}), Call("skill_view", {"name": "handling-errors-of-no-one"})],
             Say("Done."),
@@ -133,8 +131,8 @@ async def test_the_command_line_does_the_same(tmp_path):
     assert "+Boil it." in await cli("diff", "1")
     assert json.loads(await cli("log", "--json"))[0]["author"] == "background"
     assert "skill tea: create" in await cli("log")
-    assert "Nothing that was learned" in await cli("why", "1")
-    assert "Nothing that was learned" in await cli("why", "1", "--session", session)
+    assert "No lessons" in await cli("why", "1")
+    assert "No lessons" in await cli("why", "1", "--session", session)
     assert "review: 1 ended" in await cli("stats")
     assert "No conversation was reviewed" in await cli("stats", "--since", "2999-01-01")
     assert "is undone" in await cli("undo")

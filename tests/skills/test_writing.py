@@ -133,7 +133,7 @@ async def test_support_files_are_written_and_removed_in_their_folders_alone(here
     await writer.write_file("tea", "references/kinds.md", b"green", AGENT)
     assert file(here, "tea", "references/kinds.md").read_bytes() == b"green"
     for name in ("../../evil", "notes.md", "/tmp/evil", "SKILL.md"):
-        with pytest.raises(ToolError, match="no support file"):
+        with pytest.raises(ToolError, match="not a support file"):
             await writer.write_file("tea", name, b"x", AGENT)
     with pytest.raises(ToolError, match="at most"):
         await writer.write_file("tea", "assets/large", b"x" * ((1 << 20) + 1), AGENT)

@@ -145,7 +145,7 @@ def _context_text(path: Path, root: Path, longest: int) -> tuple[str, tuple[str,
     if not target.is_relative_to(root.resolve()):
         return "", (f"{path.name} leads out of the project; it was left out of the prompt.",)
     if path.is_symlink() and target.suffix not in TEXTS and target.name not in OTHER_CONTEXT_FILES:
-        return "", (f"{path.name} is a link to {target.name}, which is no text; it was left out of the prompt.",)
+        return "", (f"{path.name} is a link to {target.name}, which is not text; it was left out of the prompt.",)
     text, warnings = screened(_cut(read_text(path).strip(), path.name, longest), path.name)
     return (f"# Project context ({path.name})\n{text}", warnings) if text else ("", ())
 

@@ -36,7 +36,7 @@ class StoreSettings:
     """The database."""
 
     url: str = setting(
-        "", "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
+        "", "Database address. Empty: hermes.db in the home; postgresql://...: a server for several machines."
     )
     shared: bool = setting(
         False, "Whether several homes of one household may use that database; otherwise a second home is refused."
@@ -62,7 +62,7 @@ class BudgetSettings:
     day: LimitSettings = section(LimitSettings, "All people together, each such day.")
     unknown_price: UnknownPrice = setting(
         UnknownPrice.REFUSE,
-        "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted.",
+        "If money is limited and a model's price is unknown: refuse stops the call, allow does not count its cost.",
     )
 
     @property
@@ -77,7 +77,7 @@ class BudgetSettings:
 class Settings:
     """The whole of `config.yaml`."""
 
-    model: ModelSettings = section(ModelSettings, "Which model is asked, and how.")
+    model: ModelSettings = section(ModelSettings, "The default model, and how to ask it.")
     credentials: dict[str, CredentialSettings] = section(dict, "Several keys for one vendor, by the vendor's name.")
     models: dict[str, ModelOverride] = section(
         dict, "Corrections to the catalogue, by model: `vendor/model`, with the same fields."
@@ -88,8 +88,10 @@ class Settings:
     auxiliary: AuxiliarySettings = section(
         AuxiliarySettings, "Background models, by purpose; an empty `model`: the session's model."
     )
-    agent: AgentSettings = section(AgentSettings, "Turns, time and habits of a run.")
-    compaction: CompactionSettings = section(CompactionSettings, "How a long conversation is kept within the window.")
+    agent: AgentSettings = section(AgentSettings, "Turns, time and parallel calls of a run.")
+    compaction: CompactionSettings = section(
+        CompactionSettings, "Compaction, which keeps a long conversation within the window."
+    )
     budget: BudgetSettings = section(BudgetSettings, "Limits of money and tokens.")
     terminal: TerminalSettings = section(TerminalSettings, "Commands.")
     code: CodeSettings = section(CodeSettings, "Programs that call tools.")

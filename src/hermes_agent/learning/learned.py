@@ -101,7 +101,7 @@ class Learned:
         for at, name in _loaded(seen):
             found = await self._at(Kind.SKILL, f"{name}/SKILL.md", at)
             lines.append(f"{line_of(found[0])} (loaded)" if found else f"skill {name}, which nothing here changed")
-        return lines or ["Nothing that was learned: no notes in its prompt, and no skill was loaded."]
+        return lines or ["No lessons: its prompt had no notes, and it loaded no skill."]
 
     async def brought(self, since: float = 0.0) -> Brought:
         """What learning used and brought."""

@@ -49,7 +49,7 @@ class CuratorSettings:
     stale_after_days: int = setting(30, "Days unused after which a skill is stale.", least=1)
     archive_after_days: int = setting(90, "Days unused after which a skill is archived.", least=1)
     consolidate: bool = setting(True, "Whether a model grades, repairs and merges skills; false: only age counts.")
-    keep: int = setting(5, "Snapshots of passes that are kept for `rollback`.", least=1, most=100)
+    keep: int = setting(5, "Snapshots of passes to keep for `rollback`.", least=1, most=100)
     max_turns: int = setting(40, "Model calls of one pass.", least=1, most=200)
     max_tokens: int | None = setting(2_000_000, "Tokens of one pass, in and out; empty means no limit.", least=1000)
     max_money: float | None = setting(None, "US dollars of one pass; empty means no limit.", least=0)

@@ -26,11 +26,11 @@ class MemorySettings:
 
     memory_enabled: bool = setting(True, "Put the agent's notes (MEMORY.md) into the prompt of a new session.")
     user_profile_enabled: bool = setting(True, "Put the notes about the person (USER.md) into the prompt.")
-    memory_char_limit: int = setting(2200, "Characters of MEMORY.md.", least=100, most=100_000)
-    user_char_limit: int = setting(1375, "Characters of USER.md.", least=100, most=100_000)
+    memory_char_limit: int = setting(2200, "Most characters of MEMORY.md.", least=100, most=100_000)
+    user_char_limit: int = setting(1375, "Most characters of USER.md.", least=100, most=100_000)
     nudge_interval: int = setting(
         10, "Messages of yours in a session after which it is reviewed for notes; 0: never.", least=0
     )
     provider: Provider = setting("none", "The other memory, besides the notes.")
     provider_url: str = setting("", "Its address; empty: the service's own.")
-    provider_space: str = setting("hermes", "What it calls you: user, bank, container or workspace.")
+    provider_space: str = setting("hermes", "Your name there: user, bank, container or workspace.")

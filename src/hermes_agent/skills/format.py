@@ -128,7 +128,7 @@ def _fields(head: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 2}" if mark else ""
-        raise BadSkill(f"The frontmatter is no YAML{where}: {getattr(error, 'problem', None) or error}.") from error
+        raise BadSkill(f"The frontmatter is not YAML{where}: {getattr(error, 'problem', None) or error}.") from error
     except RecursionError as error:
         raise BadSkill("The frontmatter is nested too deeply.") from error
     if not isinstance(found, dict):
@@ -173,11 +173,11 @@ def text_of(path: Path) -> str:
         if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
             raise BadSkill("SKILL.md is a link that leads out of the skill's folder.")
         if not path.is_file():
-            raise BadSkill("SKILL.md is no file.")
+            raise BadSkill("SKILL.md is not a file.")
         if path.stat().st_size > LONGEST_TEXT * 4 + 4:
             raise BadSkill(f"SKILL.md has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} characters are read.")
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise BadSkill("SKILL.md is no UTF-8 text.") from error
+        raise BadSkill("SKILL.md is not UTF-8 text.") from error
     except (OSError, RuntimeError) as error:
         raise BadSkill(f"SKILL.md cannot be read ({error}).") from error

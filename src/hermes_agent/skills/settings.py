@@ -10,9 +10,9 @@ from hermes_agent.host.schema import setting
 class SkillSettings:
     """Skills (section `skills`)."""
 
-    external_dirs: tuple[str, ...] = setting((), "More folders of skills; they are read and never written.")
-    disabled: tuple[str, ...] = setting((), "Skills that are not offered, by name.")
-    project: bool = setting(True, "Whether .hermes/skills and .agents/skills of the project are found.")
+    external_dirs: tuple[str, ...] = setting((), "More folders of skills; Hermes only reads them.")
+    disabled: tuple[str, ...] = setting((), "Names of skills to hide.")
+    project: bool = setting(True, "Whether to use .hermes/skills and .agents/skills of the project.")
     guard_agent_created: bool = setting(
         False, "Whether to scan what the agent writes into skills, and refuse it on an alarm."
     )

@@ -89,4 +89,4 @@ class StateFile:
         try:
             return State() if content is None else msgspec.json.decode(content, type=State)
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self._path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self._path} cannot be read ({error}): repair it, or move it out of the way.") from error

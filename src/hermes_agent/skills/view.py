@@ -57,7 +57,7 @@ def inside(folder: Path, name: str, *, anywhere: bool = False) -> Path:
     apart = not anywhere and (len(parts) < 2 or parts[0] not in FOLDERS)
     if apart or "\0" in name or Path(name).is_absolute() or not parts or any(each.startswith(".") for each in parts):
         where = "inside the skill" if anywhere else f"in {', '.join(FOLDERS)}, inside the skill"
-        raise ToolError(f"`{name[:200]}` is no support file: those stand {where}.")
+        raise ToolError(f"`{name[:200]}` is not a support file: those stand {where}.")
     path = folder.joinpath(*parts)
     step = folder
     for part in parts:

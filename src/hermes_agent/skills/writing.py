@@ -331,4 +331,4 @@ def _text(content: bytes, file: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ToolError(f"`{file}` is no text.", hint="Replace it with write_file.") from error
+        raise ToolError(f"`{file}` is not text.", hint="Replace it with write_file.") from error

@@ -18,8 +18,8 @@ class TerminalSettings:
     )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = setting(
         "none",
-        "Not none: commands see a read-only system, write to the workspace alone and have no"
-        " network. any: by bubblewrap, else by Landlock.",
+        "In a jail, commands see a read-only system, write only to the workspace and have no"
+        " network. any: bubblewrap, else Landlock.",
     )
     network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
     writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")

@@ -38,7 +38,7 @@ async def test_bundles_are_listed_and_used(tmp_path):
 
     assert one == "/party: For guests. (cup, tea)"
     assert one in listed
-    assert "bad.yaml is no bundle" in listed
+    assert "bad.yaml is not a bundle" in listed
     assert "Take a cup." in used
     assert "Boil. green" in used
 

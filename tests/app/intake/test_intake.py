@@ -76,7 +76,7 @@ def test_a_document_is_kept_as_it_was(tmp_path: Path) -> None:
     assert "(a PDF document, 50,009 bytes, kept whole in `" in joined(taken.parts)
     assert (
         taken.notice
-        == f"A part of your message (a PDF document, 50,009 bytes) is no text, and kept as a file: `{kept}`."
+        == f"A part of your message (a PDF document, 50,009 bytes) is not text, and kept as a file: `{kept}`."
     )
 
 

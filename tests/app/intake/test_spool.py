@@ -43,7 +43,7 @@ def test_a_file_that_is_there_is_counted_and_nothing_else_is_one(tmp_path: Path)
     (tmp_path / "a").write_bytes(b"one\ntwo\n")
 
     assert (named(tmp_path / "a").size, named(tmp_path / "a").lines) == (8, 2)
-    with pytest.raises(HermesError, match="is no file"):
+    with pytest.raises(HermesError, match="is not a file"):
         named(tmp_path)
     with pytest.raises(HermesError, match="is not there"):
         named(tmp_path / "b")

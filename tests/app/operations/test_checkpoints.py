@@ -26,5 +26,5 @@ def test_a_folder_is_where_one_is_or_named_from_there(tmp_path: Path):
 
     assert folder_of("", tmp_path) == tmp_path
     assert folder_of("a", tmp_path) == tmp_path / "a"
-    with pytest.raises(HermesError, match="is no folder"):
+    with pytest.raises(HermesError, match="is not a folder"):
         folder_of("b", tmp_path)

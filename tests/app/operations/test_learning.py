@@ -31,4 +31,4 @@ async def test_a_turn_is_that_of_the_session_where_it_is_asked_or_of_the_latest(
         assert await list_learned(owner, 5) == []
         await here.say("Hi")
         for access in (owner, Access(system=here.runtime, who=here.runtime.owner, session=here.record.id)):
-            assert "Nothing that was learned" in (await explain_turn(access, 1))[0]
+            assert "No lessons" in (await explain_turn(access, 1))[0]

@@ -84,5 +84,5 @@ def test_what_is_not_there_is_told(home: Path, work: Path, line: tuple[str, ...]
 
 
 def test_a_folder_that_is_none_is_told(home: Path, tmp_path: Path) -> None:
-    with pytest.raises(HermesError, match="is no folder"):
+    with pytest.raises(HermesError, match="is not a folder"):
         typed(home, "checkpoints", "list", "--root", str(tmp_path / "none"))

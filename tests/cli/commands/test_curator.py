@@ -28,7 +28,7 @@ def test_an_empty_home_has_no_passes(tmp_path: Path):
     assert typed(home, "curator", "report", "--list").out == "No pass has ended yet.\n"
     assert json.loads(typed(home, "curator", "report", "--list", "--json").out) == []
     for words in ("report", "rollback"):
-        with pytest.raises(HermesError, match="[Nn]o pass"):
+        with pytest.raises(HermesError, match="o pass "):
             typed(home, "curator", words)
     with pytest.raises(NoSkill):
         typed(home, "curator", "restore", "make-tea")

@@ -197,7 +197,7 @@ def test_no_secret_is_made_for_a_route_that_cannot_be_written(home: Path):
         (("a/b",), "cannot name a route"),
         (("x", "--deliver", "nowhere:7"), "names no chat"),
         (("x", "--secret", "a-b"), "cannot name a secret"),
-        (("x", "--filter", "a"), "is no filter"),
+        (("x", "--filter", "a"), "is not a filter"),
         (("x", "--filter", "a=("), "no regular expression"),
     ],
 )

@@ -55,7 +55,7 @@ def test_taps_are_added_listed_and_forgotten(home: Path, there: Origin):
     assert "no longer a tap" in skills(home, "tap", "remove", "them").out
     skills(home, "tap", "remove", "two")
     assert "No taps yet" in skills(home, "tap", "list").out
-    with pytest.raises(HermesError, match="is no repository"):
+    with pytest.raises(HermesError, match="is not a repository"):
         skills(home, "tap", "add", "nonsense")
 
 
@@ -156,7 +156,7 @@ def test_a_skill_is_published_as_branch_and_patch(home: Path, there: Origin, tmp
     told = json.loads(skills(home, *words, "--push", "--json").out)
     assert (told["pushed"], there.git("rev-parse", "hermes/coffee")) == (True, told["commit"])
     there.git("am", "--quiet", str(patch))
-    with pytest.raises(HubError, match="is no author"):
+    with pytest.raises(HubError, match="is not an author"):
         skills(home, "publish", "coffee", "--to", str(there.root), "--author", "nobody")
     with pytest.raises(HubError, match="already as it is"):
         skills(home, "publish", "coffee", "--to", str(there.root))

@@ -165,7 +165,7 @@ async def test_a_name_that_is_no_text_is_told(here: Repository, there: Origin):
     (there.root / "b").joinpath(b"\xff.txt".decode("utf-8", "surrogateescape")).write_text("x")
     there.commit({})
     at = await here.fetch()
-    with pytest.raises(HubError, match="a name that is no text"):
+    with pytest.raises(HubError, match="a name that is not text"):
         await here.tree(at.commit)
 
 

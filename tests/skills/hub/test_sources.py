@@ -161,10 +161,10 @@ async def test_what_takes_long_is_told(here: Place):
 
 
 async def test_damaged_or_odd_taps_are_told(here: Place):
-    with pytest.raises(HubError, match="no name of a tap"):
+    with pytest.raises(HubError, match="not a name for a tap"):
         await here.hub.sources.taps.add(Tap(name="a b", url="x"))
     (here.hub.home / ".hub/taps.json").write_text("{")
-    with pytest.raises(HomeError, match="mend it"):
+    with pytest.raises(HomeError, match="repair it"):
         here.hub.sources.taps.all()
 
 

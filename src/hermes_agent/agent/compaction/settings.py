@@ -18,5 +18,7 @@ class CompactionSettings:
         default=0.75, metadata={"doc": "Share of the window (less the room for a reply) at which compaction starts."}
     )
     target: float = field(default=0.4, metadata={"doc": "Share of the window that compaction aims for."})
-    tail: float = field(default=0.25, metadata={"doc": "Share of the window whose latest messages stay word for word."})
+    tail: float = field(
+        default=0.25, metadata={"doc": "Share of the window for the latest messages, which stay word for word."}
+    )
     seconds: float = field(default=90.0, metadata={"doc": "How long a model may take to write the summary."})

@@ -35,14 +35,14 @@ class ChannelSettings:
         (), "Ids of people who may speak to it with the toolsets of guests; `*` is everybody."
     )
     groups: tuple[str, ...] = setting(
-        (), "Ids of group chats in which it answers those who may speak; `*` is every one."
+        (), "Ids of group chats in which it answers people who may speak; `*` is every group."
     )
     pairing: bool = setting(True, "Whether a stranger gets a pairing code in a private chat.")
     bots: bool = setting(False, "Whether to read messages of other bots.")
     mention: bool = setting(True, "Whether the agent answers in a group only when it is named.")
     shared: bool = setting(False, "Whether a group has one session for all; otherwise each person has their own.")
     busy: Busy = setting(Busy.STEER, "What to do with a message that arrives during a run.")
-    stream: bool = setting(True, "Whether replies are shown while they are written.")
+    stream: bool = setting(True, "Whether to show replies while the model writes them.")
     model: str = setting("", "Model of new sessions; empty: the configured one.")
     toolsets: tuple[str, ...] = setting((), "The only toolsets on this channel; empty: all that its people have.")
     owner_commands: tuple[str, ...] = setting(OWNERS_COMMANDS, "Slash commands that only owners may use.")
@@ -58,8 +58,7 @@ class PrivacySettings:
 
     hash_ids: bool | None = setting(
         None,
-        "Whether ids of people and chats are hashed before the model or the logs see them; empty: where "
-        "they are phone numbers or addresses.",
+        "Whether to hash ids of people and chats for the model and the logs; empty: only phone numbers and addresses.",
     )
 
 

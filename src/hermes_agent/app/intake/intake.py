@@ -147,7 +147,7 @@ def standing_for(file: Spooled, origin: Origin, window: int) -> Taken:
     note = Text(text=f"\n({size}, {whole}. {HOW})\n", origin=Origin.RUNTIME)
     if what:
         return Taken(
-            parts=(note,), notice=f"A part of your message ({size}) is no text, and kept as a file: `{file.path}`."
+            parts=(note,), notice=f"A part of your message ({size}) is not text, and kept as a file: `{file.path}`."
         )
     left_out = f"[... {file.size - len(first) - len(last):,} bytes are not shown; all of it is {whole} ...]"
     text = f"{first.decode('utf-8', 'ignore')}\n{left_out}\n{last.decode('utf-8', 'ignore')}"

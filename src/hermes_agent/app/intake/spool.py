@@ -52,7 +52,7 @@ def named(path: Path) -> Spooled:
     lines, real = 0, path.expanduser().absolute()
     try:
         if not real.is_file():
-            raise HermesError(f"{path} is {'no file' if real.exists() else 'not there'}.")
+            raise HermesError(f"{path} is {'not a file' if real.exists() else 'not there'}.")
         with real.open("rb") as file:
             while chunk := file.read(1 << 20):
                 lines += chunk.count(b"\n")

@@ -45,7 +45,7 @@ def folder_of(named: str, here: Path) -> Path:
     """The folder that a person names, or where they are. Raises `HermesError` where it is none."""
     root = (here / Path(named).expanduser()) if named else here
     if not root.is_dir():
-        raise HermesError(f"{root} is no folder.")
+        raise HermesError(f"{root} is not a folder.")
     return root
 
 

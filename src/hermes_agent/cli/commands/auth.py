@@ -60,17 +60,15 @@ class VendorName(click.ParamType[Vendor]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.command(
-    short_help="Sign in to a vendor instead of holding a key.", epilog="Example: `hermes login openai-codex`."
-)
+@click.command(short_help="Sign in to a vendor instead of using a key.", epilog="Example: `hermes login openai-codex`.")
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
 def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
-    """Sign in to VENDOR (openai-codex, anthropic) instead of holding a key.
+    """Sign in to VENDOR (openai-codex, anthropic) instead of using a key.
 
-    A page and, for openai-codex, a code are shown; when you have signed in there, the tokens are kept in auth.json, for
-    you alone, and renewed when they are old.
+    Hermes shows a page and, for openai-codex, a code. After your sign-in there it saves the tokens in auth.json, for
+    you alone, and renews them.
     """
     facts: SignIn = late(vendor.sign_in)
     signed_in = asyncio.run(sign_in(surface, facts))
@@ -89,14 +87,14 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
 
 
 @click.command(
-    short_help="Forget a sign-in.",
+    short_help="Sign out of a vendor.",
     epilog="Example: `hermes logout openai-codex`.",
 )
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
 def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
-    """Forget the sign-in to VENDOR: its tokens are taken out of auth.json.
+    """Sign out of VENDOR: remove its tokens from auth.json.
 
     The vendor's own list of devices may show it until it expires.
     """

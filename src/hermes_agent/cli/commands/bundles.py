@@ -62,7 +62,7 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
 @click.option("--instruction", default="", help="Text to put after the skills.")
 @pass_surface
 def create(surface: Surface, name: str, skills: tuple[str, ...], description: str, instruction: str) -> None:
-    """Make a bundle of skills, or replace the one of that name."""
+    """Create a bundle of skills, or replace the one with that name."""
 
     async def check(access: Access[HomeSystem]) -> None:
         async with open_skills(access) as shelf:

@@ -39,8 +39,8 @@ def gateway() -> None:
 @gateway.command()
 @pass_surface
 def run(surface: Surface) -> int:
-    """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API and
-    webhooks too where `api.enabled` and `webhooks.enabled` say so."""
+    """Serve the channels of section `gateway` in config.yaml until Ctrl-C or SIGTERM, and the API and webhooks if
+    `api.enabled` and `webhooks.enabled` are set."""
     # One that begins again keeps its process number and may find what it wrote itself before.
     others = [each.pid for each in read_states(surface.home) if each.pid != os.getpid()]
     _warn(surface)
@@ -109,7 +109,7 @@ def status(surface: Surface, as_json: bool) -> None:
         phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
         say(f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}.")
         for ailment in state.ailments:
-            say(f"Not well: {ailment}")
+            say(f"Problem: {ailment}")
         if state.config:
             say(state.config)
         say(_channels(state))

@@ -61,7 +61,7 @@ def set_(surface: Surface, name: str) -> None:
     piped = not sys.stdin.isatty()
     value = sys.stdin.readline().rstrip("\r\n") if piped else click.prompt(name, hide_input=True)
     if not value:
-        raise ConfigError("An empty value is no secret. Nothing was changed.")
+        raise ConfigError("An empty value is not a secret. Nothing was changed.")
     surface.secrets.set(name, value)
     remark(
         f"Saved {name} in {surface.home.env_file}. "

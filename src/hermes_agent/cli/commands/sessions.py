@@ -117,7 +117,7 @@ def rename(surface: Surface, session: str, title: str) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @pass_surface
 def export(surface: Surface, session: str, kind: str, output: Path | None) -> None:
-    """Write a session out: jsonl is the whole log, md and html are for reading."""
+    """Export a session: jsonl is the whole log, md and html are for reading."""
     found, entries = ask(surface, partial(operations.read_session, name=session))
     text = FORMATS[kind](found, entries)
     if output is None:

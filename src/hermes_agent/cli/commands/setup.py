@@ -30,12 +30,12 @@ UNASKED = (
 )
 
 
-@click.command(short_help="Find or choose a model, and see that it answers.")
+@click.command(short_help="Find or choose a model, and check that it answers.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing: take the first model that answers.")
 @click.option("--no-local", is_flag=True, help="Do not look for model servers on this machine.")
 @pass_surface
 def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
-    """Find or choose a model, and see that it answers: keys in the environment, servers on this machine, your key."""
+    """Find or choose a model, and check that it answers: keys in the environment, servers on this machine, your key."""
     surface.home.ensure()
     surface.loaded.strict()
     found = asyncio.run(candidates(surface, () if no_local else USUAL_PLACES))

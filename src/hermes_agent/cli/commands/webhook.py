@@ -124,11 +124,11 @@ def made_secret(scheme: str) -> str:
 def _filter(text: str) -> tuple[str, str]:
     field, sign, pattern = text.partition("=")
     if not sign or not field:
-        raise ConfigError(f"`{text}` is no filter: FIELD=PATTERN, such as repository.full_name=me/.*")
+        raise ConfigError(f"`{text}` is not a filter: FIELD=PATTERN, such as repository.full_name=me/.*")
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ConfigError(f"`{pattern}` is no regular expression ({error}).") from error
+        raise ConfigError(f"`{pattern}` is not a regular expression ({error}).") from error
     return field, pattern
 
 

@@ -35,7 +35,7 @@ NAMES = click.argument("names", nargs=-1, type=INSTALLED)
 @JSON
 @pass_surface
 def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
-    """Ask the sources of installed skills whether they have newer ones. Nothing is changed."""
+    """Check the sources of installed skills for newer versions, and change nothing."""
 
     async def act(hub: Hub, _: By) -> list[Standing]:
         return [await standing(hub, name) for name in names or sorted(hub.lock.get().skills)]
@@ -64,8 +64,8 @@ def update(  # noqa: PLR0913  what a person may say about it
 ) -> int:
     """Update installed skills, and merge updates into your changed copies of bundled and external ones.
 
-    Your changes stay: both are merged, and where that cannot be done the conflict is shown and nothing is changed.
-    Pinned skills and tags that were moved are left alone.
+    Your changes stay: Hermes merges both sides, or shows the conflict and changes nothing. It skips pinned skills
+    and moved tags.
     """
     wish = Wish(keep=Keep(keep or Keep.NEITHER), moved=moved, back=back, insist=force)
 
@@ -119,9 +119,9 @@ def publish(  # noqa: PLR0913  what a person may say about it
     message: str,
     as_json: bool,
 ) -> None:
-    """Put a skill on a branch of a repository, and write the same as a patch to send.
+    """Commit a skill to a branch of a repository, and write a patch to send.
 
-    Skills that hold secrets, or what the scanner is alarmed by, are not published.
+    Skills with secrets or alarms of the scanner are refused.
     """
 
     async def act(hub: Hub, _: By) -> Published:
@@ -149,7 +149,7 @@ def _target(sources: Sources, text: str) -> Tap:
 def _author(text: str) -> tuple[str, str]:
     found = AUTHOR.fullmatch(text.strip())
     if found is None:
-        raise HubError(f"`{text}` is no author: 'Name <mail>'.")
+        raise HubError(f"`{text}` is not an author: 'Name <mail>'.")
     return found[1].strip(), found[2].strip()
 
 

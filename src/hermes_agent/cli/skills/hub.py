@@ -93,7 +93,7 @@ def install(  # noqa: PLR0913  what a person may say about it
 ) -> int:
     """Install a skill of a repository, pinned to its commit and content.
 
-    SKILL is a name, tap/name, or a path in the repository. It is fetched into quarantine, looked through and shown
+    SKILL is a name, tap/name, or a path in the repository. Hermes fetches it into quarantine, scans and shows it
     before anything uses it.
     """
 

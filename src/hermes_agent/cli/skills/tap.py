@@ -66,6 +66,6 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
 @click.argument("name", type=TAP)
 @pass_surface
 def remove(surface: Surface, name: str) -> None:
-    """Forget a repository. What was installed from it stays."""
+    """Remove a repository. Its installed skills stay."""
     gone = asyncio.run(Taps(surface.home.skills).remove(name))
-    say(f"`{gone.name}` is no longer a tap; what was installed from it stays.")
+    say(f"`{gone.name}` is no longer a tap; its installed skills stay.")

@@ -51,7 +51,7 @@ class JournalFile:
         try:
             return CuratorJournal() if content is None else msgspec.json.decode(content, type=CuratorJournal)
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self.path} cannot be read ({error}): repair it, or move it out of the way.") from error
 
     async def change(self, change: Callable[[CuratorJournal], CuratorJournal]) -> CuratorJournal:
         """Read, change, and write under a lock."""

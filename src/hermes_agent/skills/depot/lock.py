@@ -63,7 +63,7 @@ class Lock:
         try:
             return Locked() if content is None else msgspec.json.decode(content, type=Locked)
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self.path} cannot be read ({error}): repair it, or move it out of the way.") from error
 
     async def change(self, change: Callable[[Locked], Locked]) -> Locked:
         """Read, change and replace it as a whole: the moment in which an installation happens."""

@@ -30,7 +30,7 @@ def address_of(text: str) -> Address:
     """The repository that a text names. Raises `HubError` with the forms that there are."""
     text = text.strip()
     if not text or len(text) > LONGEST or text.startswith("-") or any(not each.isprintable() for each in text):
-        raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+        raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
     if text.startswith(("/", "./", "../", "~", "file:")) or text in (".", ".."):
         return _local(text)
     if "://" in text:
@@ -39,7 +39,7 @@ def address_of(text: str) -> Address:
         return Address(url=f"https://github.com/{text.removesuffix('.git')}", protocol="https", name=_name(text))
     if found := SCP.fullmatch(text):
         return Address(url=text, protocol="ssh", name=_name(found[3]))
-    raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+    raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
 
 
 def _by_url(text: str) -> Address:
@@ -47,12 +47,12 @@ def _by_url(text: str) -> Address:
         parts = urlsplit(text)
         host = parts.hostname or ""
     except ValueError as error:
-        raise HubError(f"`{text[:80]}` is no address ({error}).") from error
+        raise HubError(f"`{text[:80]}` is not an address ({error}).") from error
     if parts.password or (parts.username and parts.scheme != "ssh"):
         raise HubError("The address holds a name or a key, which would be written down: use ssh, or ~/.netrc.")
     plain = parts.scheme == "http" and host in LOOPBACK
     if parts.scheme not in ("https", "ssh") and not plain:
-        raise HubError(f"`{parts.scheme}` is not spoken to repositories: give {FORMS}.")
+        raise HubError(f"`{parts.scheme}` is not supported for repositories: give {FORMS}.")
     if not host or host.startswith("-") or not parts.path.strip("/") or " " in text:
         raise HubError(f"`{text[:80]}` names no repository: give {FORMS}.")
     return Address(url=text, protocol=parts.scheme, name=_name(parts.path))

@@ -114,6 +114,6 @@ def _offered(entry: TreeEntry, content: bytes | None) -> Offered:
         skill = read(content.decode(), folder)
         return Offered(name=skill.name, path=path, description=skill.description)
     except UnicodeDecodeError:
-        return Offered(name=folder, path=path, problem=f"{FILE} is no UTF-8 text.")
+        return Offered(name=folder, path=path, problem=f"{FILE} is not UTF-8 text.")
     except BadSkill as error:
         return Offered(name=folder, path=path, problem=str(error))

@@ -54,7 +54,7 @@ def _wrong(name: str, entry: TreeEntry) -> str:
         return f"`{name[:80]}` has {entry.size:,} bytes, at most {LARGEST_FILE:,} are taken"
     odd = any(each in FORBIDDEN or not each.isprintable() for each in name)
     if odd or ".." in parts or len(parts) > DEEPEST or any(len(part.encode()) > 200 for part in parts):
-        return f"`{name[:80]!a}` is no name for a file"
+        return f"`{name[:80]!a}` is not a name for a file"
     return ""
 
 

@@ -128,7 +128,7 @@ class Repository:
         if COMMIT.fullmatch(ref):
             return At(commit=ref, ref="")
         if ref and (not REF.fullmatch(ref) or ".." in ref):
-            raise HubError(f"`{ref[:80]}` is no branch, tag or commit.")
+            raise HubError(f"`{ref[:80]}` is not a branch, tag or commit.")
         names = (ref,) if ref.startswith("refs/") else (f"refs/tags/{ref}", f"refs/heads/{ref}")
         ended = await self._git(
             ["ls-remote", "--symref", "--", self.address.url, *(names if ref else ("HEAD",))],
@@ -228,7 +228,7 @@ def _entry(line: bytes) -> TreeEntry:
     try:
         return TreeEntry(path=path.decode(), kind=kind, oid=oid, size=int(size) if size.isdigit() else 0)
     except UnicodeDecodeError as error:
-        raise HubError(f"A file has a name that is no text: {path!r}.") from error
+        raise HubError(f"A file has a name that is not text: {path!r}.") from error
 
 
 def _batch(out: bytes, oids: Sequence[str]) -> list[bytes]:

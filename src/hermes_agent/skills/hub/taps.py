@@ -38,7 +38,7 @@ class Taps:
         try:
             return () if content is None else msgspec.json.decode(content, type=tuple[Tap, ...])
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self._path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self._path} cannot be read ({error}): repair it, or move it out of the way.") from error
 
     def get(self, name: str) -> Tap:
         """The tap of that name. Raises `HubError` with those there are."""
@@ -52,7 +52,7 @@ class Taps:
     async def add(self, tap: Tap) -> None:
         """Add a tap, or replace the one of its name. Raises `HubError` for a name that is none."""
         if not NAME.fullmatch(tap.name):
-            raise HubError(f"`{tap.name[:80]}` is no name of a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
+            raise HubError(f"`{tap.name[:80]}` is not a name for a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
         await self._write(tap.name, tap)
 
     async def remove(self, name: str) -> Tap:

@@ -68,7 +68,7 @@ class RememberedFile:
         def work() -> None:
             entries = self._read()
             if self._broken:
-                raise HomeError(f"{self._path} cannot be read ({self._broken}): mend it or move it away.")
+                raise HomeError(f"{self._path} cannot be read ({self._broken}): repair it or move it away.")
             added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now())
             write_private(self._path, HEAD + msgspec.yaml.encode((*entries, added)))
 

@@ -26,7 +26,7 @@ class WebSettings:
 
     search: SearchSettings = section(SearchSettings, "The service behind `web_search`.")
     blocked: tuple[str, ...] = setting(
-        (), "Sites that are never read, with all below them: `example.com`, `*.ads.example`."
+        (), "Sites never to read, with their subdomains: `example.com`, `*.ads.example`."
     )
     private_hosts: tuple[str, ...] = setting(
         (),
