@@ -158,7 +158,7 @@ async def test_a_binary_file_is_replaced_and_not_patched(here: Shelf, writer: Wr
     put(here.folder("home"), "tea")
     await writer.write_file("tea", "assets/a.bin", b"\xff\x00", AGENT)
 
-    with pytest.raises(ToolError, match="no text"):
+    with pytest.raises(ToolError, match="not text"):
         await writer.patch("tea", "a", "b", AGENT, file="assets/a.bin")
     with pytest.raises(ToolError, match="no file"):
         await writer.patch("tea", "a", "b", AGENT, file="assets/none")
@@ -252,7 +252,7 @@ async def test_what_is_put_aside_comes_back_whole(here: Shelf, writer: Writer):
     assert (await here.library.find("tea")).name == "tea"
     assert file(here, "tea", "scripts/run.sh").read_bytes() == b"echo"
     assert [each.change.action for each in await writer.versions.history("tea")][:2] == ["restore", "restore"]
-    with pytest.raises(NoSkill, match="was put aside"):
+    with pytest.raises(NoSkill, match="No archived skill"):
         await writer.restore("tea", OWNER)
 
 

@@ -21,7 +21,7 @@ async def test_nobody_else_sees_or_changes_it(tmp_path):
     async with place(tmp_path, counting) as here:
         member = Access(system=here.runtime, who=MEMBER)
         for noun, name, places in lines:
-            with pytest.raises(HermesError, match="owner's to"):
+            with pytest.raises(HermesError, match="Only the owner may"):
                 await say_verb(noun, member, [name, *("1" for _ in places)])
 
 

@@ -198,7 +198,7 @@ def test_no_secret_is_made_for_a_route_that_cannot_be_written(home: Path):
         (("x", "--deliver", "nowhere:7"), "names no chat"),
         (("x", "--secret", "a-b"), "cannot name a secret"),
         (("x", "--filter", "a"), "is not a filter"),
-        (("x", "--filter", "a=("), "no regular expression"),
+        (("x", "--filter", "a=("), "not a regular expression"),
     ],
 )
 def test_a_route_that_cannot_be_is_not_made(home: Path, words: tuple[str, ...], reason: str):

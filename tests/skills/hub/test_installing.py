@@ -97,7 +97,7 @@ def origin_with(root: Path, name: str) -> Path:
         ({"SKILL.md": "no frontmatter"}, "does not begin with frontmatter"),
         ({"SKILL.md": skill_text("other")}, "must have the skill's name"),
         ({"SKILL.md": skill_text("bad", body="x" * 200_000)}, "at most 100,000"),
-        ({"SKILL.md": b"\xff\xfe\x00"}, "no UTF-8"),
+        ({"SKILL.md": b"\xff\xfe\x00"}, "not UTF-8"),
         ({"SKILL.md": "x" * 500_000}, "500,000 bytes"),
         ({"SKILL.md": skill_text("bad"), "Notes.md": "a", "notes.md": "b"}, "are one name where upper and lower"),
         ({"SKILL.md": skill_text("bad"), "assets/large": "x" * ((1 << 20) + 1)}, "at most 1,048,576"),

@@ -44,7 +44,7 @@ async def test_a_broken_skill_is_offered_with_its_reason(here: Place):
     problems = {each.skill.path: each.skill.problem for each in await here.hub.sources.offers()}
 
     assert "does not begin" in problems["skills/bad"]
-    assert "no UTF-8" in problems["skills/worse"]
+    assert "not UTF-8" in problems["skills/worse"]
     assert "500,000 bytes" in problems["large"]
     with pytest.raises(HubError, match=r"`bad` of them cannot be used"):
         await here.hub.sources.find("bad")
