@@ -130,7 +130,7 @@ async def test_a_page_whose_name_was_rebound_to_this_machine_reads_nothing(tmp_p
         written = await page.fetch("/v1/chat/completions", {**WITH_KEY, "method": "POST", "body": "{}"})
 
     assert (kind, status) == ("basic", 421)
-    assert "no name of this server" in text
+    assert "does not have that name" in text
     assert written[1] == 421
 
 

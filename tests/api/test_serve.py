@@ -81,7 +81,7 @@ async def test_a_route_that_is_added_is_there_and_one_that_is_broken_changes_not
     assert await here.reported("other") == 401
 
     wrong = await here.set(f"{ROUTE}    third: {{filters: {{a: '('}}}}\n", "HOOK_SECRET=a-secret-of-the-hooks")
-    assert "no regular expression" in wrong
+    assert "not a regular expression" in wrong
     assert [await here.reported("other"), await here.reported("third")] == [401, 404]
     assert len(here.said) == 1
 

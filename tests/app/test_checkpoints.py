@@ -84,5 +84,5 @@ async def test_a_person_who_waits_for_a_checkpoint_is_told_for_what(tmp_path: Pa
         )
     )
 
-    assert context.lines == ["keeping how the folder is, before anything in it is changed"]
+    assert context.lines == ["saving a checkpoint of the folder"]
     assert [each.number for each in await checkpoints.of(work)] == [1]

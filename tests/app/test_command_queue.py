@@ -127,7 +127,7 @@ async def test_a_failure_is_told_in_its_words(tmp_path: Path):
         await command_queue.enqueue(line(here, "/approve"))
         await command_queue.drain()
 
-        assert await answers(here) == ["Nothing waits for an approval here. `/approvals` shows what waits elsewhere."]
+        assert await answers(here) == ["No approval is open here. `/approvals` lists those of your other sessions."]
 
 
 async def test_what_says_nothing_is_answered_with_nothing(tmp_path: Path):

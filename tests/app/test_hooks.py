@@ -194,7 +194,7 @@ def test_consent_is_given_and_taken_back_and_a_damaged_file_allows_nothing(tmp_p
         (HookSettings(on=("run:begin",), command="true"), "run:begin"),
         (HookSettings(on=("run:end",)), "say what is run"),
         (HookSettings(on=("run:end",), command="true", python="a.py"), "say what is run"),
-        (HookSettings(on=("run:end",), command="true", tools="("), "no regular expression"),
+        (HookSettings(on=("run:end",), command="true", tools="("), "not a regular expression"),
     ],
 )
 def test_a_hook_that_can_never_run_says_why(tmp_path, hook, words):

@@ -67,7 +67,7 @@ def test_a_tool_of_ones_own_comes_last(tmp_path):
 
 
 def test_an_unknown_capability_is_refused(tmp_path):
-    with pytest.raises(Unusable, match="`magic` is no capability"):
+    with pytest.raises(Unusable, match="`magic` is not a capability"):
         toolkit(tmp_path).hooks(("magic",), nobody, attended=True)
 
 

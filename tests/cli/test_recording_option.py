@@ -27,5 +27,5 @@ def test_the_options_become_a_tape(tmp_path: Path) -> None:
 def test_a_step_is_a_number_from_one() -> None:
     assert (step_of(""), step_of("3")) == (None, 3)
     for text in ("0", "x", "-1"):
-        with pytest.raises(CassetteError, match="no step"):
+        with pytest.raises(CassetteError, match="not a step"):
             step_of(text)

@@ -14,7 +14,7 @@ from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.app.place import settle_home
 from tests.children import Said, said_by, started
 
-NEEDS = "It needs a person's approval (it deletes recursively), and nobody is there to give it."
+NEEDS = "It needs a person's approval (it deletes recursively), and no person is here."
 REFUSED = f"Refused: rm -rf build\n  {NEEDS} `--allow 'rm -rf build'` allows it.\n"
 
 
@@ -129,14 +129,14 @@ def test_files_are_given_with_the_question(shell: Shell) -> None:
     assert given.split() == ["Read:", "a.txt:", "one", "b.txt:", "two"]
     assert shell.run("--file", "p.png", "-z", "What is it?").out == "I see a picture.\n"
     assert shell.run("--file", "none.txt", "-z", "Hi") == Said(code=1, out="", err="none.txt is not there.\n")
-    assert shell.run("--file", ".", "-z", "Hi") == Said(code=1, out="", err=". is no file.\n")
+    assert shell.run("--file", ".", "-z", "Hi") == Said(code=1, out="", err=". is not a file.\n")
 
 
 def test_a_large_file_that_is_there_already_is_read_where_it_is(shell: Shell) -> None:
     (shell.work / "large.txt").write_text("x\n" * 200_000)
     said = shell.run("--file", "large.txt", "-z", "Hi")
 
-    assert f"reads the rest in a file: `{shell.work}/large.txt`." in said.err
+    assert f"reads the rest from a file: `{shell.work}/large.txt`." in said.err
     assert f"kept whole in `{shell.work}/large.txt`" in said.out
     assert not (shell.home / "cache" / "input").exists()
 

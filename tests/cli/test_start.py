@@ -28,14 +28,14 @@ def test_an_error_of_ours_is_one_sentence_without_a_traceback(tmp_path: Path) ->
     said = program("-p", "../x", "config", "path", home=tmp_path)
 
     assert said.code == 4
-    assert said.err == "`../x` is no profile name: at most 64 of a-z, 0-9, `-` and `_`, a letter or digit first.\n"
+    assert said.err == "`../x` is not a profile name: at most 64 of a-z, 0-9, `-` and `_`, a letter or digit first.\n"
 
 
 def test_nothing_asked_is_told(tmp_path: Path) -> None:
     said = program("-z", "  ", home=tmp_path)
 
     assert said.code == 2
-    assert said.err.startswith("Nothing was asked: `hermes -z PROMPT`")
+    assert said.err.startswith("There is no prompt. Use `hermes -z PROMPT`")
 
 
 def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:

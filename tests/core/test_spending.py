@@ -90,7 +90,7 @@ def test_a_question_that_is_too_dear_is_refused_with_the_setting_and_the_way_on(
 
     assert str(caught.value) == (
         "Stopped: the money limit of today ($1.00, `budget.day.money`) was reached: $0.90 used, $0.0990 is reserved "
-        "for calls that have no end yet; the next question alone may need $0.0020. It begins anew at midnight; "
+        "for unfinished calls; the next request alone may need $0.0020. The limit resets at midnight; "
         "`hermes config set budget.day.money AMOUNT` raises it (in a terminal: from the next start on). Then "
         "`/continue`."
     )

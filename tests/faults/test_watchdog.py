@@ -94,7 +94,7 @@ def told(home: Path) -> list[str]:
     ("how", "words"),
     [
         ("pool", "No thread has been free for"),
-        ("loop", "its event loop is held"),
+        ("loop", "its event loop is blocked"),
         ("database", "The database has not answered for"),
         ("stopped", "or the process was stopped"),
     ],

@@ -106,9 +106,9 @@ async def test_a_guest_shares_no_session(tmp_path: Path):
 @pytest.mark.parametrize(
     ("line", "user", "answer"),
     [
-        ("/yolo", "8", "not for you"),
+        ("/yolo", "8", "You may not"),
         ("/yolo", "7", "No questions"),
-        ("/model x/y", "9", "not for you"),
+        ("/model x/y", "9", "You may not"),
         ("/status", "9", "Run      none"),
         ("/nothing", "9", "There is no command"),
         ("/nothing", "8", "There is no command"),
@@ -220,7 +220,7 @@ async def test_a_question_is_answered_by_a_button_once(tmp_path: Path):
 
         words = [word for word in here.platform.words if word]
         assert words == [
-            "This is not for you.",
+            "This question is for someone else.",
             "Only the person whose session it is, or the owner, may answer that.",
             "blue",
             "That was answered already.",
@@ -239,7 +239,7 @@ async def test_a_button_of_another_chat_does_nothing(tmp_path: Path):
         await here.platform.tell(
             Pressed(source_id="p1", where=elsewhere, sender=Sender(user="7"), slot=slot.id, choice=0, at=0.0)
         )
-        await eventually(lambda: "This is not there any more." in here.platform.words)
+        await eventually(lambda: "This question is no longer open." in here.platform.words)
 
 
 async def test_an_edit_is_told_to_the_agent(tmp_path: Path):
@@ -283,7 +283,7 @@ async def test_who_writes_too_much_is_told(tmp_path: Path):
     limits = "messages_per_minute: 1\nlongest_message: 100\n"
     async with harness(tmp_path, [Say("Hello.")], gateway=limits) as here:
         assert (await here.ask("x" * 101)).startswith("That is too long")
-        assert (await here.ask("Hi")).startswith("That was too much in one minute")
+        assert (await here.ask("Hi")).startswith("Too many messages in one minute")
 
 
 async def test_who_floods_is_told_once_a_minute_and_others_are_heard(tmp_path: Path):

@@ -82,7 +82,7 @@ def test_a_profile_has_its_own_home_and_shares_the_base() -> None:
 
 @pytest.mark.parametrize("name", ["../x", "A", "-a", "a/b", "ä", "a" * 65, "a\n", "."])
 def test_a_profile_name_cannot_leave_the_home(name: str) -> None:
-    with pytest.raises(HomeError, match="no profile name"):
+    with pytest.raises(HomeError, match="not a profile name"):
         find_home(name, {"HERMES_HOME": "/srv/h"})
 
 

@@ -80,7 +80,7 @@ async def test_a_context_file_that_is_a_link_to_secrets_is_not_read_and_that_is_
         system, told = await asked(here)
 
     assert "swordfish" not in system
-    assert any("AGENTS.md is a link to .env, which is no text" in line for line in told)
+    assert any("AGENTS.md is a link to .env, which is not text" in line for line in told)
     assert any("CLAUDE.md leads out of the project" in line for line in told)
 
 

@@ -138,7 +138,7 @@ def test_a_broken_config_that_was_never_good_is_refused_with_the_way_out(desk: D
 
     assert (said.code, said.out) == (4, "")
     assert "config.yaml:2: not valid YAML" in said.err
-    assert "Mend it with `hermes config edit`" in said.err
+    assert "Repair it with `hermes config edit`" in said.err
 
 
 def test_a_home_that_is_a_file(desk: Desk):
@@ -341,7 +341,7 @@ def test_a_path_outside_and_a_link_out_need_a_person(desk: Desk, elsewhere: Path
     for refused, path in ((outside, "new.txt"), (link, "kept.txt"), (made, "kept.txt")):
         assert '"kind": "unapproved"' in refused
         assert f"it writes outside the workspace ({elsewhere / path})" in refused
-        assert "nobody is there to give it" in refused
+        assert "no person is here" in refused
     assert (elsewhere / "kept.txt").read_text() == "kept"
     assert not (elsewhere / "new.txt").exists()
 

@@ -41,7 +41,7 @@ async def test_a_model_of_unknown_price_that_is_allowed_is_said_not_to_be_counte
 
         assert len(notices) == 1
         assert "The price of custom/m is unknown" in notices[0]
-        assert "+ 2 of unknown price used of $1.00" in await here.text("/cost")
+        assert "(price unknown for 2) used of $1.00" in await here.text("/cost")
 
 
 async def test_sessions_of_one_job_share_its_limit(tmp_path):

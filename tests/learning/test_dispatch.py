@@ -15,5 +15,5 @@ async def test_a_call_of_a_review_asks_nobody_and_calls_nothing_else():
     assert beside.speakers == {"cli:ann"}
     with pytest.raises(ToolError, match="calls no other tool"):
         await beside.use("terminal", {"command": "id"})
-    with pytest.raises(Refused, match="Nobody is there"):
+    with pytest.raises(Refused, match="No one is here"):
         await beside.ask(Question(text="May I?"))

@@ -29,7 +29,7 @@ def two_lessons() -> Script:
 
 async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
     async with learning_place(tmp_path, two_lessons()) as here:
-        assert await here.text("/learn") == "Nothing was learned yet."
+        assert await here.text("/learn") == "There are no lessons yet."
         assert await here.text("/learn stats") == "No conversation was reviewed yet."
         await taught(here)
         log = (await here.text("/learn log")).splitlines()
@@ -45,15 +45,15 @@ async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
     assert "+Boil it." in shown
     assert "+It rains." in diff
     assert "review: 1 ended (0 kept nothing, 0 failed), 3 model calls" in stats
-    assert "2 changes live, 0 put aside" in stats
-    assert "in line: 0" in stats
+    assert "2 changes live, 0 proposals" in stats
+    assert "queued: 0" in stats
 
 
 async def test_an_undo_by_slash_takes_the_newest_back(tmp_path):
     async with learning_place(tmp_path, two_lessons()) as here:
         await taught(here)
-        assert (await here.text("/learn undo")).startswith("Version 2 of MEMORY.md is taken back (version 3")
-        assert (await here.text("/learn undo 1")).startswith("Version 1 of tea/SKILL.md is taken back")
+        assert (await here.text("/learn undo")).startswith("Version 2 of MEMORY.md is undone (version 3")
+        assert (await here.text("/learn undo 1")).startswith("Version 1 of tea/SKILL.md is undone")
         assert "archive of 1 by owner" in await here.text("/learn")
         for line in ("/learn undo", "/learn undo p1", "/learn show x", "/learn show p9", "/learn approve 1", "/learn?"):
             with pytest.raises(HermesError):
@@ -74,7 +74,7 @@ async def test_what_waits_is_approved_or_rejected(tmp_path):
         states = [each.state for each in await here.runtime.store.proposals.list()]
         assert "(approved)" in await here.text("/learn show p1")
 
-    assert "waits for your yes" in shown
+    assert "needs your approval" in shown
     assert "It expires" in shown
     assert states == [ProposalState.REJECTED, ProposalState.APPROVED]
 
@@ -83,9 +83,7 @@ async def test_why_names_the_notes_of_the_prompt_and_the_skills_that_were_loaded
     script = two_lessons()
     async with learning_place(tmp_path, script) as here:
         await taught(here)
-        assert await here.text("/learn why 1") == (
-            "Nothing that was learned: no notes in its prompt, and no skill was loaded."
-        )
+        assert await here.text("/learn why 1") == ("No lessons: its prompt had no notes, and it loaded no skill.")
         script.talk = [
             [Call("skill_view", {"name": "tea"}), Call("skill_view", {"name": "handling-errors-of-no-one"})],
             Say("Done."),
@@ -108,7 +106,7 @@ async def test_only_the_owner_sees_it_and_a_review_can_be_asked_for(tmp_path):
         assert "Learned: skill `tea`: create" in await here.text("/learn review")
         member = Principal(platform="telegram", user="7", standing=Standing.MEMBER)
         inbound = replace(here.inbound("/learn"), principal=member)
-        with pytest.raises(HermesError, match="owner's"):
+        with pytest.raises(HermesError, match="Only the owner"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
 
 
@@ -133,9 +131,9 @@ async def test_the_command_line_does_the_same(tmp_path):
     assert "+Boil it." in await cli("diff", "1")
     assert json.loads(await cli("log", "--json"))[0]["author"] == "background"
     assert "skill tea: create" in await cli("log")
-    assert "Nothing that was learned" in await cli("why", "1")
-    assert "Nothing that was learned" in await cli("why", "1", "--session", session)
+    assert "No lessons" in await cli("why", "1")
+    assert "No lessons" in await cli("why", "1", "--session", session)
     assert "review: 1 ended" in await cli("stats")
     assert "No conversation was reviewed" in await cli("stats", "--since", "2999-01-01")
-    assert "taken back" in await cli("undo")
-    assert "Nothing is in line." in await cli("review")
+    assert "is undone" in await cli("undo")
+    assert "No review is queued." in await cli("review")

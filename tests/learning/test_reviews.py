@@ -211,7 +211,7 @@ async def test_a_payload_is_never_live_whichever_pass_writes_it(tmp_path, where:
     assert cards == []
     assert not (tmp_path / "home/memories/MEMORY.md").exists()
     assert "Ignore all earlier" not in prompt.system + repr(prompt.messages)
-    assert notices == [f"Learned: {len(waiting)} waiting or in quarantine ({_names(waiting)}: /learn show p1)."]
+    assert notices == [f"Learned: {len(waiting)} proposed ({_names(waiting)}: /learn show p1)."]
 
 
 def _names(waiting) -> str:

@@ -64,7 +64,7 @@ async def test_a_lesson_of_failure_needs_a_place_a_check_and_an_end(gate):
     assert "`until` is a day from 2026-11-18 to 2027-02-16" in await judged(
         gate, f"jq is gone. {GOOD}".replace("2026", "2036")
     )
-    assert "is no day" in await judged(gate, f"jq is gone. {GOOD}".replace("2026-12-24", "later"))
+    assert "is not a day" in await judged(gate, f"jq is gone. {GOOD}".replace("2026-12-24", "later"))
     assert "at most 400" in await judged(gate, f"{'x' * 400} {GOOD}")
     assert "says nothing" in await judged(gate, GOOD)
 

@@ -78,7 +78,7 @@ async def test_a_yes_counts_once_also_when_the_program_died_in_it(tmp_path):
         left = await store.proposals.get(proposal.id)
 
         version = await yes(here, left)
-        with pytest.raises(HermesError, match="does not wait any more"):
+        with pytest.raises(HermesError, match="is no longer open"):
             await yes(here, await store.proposals.get(proposal.id))
 
     assert (left.state, version.change.note) == (ProposalState.INTENDED, "p1: the owner said yes")
@@ -94,7 +94,7 @@ async def test_a_proposal_is_shown_with_its_reason_and_words(tmp_path):
         await here.runtime.store.sessions.delete(here.record.id)
         await yes(here, second)
 
-    assert title_of(first) == "p1  skill tea: create (waits for your yes)"
+    assert title_of(first) == "p1  skill tea: create (needs your approval)"
     assert "Boil it." in words_of(first)
     assert words_of(second) == "content: It rains."
 
@@ -242,7 +242,7 @@ async def test_an_undo_is_to_the_byte_for_skills_and_notes(tmp_path):
         await undo.undo(newest, Author.OWNER, "cli:me")
         assert newest.change.kind is Kind.MEMORY
         assert (tmp_path / "home/memories/MEMORY.md").exists() is False
-        with pytest.raises(HermesError, match="taken back already"):
+        with pytest.raises(HermesError, match="undone already"):
             await undo.undo(newest, Author.OWNER, "cli:me")
         await undo.undo(await undo.find(None), Author.OWNER, "cli:me")
         assert not file.exists()

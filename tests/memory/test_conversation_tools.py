@@ -51,7 +51,7 @@ async def test_nobody_elses_conversations_are_found(search: Bench, query: str):
 async def test_where_nothing_is_found_the_latest_are_listed(search: Bench, query: str):
     found = await search("session_search", query=query)
 
-    assert found.startswith("No message holds these words. The latest conversations:")
+    assert found.startswith("No message contains these words. The latest conversations:")
     assert "session garden" in found
 
 

@@ -54,7 +54,7 @@ async def test_a_change_is_taken_back_once(tmp_path: Path, store: Store):
     saved = await notes.change(OWNER, MEMORY, add("one"), AGENT)
     await undo(notes, saved.version, ME)
 
-    with pytest.raises(HermesError, match="taken back already"):
+    with pytest.raises(HermesError, match="undone already"):
         await undo(notes, saved.version, ME)
 
 

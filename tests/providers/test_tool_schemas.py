@@ -67,7 +67,7 @@ def test_references_become_what_they_name_where_they_are_not_known():
         ({"properties": {"a": {"$ref": "#/$defs/gone"}}}, "is not there"),
         ({"$ref": "#"}, "refers to itself"),
         ({"properties": {"a": 3}}, "where a schema should be"),
-        ({"properties": {"a": {"default": {1, 2}, "enum": [1j]}}}, "no JSON"),
+        ({"properties": {"a": {"default": {1, 2}, "enum": [1j]}}}, "not JSON"),
     ],
     ids=str,
 )

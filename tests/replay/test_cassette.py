@@ -105,12 +105,12 @@ def test_a_defect_of_a_tool_comes_back_as_the_model_read_it() -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "no recording"),
-        (b'{"kind":"told","track":"1","name":"a","words":"b"}\n', "no recording"),
-        (b"not json\n", ":1 is no line"),
+        (b"", "not a recording"),
+        (b'{"kind":"told","track":"1","name":"a","words":"b"}\n', "not a recording"),
+        (b"not json\n", ":1 is not a line"),
         (b'{"kind":"cassette","version":99}\n', "later version"),
-        (b'{"kind":"cassette","version":1}\n', ":1 is no line"),
-        (b"[]\n", ":1 is no line"),
+        (b'{"kind":"cassette","version":1}\n', ":1 is not a line"),
+        (b"[]\n", ":1 is not a line"),
     ],
 )
 def test_what_is_no_recording_is_refused_with_its_line(tmp_path: Path, content: bytes, what: str) -> None:

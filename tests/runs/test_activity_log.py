@@ -82,7 +82,7 @@ def test_how_a_run_began_and_ended_is_told(caplog):
         RunEnded(outcome=Outcome.LIMIT, text="words", turns=3, reason="turn limit"),
     ) == [
         "INFO run started",
-        "INFO run goes on after an interruption",
+        "INFO run resumes after an interruption",
         "WARNING notice: Fell back.",
         "INFO run ended: limit, 3 turns, turn limit",
     ]

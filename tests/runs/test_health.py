@@ -78,7 +78,7 @@ async def test_a_loop_that_was_held_is_told_for_a_minute(tmp_path):
         await eventually(lambda: health._held[0] > 0)
 
         (text,) = await texts(health)
-        assert text.startswith("The event loop was held for")
+        assert text.startswith("The event loop was blocked for")
         (ailment,) = await health.ailments(5.0)
         assert ailment.stands == 0
         health._held = (health._held[0], health._held[1] - 61)
@@ -110,7 +110,7 @@ async def test_a_run_that_does_not_heed_its_end_is_told(tmp_path, how):
         running.switch._struck -= 30
 
         (ailment,) = await health.ailments()
-        assert ailment.text.startswith("A run goes on 30 s after its end")
+        assert ailment.text.startswith("A run is still active 30 s after its")
         assert 30 <= ailment.stands < 40
         let_go.set()
         await harness.rest()

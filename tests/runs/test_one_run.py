@@ -33,8 +33,8 @@ async def test_what_killed_the_program_again_and_again_waits_with_the_reason_unt
 
         assert ended.outcome is Outcome.LIMIT
         assert ended.text == (
-            "The program died 3 times while it worked on this, so it waits. Write again, or run "
-            f"`hermes sessions resume {harness.session}`, to have it tried once more."
+            "The program crashed 3 times during this run, so Hermes stopped retrying. Write again, or run "
+            f"`hermes sessions resume {harness.session}`."
         )
         assert (await harness.store.inbox.find("test", "1")).state == "waiting"
         after = (await harness.log())[-1].number

@@ -86,14 +86,14 @@ def test_a_near_name_is_offered(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("skills: [a", "is no bundle"),
-        ("- a", "is no bundle: Expected `object`"),
-        ("skills: a", "is no bundle: Expected `array`"),
+        ("skills: [a", "is not a bundle"),
+        ("- a", "is not a bundle: Expected `object`"),
+        ("skills: a", "is not a bundle: Expected `array`"),
         ("skills: [a]\nskils: [b]", "unknown field"),
         ("skills: []", "it names no skills"),
         ("name: other\nskills: [a]", "its name is `other`"),
         (f"skills: [{', '.join('abcdefghi')}]", "9 skills, at most 8"),
-        ("\xff", "is no bundle"),
+        ("\xff", "is not a bundle"),
     ],
 )
 def test_a_file_that_is_none_gets_a_sentence(tmp_path: Path, text: str, said: str):

@@ -43,7 +43,7 @@ def test_a_skill_is_its_frontmatter_and_its_body():
     [
         ("no frontmatter", "does not begin with frontmatter"),
         ("---\nname: a\n", "never closed"),
-        ("---\nname: [a\n---\n", "no YAML in line 3"),
+        ("---\nname: [a\n---\n", "not YAML in line 3"),
         ("---\n- a\n---\n", "must be a map"),
         ("---\ndescription: d\n---\n", "`name` is missing"),
         ("---\nname: a\n---\n", "`description` is missing"),
@@ -91,9 +91,9 @@ def test_a_file_that_leads_out_is_not_read(tmp_path: Path):
 def test_a_file_that_is_no_text_is_not_read(tmp_path: Path):
     (tmp_path / "SKILL.md").write_bytes(b"\xff\xfe\x00")
 
-    with pytest.raises(BadSkill, match="no UTF-8"):
+    with pytest.raises(BadSkill, match="not UTF-8"):
         text_of(tmp_path / "SKILL.md")
-    with pytest.raises(BadSkill, match="no file"):
+    with pytest.raises(BadSkill, match="not a file"):
         text_of(tmp_path)
 
 

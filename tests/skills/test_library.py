@@ -207,7 +207,7 @@ async def test_the_state_of_two_processes_is_one(tmp_path: Path):
 
     assert one.get().pinned == two.get().pinned == ("a", "b")
     (tmp_path / ".state.json").write_text("{")
-    with pytest.raises(HomeError, match="mend it"):
+    with pytest.raises(HomeError, match="repair it"):
         one.get()
 
 

@@ -137,13 +137,13 @@ async def test_a_project_s_skill_is_a_file_of_somebody_else(tmp_path: Path):
     "name", ["../a", "/etc/passwd", "notes.md", "scripts", "scripts/../../x", "other/x", "scripts/\0"]
 )
 def test_only_the_four_folders_are_a_skill_s_own(tmp_path: Path, name: str):
-    with pytest.raises(ToolError, match="no support file"):
+    with pytest.raises(ToolError, match="not a support file"):
         inside(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["", ".", "../a", "/etc/passwd", ".git/config", "scripts/../../x", "a/.hidden", "a\0"])
 def test_what_is_not_inside_the_skill_is_not_read(tmp_path: Path, name: str):
-    with pytest.raises(ToolError, match="no support file"):
+    with pytest.raises(ToolError, match="not a support file"):
         inside(tmp_path, name, anywhere=True)
 
 

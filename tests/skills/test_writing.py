@@ -131,7 +131,7 @@ async def test_support_files_are_written_and_removed_in_their_folders_alone(here
     await writer.write_file("tea", "references/kinds.md", b"green", AGENT)
     assert file(here, "tea", "references/kinds.md").read_bytes() == b"green"
     for name in ("../../evil", "notes.md", "/tmp/evil", "SKILL.md"):
-        with pytest.raises(ToolError, match="no support file"):
+        with pytest.raises(ToolError, match="not a support file"):
             await writer.write_file("tea", name, b"x", AGENT)
     with pytest.raises(ToolError, match="at most"):
         await writer.write_file("tea", "assets/large", b"x" * ((1 << 20) + 1), AGENT)
@@ -156,7 +156,7 @@ async def test_a_binary_file_is_replaced_and_not_patched(here: Shelf, writer: Wr
     put(here.folder("home"), "tea")
     await writer.write_file("tea", "assets/a.bin", b"\xff\x00", AGENT)
 
-    with pytest.raises(ToolError, match="no text"):
+    with pytest.raises(ToolError, match="not text"):
         await writer.patch("tea", "a", "b", AGENT, file="assets/a.bin")
     with pytest.raises(ToolError, match="no file"):
         await writer.patch("tea", "a", "b", AGENT, file="assets/none")
@@ -250,7 +250,7 @@ async def test_what_is_put_aside_comes_back_whole(here: Shelf, writer: Writer):
     assert (await here.library.find("tea")).name == "tea"
     assert file(here, "tea", "scripts/run.sh").read_bytes() == b"echo"
     assert [each.change.action for each in await writer.versions.history("tea")][:2] == ["restore", "restore"]
-    with pytest.raises(NoSkill, match="was put aside"):
+    with pytest.raises(NoSkill, match="No archived skill"):
         await writer.restore("tea", OWNER)
 
 

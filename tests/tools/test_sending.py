@@ -47,7 +47,9 @@ async def test_a_file_is_handed_over_as_what_it_is(tmp_path: Path) -> None:
     assert tool.needs == {Capability.FS_READ, Capability.MESSAGE}
 
 
-@pytest.mark.parametrize(("name", "why"), [("none.txt", "No such file"), ("empty.txt", "is empty"), (".", "no file")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("none.txt", "No such file"), ("empty.txt", "is empty"), (".", "not a file")]
+)
 async def test_what_cannot_be_sent_is_told(tmp_path: Path, name: str, why: str) -> None:
     here, desk = bench(tmp_path)
     (here.workspace / "empty.txt").touch()

@@ -94,7 +94,7 @@ class RunContext:
         session, journal = self._session, self._journal
         if not self._agent.attended:
             raise Refused(
-                f"Nobody is there to answer: {question.text}",
+                f"No one is here to answer: {question.text}",
                 hint="Go on without it, or say in your reply what you would need.",
             )
         journal.in_hand.asking.add(self._call.id)

@@ -32,12 +32,12 @@ ENDINGS = {
 
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
 STILL_CUT = (
-    f"The reply is not whole: the model was cut off at its length limit {MAX_CONTINUATIONS + 1} times. "
-    "`/continue` lets it go on."
+    f"The reply is incomplete: the model reached its length limit {MAX_CONTINUATIONS + 1} times. "
+    "`/continue` asks for the rest."
 )
 CUT_OFF = said(GO_ON, Origin.RUNTIME)
 NOT_TO_BE_ANSWERED = said(
-    "What was asked last was deleted where it was written, and the run was stopped: it is not to be answered any more.",
+    "The sender deleted the last message, so the run stopped. Do not answer it.",
     Origin.RUNTIME,
 )
 TOO_LATE = "Nothing waits for that any more."
@@ -88,7 +88,7 @@ async def start_run(agent: Agent, session: Session, journal: Journal) -> None:
     await journal.tell_waiting()  # What it waited for when it was left may have been taken back.
     if session.running:
         agent.budget.turns = session.turn
-        await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))
+        await journal.commit(Notice(text="The run was interrupted. It resumes from its last committed step."))
     else:
         session.run = agent.ids.short()
         journal.post(RunStarted(resumed=session.awaits_reply))  # shares the commit of the mail that it takes

@@ -15,4 +15,4 @@ class AgentSettings:
     max_seconds: float | None = field(
         default=None, metadata={"doc": "Seconds that one run may take; empty means no limit."}
     )
-    max_parallel: int = field(default=8, metadata={"doc": "Tool calls of one turn that run side by side."})
+    max_parallel: int = field(default=8, metadata={"doc": "Tool calls of one turn that run in parallel."})

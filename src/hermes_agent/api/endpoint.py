@@ -144,7 +144,7 @@ class EndpointApp:
         except msgspec.ValidationError as error:
             raise bad(f"The request is wrong: {error}", _field(error)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
+            raise bad(f"The body is not JSON: {error}", code="invalid_json") from error
 
     def _read(self, body: bytes) -> Any:  # noqa: ANN401  the endpoint's own type
         """A body, in which a whole number may be written as one of any kind (`1.0`)."""

@@ -164,7 +164,7 @@ ENDPOINTS = (
         method="PATCH",
         path="/v1/sessions/{id}",
         act=rename,
-        summary="Give a session another title.",
+        summary="Change the title of a session.",
         body=TitleRequest,
         answer=SessionFacts,
     ),

@@ -28,7 +28,7 @@ class ApiKeySettings:
     """One more key of the API (section `api.keys.NAME`)."""
 
     secret: str = setting("", "Name of the secret that holds the key (`hermes secrets`, .env).")
-    standing: Standing = setting(Standing.MEMBER, "What whoever shows it is: owner, member or guest.")
+    standing: Standing = setting(Standing.MEMBER, "Role of a client with this key: owner, member or guest.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +38,10 @@ class ApiSettings:
     enabled: bool = setting(False, "Whether `hermes gateway run` serves the API too.")
     host: str = setting("127.0.0.1", "Address to listen on.")
     port: int = setting(API_PORT, "Port; 0 takes a free one.", least=0, most=HIGHEST_PORT)
-    allowed_hosts: tuple[str, ...] = setting(
-        (), "Names under which it is reached besides its address, for the Host check."
-    )
+    allowed_hosts: tuple[str, ...] = setting((), "Other host names of the server, for the Host check.")
     keys: Mapping[str, ApiKeySettings] = section(dict, "Keys besides API_SERVER_KEY, which is the owner's.")
     max_body_mb: float = setting(10.0, "Largest request, in megabytes; images travel in it.", least=0.001, most=1000)
-    max_waiting: int = setting(
-        1000, "Requests that may wait for a run at a time; more are told to come later.", least=1
-    )
+    max_waiting: int = setting(1000, "Requests that may wait for a run at a time; more get status 429.", least=1)
     workspace: str = setting("", "Folder in which runs work; empty: `workspace` in the home.")
 
 
@@ -64,18 +60,16 @@ class WebhookRoute:
     """One webhook route (section `webhooks.routes.NAME`)."""
 
     secret: str = setting("", "Name of the secret that requests are signed with.")
-    scheme: Literal["github", "gitlab", "svix", "generic"] = setting(
-        "generic", "How requests prove where they come from."
-    )
-    events: tuple[str, ...] = setting((), "Events that are let in; empty: all.")
+    scheme: Literal["github", "gitlab", "svix", "generic"] = setting("generic", "How requests are signed.")
+    events: tuple[str, ...] = setting((), "Events that it accepts; empty: all.")
     filters: Mapping[str, str] = section(
-        dict, "Field of the payload (`a.b.0.c`) to a pattern that it must match as a whole; all must."
+        dict, "Patterns by field of the payload (`a.b.0.c`); each field must match as a whole."
     )
-    prompt: str = setting("", "What the agent is told; `{a.b}` is a field of the payload, `{payload}` all of it.")
-    skills: tuple[str, ...] = setting((), "Skills that are put before the prompt.")
+    prompt: str = setting("", "The agent's prompt; `{a.b}` is a field of the payload, `{payload}` all of it.")
+    skills: tuple[str, ...] = setting((), "Skills to put before the prompt.")
     deliver: str = setting("log", "Where the reply goes: `log`, or a chat such as `telegram:123`.")
-    deliver_only: bool = setting(False, "Whether the filled prompt itself is delivered, and no model asked.")
-    per_minute: int = setting(30, "Requests a minute; more are told to come later.", least=1)
+    deliver_only: bool = setting(False, "Whether to deliver the filled prompt itself, without asking a model.")
+    per_minute: int = setting(30, "Requests a minute; more get status 429.", least=1)
     model: str = setting("", "Model of its runs; empty: the configured one.")
 
 

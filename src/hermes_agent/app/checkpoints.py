@@ -79,7 +79,7 @@ class CheckpointHook:
     async def _take(self, proposed: Proposed, root: Path, touched: list[str], *, whole: bool) -> None:
         if str(root) in self.taken and (whole or not touched):
             return
-        words = "keeping how the folder is, before anything in it is changed"
+        words = "saving a checkpoint of the folder"
         waiting = asyncio.get_running_loop().call_later(self.patience, proposed.context.progress, words)
         told = Cause(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
         try:

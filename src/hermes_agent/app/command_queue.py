@@ -39,7 +39,7 @@ async def as_it_is(inbound: Inbound) -> Inbound:
     return inbound
 
 
-DEADLY = "Not done: the program died {crashes} times while it did this. Send it again to have it tried once more."
+DEADLY = "Failed: the program crashed {crashes} times during this command. Send it again to retry."
 
 
 def is_command(text: str) -> bool:

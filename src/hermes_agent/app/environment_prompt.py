@@ -57,12 +57,12 @@ def unread(path: Path) -> tuple[str, ...]:
     """That a file of the home which is there cannot be read as text, as a sentence; nothing where it can be."""
     try:
         if not path.is_file():
-            return (f"{path} is no file; the session goes on without it.",) if path.exists() else ()
+            return (f"{path} is not a file; the session continues without it.",) if path.exists() else ()
         text = _beginning(path)
     except OSError as error:
-        return (f"{sentence(error)} The session goes on without it.",)
+        return (f"{sentence(error)} The session continues without it.",)
     if "\N{REPLACEMENT CHARACTER}" in text[:-1]:  # The last one may have been cut.
-        return (f"{path.name} is not UTF-8 text: what cannot be read in it is left out.",)
+        return (f"{path.name} is not UTF-8 text; Hermes leaves out the unreadable part.",)
     return ()
 
 
@@ -145,7 +145,7 @@ def _context_text(path: Path, root: Path, longest: int) -> tuple[str, tuple[str,
     if not target.is_relative_to(root.resolve()):
         return "", (f"{path.name} leads out of the project; it was left out of the prompt.",)
     if path.is_symlink() and target.suffix not in TEXTS and target.name not in OTHER_CONTEXT_FILES:
-        return "", (f"{path.name} is a link to {target.name}, which is no text; it was left out of the prompt.",)
+        return "", (f"{path.name} is a link to {target.name}, which is not text; it was left out of the prompt.",)
     text, warnings = screened(_cut(read_text(path).strip(), path.name, longest), path.name)
     return (f"# Project context ({path.name})\n{text}", warnings) if text else ("", ())
 

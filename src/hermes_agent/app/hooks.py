@@ -240,7 +240,7 @@ def check(name: str, hook: HookSettings) -> None:
     try:
         re.compile(hook.tools)
     except re.error as error:
-        raise ConfigError(f"hooks.{name}.tools: no regular expression ({error}).") from error
+        raise ConfigError(f"hooks.{name}.tools: not a regular expression ({error}).") from error
 
 
 class Hooks:

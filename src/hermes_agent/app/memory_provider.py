@@ -69,7 +69,7 @@ class MemoryProvider:
         key = context.speaker or (record.principal if record else "")
         person = person_of(key, self._is_owner, record.conversation if record else "")
         if person.shared or not key:
-            raise ToolError("Others read along here: nobody's memory is used.")
+            raise ToolError("Other people can read this chat, so nobody's memory is used.")
         return self._recall(person).backend
 
     async def _source(self, context: CallContext) -> Source:

@@ -37,18 +37,18 @@ class HookSettings:
     on: tuple[str, ...] = setting(
         (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
     )
-    command: str = setting("", "What is run; it reads the event as JSON on its input.")
+    command: str = setting("", "The command to run; it reads the event as JSON on standard input.")
     python: str = setting("", "A Python file with a function `handle(event)`, instead.")
-    tools: str = setting(".*", "Pattern of the tools whose calls it is told of.")
+    tools: str = setting(".*", "Pattern of the tools whose calls run it.")
     seconds: float = setting(10.0, "How long it may take.", least=0.1, most=600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """Where conversations are kept."""
+    """The database."""
 
     url: str = setting(
-        "", "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
+        "", "Database address. Empty: hermes.db in the home; postgresql://...: a server for several machines."
     )
     shared: bool = setting(
         False, "Whether several homes of one household may use that database; otherwise a second home is refused."
@@ -71,10 +71,10 @@ class BudgetSettings:
     run: LimitSettings = section(LimitSettings, "One run, from a message to its reply.")
     job: LimitSettings = section(LimitSettings, "All runs of one job.")
     principal: LimitSettings = section(LimitSettings, "One person, each calendar day of this machine's time zone.")
-    day: LimitSettings = section(LimitSettings, "Everybody together, each such day.")
+    day: LimitSettings = section(LimitSettings, "All people together, each such day.")
     unknown_price: UnknownPrice = setting(
         UnknownPrice.REFUSE,
-        "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted.",
+        "If money is limited and a model's price is unknown: refuse stops the call, allow does not count its cost.",
     )
 
     @property
@@ -89,36 +89,38 @@ class BudgetSettings:
 class Settings:
     """The whole of `config.yaml`."""
 
-    model: ModelSettings = section(ModelSettings, "Which model is asked, and how.")
+    model: ModelSettings = section(ModelSettings, "The default model, and how to ask it.")
     credentials: dict[str, CredentialSettings] = section(dict, "Several keys for one vendor, by the vendor's name.")
     models: dict[str, ModelOverride] = section(
-        dict, "What you know better than the catalogue, by model: `vendor/model`, with the same fields."
+        dict, "Corrections to the catalogue, by model: `vendor/model`, with the same fields."
     )
     moa: dict[str, MixtureSettings] = section(
         dict, "Mixtures, asked as `moa/NAME`: several models are asked, and one answers."
     )
     auxiliary: AuxiliarySettings = section(
-        AuxiliarySettings, "Models beside the one that answers; `model` empty in one of these: the one that answers."
+        AuxiliarySettings, "Background models, by purpose; an empty `model`: the session's model."
     )
-    agent: AgentSettings = section(AgentSettings, "Turns, time and habits of a run.")
-    compaction: CompactionSettings = section(CompactionSettings, "How a long conversation is kept within the window.")
+    agent: AgentSettings = section(AgentSettings, "Turns, time and parallel calls of a run.")
+    compaction: CompactionSettings = section(
+        CompactionSettings, "Compaction, which keeps a long conversation within the window."
+    )
     budget: BudgetSettings = section(BudgetSettings, "Limits of money and tokens.")
     terminal: TerminalSettings = section(TerminalSettings, "Commands.")
     code: CodeSettings = section(CodeSettings, "Programs that call tools.")
-    checkpoints: CheckpointSettings = section(CheckpointSettings, "How files were before the agent changed them.")
+    checkpoints: CheckpointSettings = section(CheckpointSettings, "Checkpoints of files before the agent changes them.")
     web: WebSettings = section(WebSettings, "The web.")
     tool_output: ToolOutputSettings = section(ToolOutputSettings, "Size of tool results.")
-    approvals: ApprovalSettings = section(ApprovalSettings, "What needs a person's yes.")
-    memory: MemorySettings = section(MemorySettings, "What is remembered from one conversation to the next.")
-    store: StoreSettings = section(StoreSettings, "Where conversations are kept.")
-    guardrails: GuardrailSettings = section(GuardrailSettings, "When a run goes round in circles.")
+    approvals: ApprovalSettings = section(ApprovalSettings, "What needs a person's approval.")
+    memory: MemorySettings = section(MemorySettings, "Notes and memory from one session to the next.")
+    store: StoreSettings = section(StoreSettings, "The database.")
+    guardrails: GuardrailSettings = section(GuardrailSettings, "What stops a run that repeats itself.")
     skills: SkillSettings = section(SkillSettings, "Skills.")
-    learning: LearningSettings = section(LearningSettings, "What is learned from conversations.")
-    curator: CuratorSettings = section(CuratorSettings, "The upkeep of skills that the agent made.")
+    learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
+    curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
-    privacy: PrivacySettings = section(PrivacySettings, "What the model and the logs are not told.")
-    hooks: Mapping[str, HookSettings] = section(dict, "Programs of yours that are told of what happens, by name.")
+    privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")
+    hooks: Mapping[str, HookSettings] = section(dict, "Your programs that run on events, by name.")
     api: ApiSettings = section(ApiSettings, "The API server.")
     webhooks: WebhookSettings = section(WebhookSettings, "Webhook routes.")
     secrets: Mapping[str, SecretUse] = section(dict, "Secrets that tools may name, and where each may go.")

@@ -69,7 +69,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.NO_MODEL: "there is no model to ask: `hermes setup`",
     Exit.CONFIG: "a setting is wrong, or the home cannot be read or written",
     Exit.PROVIDER: "the model's provider refused or failed",
-    Exit.LIMIT: "a limit of turns, time, money or tokens was reached; `hermes -c` goes on",
+    Exit.LIMIT: "a limit of turns, time, money or tokens was reached; `hermes -c` resumes",
     Exit.REFUSED: "a call was refused, and `--fail-on-refusal` was given",
     Exit.TOO_LARGE: "the input is too large for the model's window, and `--strict-input` was given",
     Exit.STOPPED: "stopped: by a person (Ctrl-C), or asked to end (SIGTERM, SIGHUP)",

@@ -134,10 +134,10 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which lines of the log a command shows, and how."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="A JSON object per line."),
-        click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="The last so many (200)."),
-        click.option("--run", default="", metavar="ID", help="Of this run alone."),
-        click.option("--session", default="", metavar="ID", help="Of this session alone."),
-        click.option("--level", type=click.Choice(LEVELS), default="info", help="At least as bad."),
+        click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="Number of lines (200)."),
+        click.option("--run", default="", metavar="ID", help="Only this run."),
+        click.option("--session", default="", metavar="ID", help="Only this session."),
+        click.option("--level", type=click.Choice(LEVELS), default="info", help="Lowest level to show."),
         click.option(
             "--since",
             default=0.0,
@@ -145,7 +145,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="WHEN",
             help="From then on: 30s, 10m, 2h, 3d, or a date and time.",
         ),
-        click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C."),
+        click.option("-f", "--follow", is_flag=True, help="Follow new lines until Ctrl-C."),
     ):
         command = option(command)
     return command

@@ -264,5 +264,5 @@ def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
     if not (silent or answered):
         remark_line(problem.replace("`/continue`", GO_ON))
         if ended.outcome is Outcome.LIMIT and "`/continue`" not in problem:
-            remark_line(f"{GO_ON} goes on.")
+            remark_line(f"{GO_ON} resumes it.")
     return Exit.of(ended)

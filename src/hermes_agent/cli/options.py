@@ -35,7 +35,7 @@ OPTIONS = (
         field="question",
         flags=("-z", "--oneshot"),
         metavar="PROMPT",
-        help="Answer one question: only the reply goes to standard output. What is piped in joins the prompt.",
+        help="Answer one question: only the reply goes to standard output. Piped input joins the prompt.",
     ),
     Option(field="json", flags=("--json",), help="With a question: every event as a line of JSON."),
     Option(
@@ -53,7 +53,7 @@ OPTIONS = (
     Option(
         field="strict_input",
         flags=("--strict-input",),
-        help="Refuse input that is too large for the model's window, instead of keeping it as a file.",
+        help="Refuse input that is too large for the model's window, instead of saving it as a file.",
     ),
     Option(
         field="allow",
@@ -63,7 +63,7 @@ OPTIONS = (
         help="Allow calls that match without asking, such as 'git push *'; repeatable.",
     ),
     Option(
-        field="yolo", flags=("--yolo",), help="Allow every call without asking, but for those that are never allowed."
+        field="yolo", flags=("--yolo",), help="Allow every call without asking, except those that are never allowed."
     ),
     Option(
         field="fail_on_refusal",
@@ -82,7 +82,7 @@ OPTIONS = (
         metavar="FILE",
         help="Answer from a recording: no model is asked, no tool runs.",
     ),
-    Option(field="nearest", flags=("--nearest",), help="With --replay: the most similar exchange instead of the same."),
+    Option(field="nearest", flags=("--nearest",), help="With --replay: accept the most similar recorded exchange."),
     Option(
         field="live_from",
         flags=("--live-from",),
@@ -90,7 +90,7 @@ OPTIONS = (
         help="With --replay: from this step on, ask the real model and run tools.",
     ),
     Option(
-        field="skills", flags=("-s", "--skills"), metavar="NAMES", help="Begin with these skills, NAME or NAME,NAME."
+        field="skills", flags=("-s", "--skills"), metavar="NAMES", help="Start with these skills, NAME or NAME,NAME."
     ),
     Option(field="quiet", flags=("-q", "--quiet"), help="Show replies only, no progress."),
 )

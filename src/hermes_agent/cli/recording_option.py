@@ -33,5 +33,5 @@ def step_of(text: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise CassetteError(f"`{text}` is no step: steps are numbered from 1, `hermes replay FILE` shows them.")
+        raise CassetteError(f"`{text}` is not a step: steps are numbered from 1, `hermes replay FILE` shows them.")
     return int(text)

@@ -79,7 +79,7 @@ def converse(invocation: Invocation) -> int:
     )
     if not (asked.prompt or asked.piped or asked.files or asked.resume or asked.go_on):
         sys.stderr.write(
-            "Nothing was asked: `hermes -z PROMPT`, or pipe the prompt in. `hermes --help` lists the rest.\n"
+            "There is no prompt. Use `hermes -z PROMPT`, or pipe one in. `hermes --help` lists everything else.\n"
         )
         return Exit.USAGE
     answer: int = late(ONESHOT)(asked)

@@ -257,7 +257,7 @@ class Refused(ToolError):
 
 
 class Unapproved(Refused):
-    """The call needs a person's yes, and nobody is there to give it."""
+    """The call needs a person's yes, and no person is here."""
 
     kind = "unapproved"
 

@@ -9,7 +9,7 @@ from hermes_agent.core.inbound import Conversation
 
 TOLD = "told:"
 """What the keys of letters begin with that tell of others: where one fails, nobody is told of that."""
-LOST = "Something that I wanted to say here is lost: {why}. Ask me again, if you wait for it."
+LOST = "I could not deliver a message here: {why}. Ask me again if you need it."
 
 
 class SlotState(StrEnum):

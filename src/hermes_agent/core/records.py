@@ -36,7 +36,7 @@ def _text(plain: Plain) -> str:
         return plain
     if isinstance(plain, int | float):
         return str(plain)
-    raise ValueError(f"{plain!r:.40} is no text")
+    raise ValueError(f"{plain!r:.40} is not text")
 
 
 def _reviver(kind: Kind) -> Reviver:

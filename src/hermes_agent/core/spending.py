@@ -59,11 +59,11 @@ WHOSE = {
 RAISE = "`hermes config set {setting} AMOUNT` raises it (in a terminal: from the next start on)"
 WAY_ON = {
     Scope.CALL: f"{RAISE}; then `/continue`.",
-    Scope.RUN: "`/continue` goes on with the whole limit once more.",
+    Scope.RUN: "`/continue` starts again with the full limit.",
     Scope.JOB: f"{RAISE}; then `/continue`.",
-    Scope.PRINCIPAL: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
-    Scope.DAY: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
-    Scope.PURPOSE: f"It begins anew at midnight; {RAISE}.",
+    Scope.PRINCIPAL: f"The limit resets at midnight; {RAISE}. Then `/continue`.",
+    Scope.DAY: f"The limit resets at midnight; {RAISE}. Then `/continue`.",
+    Scope.PURPOSE: f"The limit resets at midnight; {RAISE}.",
 }
 
 
@@ -235,12 +235,12 @@ def _affordable(bid: Bid, unit: Unit, left: int) -> int | None:
 def _reached(bid: Bid, standing: Standing, unit: Unit) -> LimitReached:
     used, held = standing.spent.of(unit)
     needs = amount(unit, (bid.question or 0) if unit is Unit.MONEY else bid.tokens)
-    reserved = f", {amount(unit, held)} is reserved for calls that have no end yet" if held else ""
+    reserved = f", {amount(unit, held)} is reserved for unfinished calls" if held else ""
     stand = "" if standing.limit.scope is Scope.CALL else f"{amount(unit, used)} used{reserved}; "
     setting = standing.setting(unit)
     return LimitReached(
         f"Stopped: the {unit.removesuffix('s')} limit {standing.limit.whose} "
-        f"({amount(unit, standing.most(unit) or 0)}, `{setting}`) was reached: {stand}the next question alone may "
+        f"({amount(unit, standing.most(unit) or 0)}, `{setting}`) was reached: {stand}the next request alone may "
         f"need {needs}. {WAY_ON[standing.limit.scope].format(setting=setting)}",
         limit=f"{unit.removesuffix('s')} limit",
     )

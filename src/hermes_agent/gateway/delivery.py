@@ -214,7 +214,7 @@ class Notices:
     async def undelivered(self, slot: Slot, error: str) -> None:
         """Something will never be delivered. Raises `StoreError`."""
         if not slot.key.startswith(TOLD):
-            text = f"What I wanted to say in the chat {slot.to.chat} could not be delivered: {error}"
+            text = f"I could not deliver a message to the chat {slot.to.chat}: {error}"
             await self._send(slot.to, f"slot {slot.id}", text)
 
     async def lost(self, slot: Slot, error: str) -> None:

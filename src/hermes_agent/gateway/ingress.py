@@ -27,7 +27,7 @@ from hermes_agent.gateway.streaming import Known, Streaming
 log = logging.getLogger(__name__)
 
 TOPICS_KNOWN = 2000
-TOO_MUCH = "That was too much in one minute. I read nothing more until it is over: write it again then."
+TOO_MUCH = "Too many messages in one minute. I read nothing more until it is over: send it again then."
 TOO_LONG = "That is too long: {:,} characters at most."
 FORWARDED = "(What follows was forwarded: others wrote it.)"
 HOUR = 3600.0
@@ -158,7 +158,7 @@ class Ingress:
         name, is_known = parse_command(inbound.text)
         standing = inbound.principal.standing
         if is_known and not access.may(standing, name):
-            await self._command_queue.answer(inbound, f"`/{name}` is not for you here.")
+            await self._command_queue.answer(inbound, f"You may not use `/{name}` here.")
         elif not is_known and standing is Standing.GUEST:
             await self._command_queue.answer(inbound, f"There is no command `/{name}`. See `/help`.")
         elif name == "stop":
@@ -248,11 +248,11 @@ class Ingress:
         """The answer that a button gives, from somebody who may give it."""
         standing = access.admits(pressed.sender, pressed.where)
         if isinstance(standing, Refusal):
-            return "This is not for you."
+            return "This question is for someone else."
         slot = await serving.slot_at(self._runtime, pressed.slot)
         place = (pressed.where.platform, pressed.where.chat)
         if slot is None or (slot.to.platform, slot.to.chat) != place:
-            return "This is not there any more."
+            return "This question is no longer open."
         content = slot.content
         if not content.question or pressed.choice >= len(content.buttons):
             return "That was answered already."

@@ -142,7 +142,7 @@ class Service:
                     found = json.loads(line or "{}")
                     yield found if isinstance(found, dict) else {}
         except ValueError as error:
-            raise NotNow(f"{self.title} tells what is no JSON.") from error
+            raise NotNow(f"{self.title} tells what is not JSON.") from error
         except self._lost as error:
             raise NotNow(f"{self.title} ended the stream: {named(error)}") from error
 

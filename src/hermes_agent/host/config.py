@@ -20,8 +20,8 @@ Basis = Literal["file", "last good", "defaults"]
 OVERRIDES = {"HERMES_MODEL": "model.default"}
 """The settings that the environment may say instead of the file; everything else has one home."""
 USED = "The last good settings are used."
-NEVER = "It was never right, so nothing runs: which database and which limits are meant is not known."
-MEND = "Mend it with `hermes config edit`."
+NEVER = "It was never valid, so nothing runs: Hermes does not know your database and limits."
+MEND = "Repair it with `hermes config edit`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

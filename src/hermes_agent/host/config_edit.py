@@ -102,7 +102,7 @@ def _edit(
         checked = check(after, schema, str(home.config_file))
         if checked.problems:
             lines = "\n".join(str(problem) for problem in checked.problems)
-            raise ConfigError(f"Nothing was changed, because config.yaml would not be right:\n{lines}")
+            raise ConfigError(f"Nothing was changed, because config.yaml would not be valid:\n{lines}")
         write_private(home.config_file, after)
         remember(home, schema, after, checked)
 

@@ -146,6 +146,6 @@ def find_home(profile: str = "", variables: Mapping[str, str] | None = None) -> 
         return Home(root=base, base=base)
     if not PROFILE.fullmatch(profile):
         raise HomeError(
-            f"`{profile}` is no profile name: at most 64 of a-z, 0-9, `-` and `_`, a letter or digit first."
+            f"`{profile}` is not a profile name: at most 64 of a-z, 0-9, `-` and `_`, a letter or digit first."
         )
     return Home(root=base / "profiles" / profile, base=base, profile=profile)

@@ -175,7 +175,7 @@ def _line(whole: str) -> Constraint:
     try:
         until = date.fromisoformat(found["until"].strip())
     except ValueError:
-        return Constraint(whole=whole, words=words, broken="`until` is no day (YYYY-MM-DD)")
+        return Constraint(whole=whole, words=words, broken="`until` is not a day (YYYY-MM-DD)")
     return Constraint(
         whole=whole, words=words, mark=Mark(scope=found["scope"].strip(), check=found["check"].strip(), until=until)
     )

@@ -182,7 +182,7 @@ class OtherWriters:
 
     async def ask(self, question: Question) -> str:
         """Raises `Refused`: nobody is asked beside a conversation."""
-        raise Refused(f"Nobody is there to answer: {question.text}")
+        raise Refused(f"No one is here to answer: {question.text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

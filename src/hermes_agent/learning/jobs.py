@@ -257,7 +257,7 @@ def together(jobs: Iterable[Job]) -> Sum:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
     """What learning used and brought: jobs that ended by kind, the latest ones, lessons in force (those with an end,
-    and the rules of what not to do), and how many jobs are in line."""
+    and the prohibitions), and how many jobs are in line."""
 
     kinds: dict[str, Sum]
     latest: list[Job]

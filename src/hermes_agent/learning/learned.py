@@ -61,11 +61,11 @@ class Learned:
     async def undo(self, name: str, principal: str) -> str:
         """Take a change back (empty: the newest that no person made). Raises `HermesError`."""
         if PROPOSED.fullmatch(name):
-            raise HermesError(f"{name} is not live: `reject {name}` puts it away.")
+            raise HermesError(f"{name} is not live: `reject {name}` closes it.")
         version = await self.undoing.find(None) if not name else await self._version(name)
         number = await self.undoing.undo(version, Author.OWNER, principal)
         done = f"version {number}" if number else "nothing had to change"
-        return f"Version {version.id} of {version.change.item} is taken back ({done})."
+        return f"Version {version.id} of {version.change.item} is undone ({done})."
 
     async def approve(self, name: str) -> str:
         """Apply what waits, with what it is a part of. Raises `HermesError` where it does not fit any more: that, and
@@ -75,7 +75,7 @@ class Learned:
             try:
                 version = await self.proposing.apply(part, ProposalState.APPROVED)
             except HermesError as error:
-                raise HermesError(" ".join([*lines, f"{part.name} waits on: {error}"])) from error
+                raise HermesError(" ".join([*lines, f"{part.name} is still open: {error}"])) from error
             done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
             lines.append(f"{part.name} is live ({done}).")
         return "\n".join(lines)
@@ -101,7 +101,7 @@ class Learned:
         for at, name in _loaded(seen):
             found = await self._at(Kind.SKILL, f"{name}/SKILL.md", at)
             lines.append(f"{line_of(found[0])} (loaded)" if found else f"skill {name}, which nothing here changed")
-        return lines or ["Nothing that was learned: no notes in its prompt, and no skill was loaded."]
+        return lines or ["No lessons: its prompt had no notes, and it loaded no skill."]
 
     async def brought(self, since: float = 0.0) -> Brought:
         """What learning used and brought."""
@@ -125,7 +125,7 @@ class Learned:
     async def _version(self, name: str) -> Version:
         found = NUMBER.fullmatch(name.strip())
         if found is None:
-            raise HermesError(f"`{name}` is neither a version (12) nor something that waits (p3): see `learn log`.")
+            raise HermesError(f"`{name}` is neither a change (12) nor a proposal (p3): see `learn log`.")
         return await self.undoing.find(int(found[1]))
 
     async def _proposal(self, name: str) -> Proposal | None:
@@ -134,7 +134,7 @@ class Learned:
             return None
         proposal = await self.store.proposals.get(int(found[1]))
         if proposal is None:
-            raise HermesError(f"Nothing waits, or waited, as {name}: see `learn log`.")
+            raise HermesError(f"There is no proposal {name}: see `learn log`.")
         return proposal
 
     async def _parts(self, name: str) -> list[Proposal]:
@@ -145,9 +145,9 @@ class Learned:
     async def _waits(self, name: str) -> Proposal:
         proposal = await self._proposal(name)
         if proposal is None:
-            raise HermesError(f"`{name}` does not wait: what waits is named like p3, see `learn log`.")
+            raise HermesError(f"`{name}` is not an open proposal. Proposals have names like p3: see `learn log`.")
         if proposal.ended is not None:
-            raise HermesError(f"{proposal.name} does not wait any more: it is {proposal.state.value}.")
+            raise HermesError(f"{proposal.name} is no longer open: it is {proposal.state.value}.")
         return proposal
 
 
@@ -156,8 +156,8 @@ def stats_lines(found: Brought) -> list[str]:
     lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
     lines += [f"  {_job(job)}" for job in found.latest]
     if found.bounded or found.rules:
-        lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
-    lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
+        lines.append(f"in force: {found.bounded} lessons that expire, {found.rules} prohibitions")
+    lines += [f"queued: {found.in_line}"] if found.kinds or found.in_line else []
     return lines or ["No conversation was reviewed yet."]
 
 
@@ -220,11 +220,11 @@ def _skill_of(call: ToolCall) -> str:
 
 
 def _sum(total: Sum) -> str:
-    price = f"US dollars {total.cost:.4f}" + (f" and {total.unpriced} of unknown price" if total.unpriced else "")
+    price = f"US dollars {total.cost:.4f}" + (f", price unknown for {total.unpriced}" if total.unpriced else "")
     return (
         f"{total.jobs} ended ({total.empty} kept nothing, {total.failed} failed), {total.calls} model calls, "
         f"{total.input:,} tokens in ({total.cached_share:.0%} cached), {total.output:,} out, {price}; "
-        f"{total.kept} changes live, {total.waiting} put aside, {total.refused} calls refused"
+        f"{total.kept} changes live, {total.waiting} proposals, {total.refused} calls refused"
     )
 
 

@@ -78,7 +78,7 @@ class Proposing:
         if proposal.state is ProposalState.INTENDED:  # A process died while it applied it.
             await self.store.proposals.wait_on(proposal.id)
         if not await self.store.proposals.intend(proposal.id):
-            raise HermesError(f"{proposal.name} does not wait any more ({proposal.state.value}).")
+            raise HermesError(f"{proposal.name} is no longer open ({proposal.state.value}).")
         try:
             await self._make(proposal, key, ENDED[state])
         except HermesError:
@@ -149,9 +149,9 @@ def words_of(proposal: Proposal) -> str:
 def title_of(proposal: Proposal, others: str = "") -> str:
     """A proposal in one line: its name, what it would do, why it waits, and with which `others`."""
     why = {
-        Why.ASKED: "waits for your yes",
-        Why.PROTECTED: "waits: it would change what a person wrote or pinned",
-        Why.MEMBER: "waits: somebody else's conversation taught it",
+        Why.ASKED: "needs your approval",
+        Why.PROTECTED: "needs your approval: it changes a text that a person wrote or pinned",
+        Why.MEMBER: "needs your approval: it comes from somebody else's conversation",
         Why.OUTSIDE: f"in quarantine: {proposal.taint}",
     }[proposal.why]
     why = f"{why}, together with {others}" if others else why

@@ -41,7 +41,7 @@ class Undoing:
         """Take a change back, to the byte where nothing came after it; the version that this is, 0 where nothing had to
         change. Raises `HermesError`."""
         if await self.store.versions.undone(version.id):
-            raise HermesError(f"Version {version.id} was taken back already.")
+            raise HermesError(f"Version {version.id} was undone already.")
         if version.change.kind is Kind.SKILL:
             by = SkillBy(author=author, principal=principal, undoes=version.id, backing=backing)
             return (await self.writer().undo(version, by)).version

@@ -319,7 +319,7 @@ def summary(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:
         parts.append(f"{version.change.kind.value} `{name}`: {version.change.action} (undo: /learn undo {version.id})")
     if tally.waiting:
         names = ", ".join(f"p{number}" for number in tally.waiting[:5])
-        parts.append(f"{len(tally.waiting)} waiting or in quarantine ({names}: /learn show {names.split(',')[0]})")
+        parts.append(f"{len(tally.waiting)} proposed ({names}: /learn show {names.split(',')[0]})")
     learned = f"Learned: {'; '.join(parts)}." if parts else ""
     pairs = ", ".join(" + ".join(names) for names in overlaps)
     return " ".join(filter(None, [learned, f"Overlapping, for the curator: {pairs}." if pairs else ""]))

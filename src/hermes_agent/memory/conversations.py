@@ -33,7 +33,7 @@ class Conversations:
         found = await self._store.search.discover(query, await self._scope(), limit=limit, each=EACH)
         if found:
             return "\n\n".join([await self._found(each) for each in found])
-        return f"No message holds these words. The latest conversations:\n\n{await self.browse(limit)}"
+        return f"No message contains these words. The latest conversations:\n\n{await self.browse(limit)}"
 
     async def browse(self, limit: int) -> str:
         """The latest sessions with how each began."""

@@ -69,7 +69,7 @@ async def undo(notes: Notes, number: int | None, by: By, items: Sequence[str] = 
     if version is None or version.change.kind is not Kind.MEMORY or (items and version.change.item not in items):
         raise HermesError("There is nothing to undo." if number is None else f"There is no version {number} of notes.")
     if await notes.store.versions.undone(version.id):
-        raise HermesError(f"Version {version.id} was taken back already.")
+        raise HermesError(f"Version {version.id} was undone already.")
     return version, await notes.undo(version, by)
 
 

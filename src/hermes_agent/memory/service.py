@@ -44,7 +44,7 @@ class Service:
         try:
             return msgspec.json.decode(found.content) if found.content else None
         except msgspec.DecodeError as error:
-            raise HermesError(f"{self.name} answered with something that is no JSON.") from error
+            raise HermesError(f"{self.name} answered with something that is not JSON.") from error
 
 
 def rows(found: object, *path: str) -> list[Mapping[str, Any]]:

@@ -24,13 +24,13 @@ Provider = Literal[
 class MemorySettings:
     """What is remembered from one conversation to the next (section `memory` of the configuration)."""
 
-    memory_enabled: bool = setting(True, "Show the agent what it noted (MEMORY.md) when a conversation begins.")
-    user_profile_enabled: bool = setting(True, "Show it what it noted about the person (USER.md).")
-    memory_char_limit: int = setting(2200, "Characters of MEMORY.md.", least=100, most=100_000)
-    user_char_limit: int = setting(1375, "Characters of USER.md.", least=100, most=100_000)
+    memory_enabled: bool = setting(True, "Put the agent's notes (MEMORY.md) into the prompt of a new session.")
+    user_profile_enabled: bool = setting(True, "Put the notes about the person (USER.md) into the prompt.")
+    memory_char_limit: int = setting(2200, "Most characters of MEMORY.md.", least=100, most=100_000)
+    user_char_limit: int = setting(1375, "Most characters of USER.md.", least=100, most=100_000)
     nudge_interval: int = setting(
-        10, "Messages of yours in a conversation after which it is reviewed for notes; 0: never.", least=0
+        10, "Messages of yours in a session after which it is reviewed for notes; 0: never.", least=0
     )
-    provider: Provider = setting("none", "The one memory beside the notes.")
-    provider_url: str = setting("", "Where it is; empty means the service's own address.")
-    provider_space: str = setting("hermes", "What it calls you: user, bank, container or workspace.")
+    provider: Provider = setting("none", "The other memory, besides the notes.")
+    provider_url: str = setting("", "Its address; empty: the service's own.")
+    provider_space: str = setting("hermes", "Your name there: user, bank, container or workspace.")

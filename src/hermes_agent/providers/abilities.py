@@ -59,7 +59,7 @@ def blind(route: Route) -> str:
     """What is said where a picture is sent to a model that sees none; empty for one that does."""
     if route.facts.images:
         return ""
-    return f"{route.name} sees no pictures: it is told in words that there is one."
+    return f"{route.name} sees no pictures. Hermes tells it in words that there is one."
 
 
 def _all_parts(request: ModelRequest) -> Iterator[Part]:

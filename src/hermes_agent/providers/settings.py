@@ -18,26 +18,22 @@ class ModelSettings:
     )
     provider: str = setting("", "The vendor of a model name that does not begin with one. Empty: openrouter.")
     base_url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own.")
-    fallbacks: tuple[str, ...] = setting(
-        (), "Models that answer, in this order, while the one before cannot: vendor/model."
-    )
-    cool_down: float = setting(60.0, "Seconds after which a model that failed is asked again instead of its fallbacks.")
+    fallbacks: tuple[str, ...] = setting((), "Models to use, in this order, while those before fail: vendor/model.")
+    cool_down: float = setting(60.0, "Seconds after which Hermes tries a failed model again instead of its fallbacks.")
     cache_ttl: Literal["5m", "1h"] = setting(
-        "5m", "How long a vendor that is told keeps a prompt: 1h costs more to write, for long pauses."
+        "5m", "How long the vendor caches a prompt: 1h costs more to write and survives long pauses."
     )
-    region: str = setting(
-        "", "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
-    )
-    max_retries: int = setting(3, "How often one failed model request is tried again.")
+    region: str = setting("", "Region of the vendor, if it has several. Empty: its usual one.")
+    max_retries: int = setting(3, "Retries of one failed model request.")
     stall_seconds: float = setting(
-        120.0, "A stream that brings no content for so long is given up; longer for high reasoning effort."
+        120.0, "Seconds without content after which a stream is given up; longer for high reasoning effort."
     )
     reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")
     chain_responses: bool = setting(
         False,
-        "With models asked by the Responses API: let the provider keep the conversation (`store`) and send "
-        "only what is new. Where it has lost it, everything is sent again.",
+        "Responses API only: the provider keeps the conversation (`store`), and Hermes sends only new messages. "
+        "If the provider has lost it, Hermes sends everything again.",
     )
     window: int | None = setting(
         None, "Context window in tokens, where the catalogue is wrong or does not know the model."
@@ -68,8 +64,8 @@ class TierOverride:
 
     input: float = setting(0.0, "US dollars per million input tokens.", least=0)
     output: float = setting(0.0, "US dollars per million output tokens.", least=0)
-    cached: float | None = setting(None, "Those read from a cache. Not set: as input.", least=0)
-    cache_write: float | None = setting(None, "Those written to a cache. Not set: as input.", least=0)
+    cached: float | None = setting(None, "Tokens read from a cache. Not set: as input.", least=0)
+    cache_write: float | None = setting(None, "Tokens written to a cache. Not set: as input.", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +74,8 @@ class PriceOverride:
 
     input: float | None = setting(None, "US dollars per million input tokens.", least=0)
     output: float | None = setting(None, "US dollars per million output tokens.", least=0)
-    cached: float | None = setting(None, "Those read from a cache. Not set: as input.", least=0)
-    cache_write: float | None = setting(None, "Those written to a cache. Not set: as input.", least=0)
+    cached: float | None = setting(None, "Tokens read from a cache. Not set: as input.", least=0)
+    cache_write: float | None = setting(None, "Tokens written to a cache. Not set: as input.", least=0)
     long_from: int = setting(0, "A request with more input tokens than this has the price `long`.", least=0)
     long: TierOverride | None = setting(None, "The price of such a request.")
 
@@ -94,13 +90,11 @@ class ModelOverride:
     thinking: Literal["", "effort", "switch", "adaptive", "budget"] | None = setting(
         None, "How its reasoning is steered; empty: not at all."
     )
-    reasoning_effort: Level | None = setting(None, "The level that is asked of it instead of `model.reasoning_effort`.")
+    reasoning_effort: Level | None = setting(None, "Its level instead of `model.reasoning_effort`.")
     efforts: tuple[str, ...] | None = setting(
         None, "Its levels of reasoning, of none, minimal, low, medium, high, xhigh, max."
     )
-    tool_efforts: tuple[str, ...] | None = setting(
-        None, "Those that it takes in a request with tools, where they are fewer."
-    )
+    tool_efforts: tuple[str, ...] | None = setting(None, "Its levels in a request with tools, if they are fewer.")
     images: bool | None = setting(None, "Whether it sees pictures.")
     files: bool | None = setting(None, "Whether it reads documents such as PDF.")
     tools: bool | None = setting(None, "Whether it calls tools.")
@@ -111,11 +105,11 @@ class ModelOverride:
 class MixtureSettings:
     """One mixture, which is asked as `moa/NAME`."""
 
-    members: tuple[str, ...] = setting((), "Models that are asked first, side by side and without tools: vendor/model.")
+    members: tuple[str, ...] = setting((), "Models to ask first, in parallel and without tools: vendor/model.")
     aggregator: str = setting(
         "", "The model that answers, with what the members said before it. Empty: the first member."
     )
-    seconds: float = setting(60.0, "How long the members are waited for.", least=1)
+    seconds: float = setting(60.0, "How long to wait for the members.", least=1)
     every_turn: bool = setting(
         False, "Ask the members before every turn, instead of once for each message of the person."
     )

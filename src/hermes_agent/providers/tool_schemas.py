@@ -113,7 +113,7 @@ def fit(tool: ToolSchema, rules: ToolRules) -> ToolSchema:
     try:
         msgspec.json.encode(parameters)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unfit(f"its parameters are no JSON ({error})") from error
+        raise Unfit(f"its parameters are not JSON ({error})") from error
     description = tool.description or (tool.name if rules.described else "")
     return ToolSchema(name=wire_name(tool.name, rules), description=description, parameters=parameters)
 

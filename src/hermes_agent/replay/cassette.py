@@ -215,7 +215,9 @@ def read_cassette(path: Path) -> Cassette:
         notes.append(f"{path}:{len(rows) + 1}: the last line is torn and left out; the recording was cut short.")
     lines = tuple(_lines(path, rows))
     if not lines or not isinstance(lines[0], Header):
-        raise CassetteError(f"{path} is no recording: its first line is no header. `hermes --record FILE` makes one.")
+        raise CassetteError(
+            f"{path} is not a recording: its first line is not a header. `hermes --record FILE` makes one."
+        )
     return Cassette(header=lines[0], lines=lines[1:], notes=tuple(notes))
 
 
@@ -227,7 +229,7 @@ def _lines(path: Path, rows: list[bytes]) -> Iterator[Line]:
                 _check_version(path, value)
             yield line_of(value)
         except (ValueError, LookupError, AttributeError) as error:
-            raise CassetteError(f"{path}:{number} is no line of a recording ({error}).") from error
+            raise CassetteError(f"{path}:{number} is not a line of a recording ({error}).") from error
 
 
 def _check_version(path: Path, header: object) -> None:

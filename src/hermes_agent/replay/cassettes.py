@@ -30,7 +30,7 @@ def tape(
     if not replay and (nearest or live_from is not None):
         raise CassetteError("--nearest and --live-from say how to replay: --replay FILE is missing.")
     if nearest and live_from is not None:
-        raise CassetteError("--nearest replays everything; --live-from goes on for real: choose one.")
+        raise CassetteError("--nearest replays everything; --live-from continues live: choose one.")
     if record:
         return Recorder(Path(record), SystemClock())
     how = Replay(nearest=nearest, live_from=live_from)

@@ -40,7 +40,7 @@ class ActivityLog:
         line: LogLine | None = None
         match seen.event:
             case RunStarted(resumed=resumed):
-                line = LogLine(text="run goes on after an interruption" if resumed else "run started")
+                line = LogLine(text="run resumes after an interruption" if resumed else "run started")
             case ToolStarted(call_id=call_id, summary=summary):
                 self._summaries[f"{seen.session}/{call_id}"] = summary[:LONGEST]
             case ToolEnded():

@@ -312,7 +312,7 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     if record is not None and not owner and record.principal != inbound.principal.key:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
-        raise HermesError("A guest cannot allow that: the owner is asked.")
+        raise HermesError("Guests cannot approve calls. The owner has been asked.")
     view = await folded(Session(id=session), store.history.since_last_end(session))
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:

@@ -94,9 +94,11 @@ class Health:
             found.append(Ailment(text="The database cannot be written.", detail=self._writer.failure))
         late, at = self._held
         if late and (ago := asyncio.get_running_loop().time() - at) < MINUTE:
-            found.append(Ailment(text=f"The event loop was held for {late:.1f} s, {ago:.0f} s ago: everything waited."))
+            found.append(
+                Ailment(text=f"The event loop was blocked for {late:.1f} s, {ago:.0f} s ago: everything waited.")
+            )
         if over := [seconds for seconds in self._overdue() if seconds > OVERDUE]:
-            text = f"A run goes on {max(over):.0f} s after its end: a stop, or its deadline ({len(over)} in all)."
+            text = f"A run is still active {max(over):.0f} s after its stop or deadline ({len(over)} in all)."
             found.append(Ailment(text=text, stands=max(over)))
         return found
 

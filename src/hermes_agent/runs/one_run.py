@@ -33,8 +33,8 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 
 
 DEADLY = (
-    "The program died {crashes} times while it worked on this, so it waits. Write again, or run "
-    "`hermes sessions resume {session}`, to have it tried once more."
+    "The program crashed {crashes} times during this run, so Hermes stopped retrying. Write again, or run "
+    "`hermes sessions resume {session}`."
 )
 
 

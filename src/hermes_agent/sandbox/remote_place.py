@@ -319,5 +319,5 @@ def _word(line: str) -> tuple[str, str]:
 
 def _group(exec_id: str) -> str:
     if not EXEC_ID.fullmatch(exec_id):
-        raise PlaceFailed(f"`{exec_id}` is no exec id.")
+        raise PlaceFailed(f"`{exec_id}` is not an exec id.")
     return exec_id.partition("/")[0]

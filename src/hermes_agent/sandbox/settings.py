@@ -27,12 +27,12 @@ class ContainerSettings:
     image: str = setting("debian:12-slim", "The image; it needs `sh` and the usual programs.")
     command: tuple[str, ...] = setting((), "The program with its first arguments. Empty: docker, else podman.")
     arguments: tuple[str, ...] = setting((), "More arguments of its `run`.")
-    capabilities: tuple[str, ...] = setting((), "Capabilities that are not dropped, e.g. NET_BIND_SERVICE.")
+    capabilities: tuple[str, ...] = setting((), "Capabilities to keep, e.g. NET_BIND_SERVICE.")
     memory_mb: int = setting(2048, "Megabytes of memory, swap included.", least=16)
     cpus: float = setting(2.0, "Processors.", least=0.01)
     processes: int = setting(512, "Processes at a time.", least=8)
     tmp_mb: int = setting(512, "Megabytes of /tmp, and of each other folder in memory.", least=1)
-    idle_hours: float = setting(24.0, "Hours after which a container that nobody used is removed.", least=0.0)
+    idle_hours: float = setting(24.0, "Hours after which an unused container is removed.", least=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class SshSettings:
     known_hosts: str = setting("", "The file of known hosts; empty: ~/.ssh/known_hosts.")
 
     sync: bool = setting(True, "Copy the session's files there before a command, and back after.")
-    folder: str = setting("", "A folder there, below which sessions' folders are; empty: under their own path.")
+    folder: str = setting("", "Parent of the sessions' folders on that machine; empty: their own path.")
     exclude: tuple[str, ...] = setting(NOT_COPIED, "Globs for files and folders not to copy.")
     max_file_mb: int = setting(20, "Megabytes beyond which a file is not copied.", least=1)
     max_files: int = setting(20_000, "Files beyond which a folder is not copied.", least=1)

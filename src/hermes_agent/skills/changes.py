@@ -59,7 +59,7 @@ def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> 
     try:
         text, old, new = (each.decode() for each in (current, base, target))
     except UnicodeDecodeError as error:
-        raise Conflict("The file is no text, and another one now.") from error
+        raise Conflict("The file is not text, and another one now.") from error
     for before, after in _blocks(old.splitlines(keepends=True), new.splitlines(keepends=True)):
         if text.count(before) != 1:
             raise Conflict("The same lines were changed since.")

@@ -129,7 +129,7 @@ def _fields(head: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 2}" if mark else ""
-        raise BadSkill(f"The frontmatter is no YAML{where}: {getattr(error, 'problem', None) or error}.") from error
+        raise BadSkill(f"The frontmatter is not YAML{where}: {getattr(error, 'problem', None) or error}.") from error
     except RecursionError as error:
         raise BadSkill("The frontmatter is nested too deeply.") from error
     if not isinstance(found, dict):
@@ -174,12 +174,12 @@ def text_of(path: Path) -> str:
         if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
             raise BadSkill("SKILL.md is a link that leads out of the skill's folder.")
         if not path.is_file():
-            raise BadSkill("SKILL.md is no file.")
+            raise BadSkill("SKILL.md is not a file.")
         if path.stat().st_size > LONGEST_TEXT * 4 + 4:
             raise BadSkill(f"SKILL.md has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} characters are read.")
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise BadSkill("SKILL.md is no UTF-8 text.") from error
+        raise BadSkill("SKILL.md is not UTF-8 text.") from error
     except (OSError, RuntimeError) as error:
         raise BadSkill(f"SKILL.md cannot be read ({error}).") from error
 
@@ -231,7 +231,7 @@ def inside(folder: Path, name: str, *, anywhere: bool = False) -> Path:
     apart = not anywhere and (len(parts) < 2 or parts[0] not in FOLDERS)
     if apart or "\0" in name or Path(name).is_absolute() or not parts or any(each.startswith(".") for each in parts):
         where = "inside the skill" if anywhere else f"in {', '.join(FOLDERS)}, inside the skill"
-        raise ToolError(f"`{name[:200]}` is no support file: those stand {where}.")
+        raise ToolError(f"`{name[:200]}` is not a support file: those stand {where}.")
     path = folder.joinpath(*parts)
     step = folder
     for part in parts:

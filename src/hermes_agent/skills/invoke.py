@@ -97,12 +97,12 @@ def _read(content: bytes, path: Path) -> Bundle:
         named = {"name": path.stem, **fields} if isinstance(fields, dict) else fields
         bundle = msgspec.convert(named, Bundle)
     except (late("yaml").YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise BadBundle(f"{path} is no bundle: {' '.join(str(error).split())}.") from error
+        raise BadBundle(f"{path} is not a bundle: {' '.join(str(error).split())}.") from error
     problems = _problems(bundle)
     if bundle.name != path.stem:
         problems.append(f"its name is `{bundle.name[:80]}`, and the file's is `{path.stem}`.")
     if problems:
-        raise BadBundle(f"{path} is no bundle: {' '.join(problems)}")
+        raise BadBundle(f"{path} is not a bundle: {' '.join(problems)}")
     return bundle
 
 

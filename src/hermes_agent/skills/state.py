@@ -109,7 +109,7 @@ class JsonFile(Generic[T]):
         try:
             return self._empty if content is None else msgspec.json.decode(content, type=self._kind)
         except msgspec.DecodeError as error:
-            raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
+            raise HomeError(f"{self.path} cannot be read ({error}): repair it, or move it out of the way.") from error
 
 
 class StateFile(JsonFile[State]):

@@ -112,7 +112,7 @@ class Writer:
             header = await self.library.find(name)
             await self._may(header, by)
             if not (by.author is Author.OWNER or by.backing.approved) and name in self.library.state.get().pinned:
-                raise Refused(f"The person pinned `{name}`: only they put it aside.")
+                raise Refused(f"The person pinned `{name}`: only they archive it.")
             if header.layer is Layer.HUB:
                 raise ToolError(f"`{name}` was installed: only the person takes it away (`hermes skills uninstall`).")
             if header.layer is Layer.EXTERNAL:
@@ -135,7 +135,7 @@ class Writer:
                 await self.library.state.change(brought_back(name))
             if not aside.is_dir() or (place := await self.versions.place(name)).exists():
                 if not removed:
-                    raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
+                    raise NoSkill(f"No archived skill is called `{name}`, or another one has its place now.")
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
             return await self._move(name, aside, place, by, "restore")
@@ -307,7 +307,7 @@ def _check_copy(name: str, *, there: bool, header: SkillHeader | None) -> None:
 
 def _aside(home: Path, name: str) -> Path:
     if name in ("", ".", "..") or "/" in name:
-        raise NoSkill(f"No skill `{name[:80]}` was put aside: that is no name of one.")
+        raise NoSkill(f"No archived skill is called `{name[:80]}`: that is not a skill's name.")
     return home / ARCHIVE / name
 
 
@@ -328,4 +328,4 @@ def _text(name: str, file: str, content: bytes | None) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ToolError(f"`{file}` is no text.", hint="Replace it with write_file.") from error
+        raise ToolError(f"`{file}` is not text.", hint="Replace it with write_file.") from error

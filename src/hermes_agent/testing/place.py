@@ -129,7 +129,7 @@ class FakePlace:
 
     async def start(self, exec_id: str, command: Command) -> FakeRunning:
         if not EXEC_ID.fullmatch(exec_id):
-            raise PlaceFailed(f"`{exec_id}` is no exec id.")
+            raise PlaceFailed(f"`{exec_id}` is not an exec id.")
         if self._find(exec_id) is not None:
             raise AlreadyStarted(f"`{exec_id}` was started before.")
         running = FakeRunning(exec_id, command, self.plays(command), self.clock)

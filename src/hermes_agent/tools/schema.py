@@ -184,7 +184,7 @@ def capability_of(word: str) -> Capability:
         return Capability(lowered)
     except ValueError:
         known = ", ".join(Capability)
-        raise Unusable(f"`{word}` is no capability; there are {known}") from None
+        raise Unusable(f"`{word}` is not a capability; there are {known}") from None
 
 
 def _only_reads(rule: str, arguments: Mapping[str, object]) -> bool:

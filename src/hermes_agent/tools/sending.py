@@ -38,7 +38,7 @@ class SendTools:
         except OSError as error:
             raise ToolError(f"{path} cannot be sent: {error.strerror}.") from error
         if not real.is_file() or not size:
-            raise ToolError(f"{path} cannot be sent: {'it is empty' if real.is_file() else 'it is no file'}.")
+            raise ToolError(f"{path} cannot be sent: {'it is empty' if real.is_file() else 'it is not a file'}.")
         kind = mimetypes.guess_type(real.name)[0] or UNKNOWN
         file = Attachment(path=str(real), name=real.name, media_type=kind, caption=caption)
         await self._hand_over(context.session, f"{context.key}:file", file)

@@ -18,13 +18,13 @@ class TerminalSettings:
     )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = setting(
         "none",
-        "Not none: commands see a read-only system, write to the workspace alone and have no"
-        " network. any: by bubblewrap, else by Landlock.",
+        "In a jail, commands see a read-only system, write only to the workspace and have no"
+        " network. any: bubblewrap, else Landlock.",
     )
     network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
-    writable: tuple[str, ...] = setting((), "Folders beside the workspace that commands in a jail may write to.")
-    timeout: int = setting(180, "Seconds that a command may take where it does not say.")
-    max_timeout: int = setting(600, "Seconds that a command in the foreground may ask for.")
+    writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
+    timeout: int = setting(180, "Default timeout of a command, in seconds.")
+    max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")
     max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")
     env_passthrough: tuple[str, ...] = setting((), "Variables that commands see although they look like secrets.")
     docker: ContainerSettings = section(ContainerSettings, "Containers.")
@@ -45,8 +45,8 @@ class CodeSettings:
 class ToolOutputSettings:
     """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
 
-    max_bytes: int = setting(50_000, "Bytes of one tool result that the model is shown.")
-    max_lines: int = setting(2000, "Lines of one tool result that the model is shown.")
+    max_bytes: int = setting(50_000, "Most bytes of one tool result for the model.")
+    max_lines: int = setting(2000, "Most lines of one tool result for the model.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ApprovalSettings:
 
     mode: Literal["ask", "smart", "off"] = setting(
         "ask",
-        "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
+        "ask: dangerous calls wait for approval; smart: the auxiliary model may allow or refuse them first;"
         " off: only the hard block and the deny list hold.",
     )
     own_source: bool = setting(False, "Whether the agent may work on this program's own source.")
@@ -74,16 +74,14 @@ class SecretUse:
 class GuardrailSettings:
     """When a run goes round in circles (section `guardrails`)."""
 
-    warnings: bool = setting(True, "Whether guidance is put behind such results.")
-    hard_stop: bool = setting(False, "Whether such calls are answered without being run, and the run is stopped.")
+    warnings: bool = setting(True, "Whether to add guidance to such results.")
+    hard_stop: bool = setting(False, "Whether to refuse such calls, and stop the run.")
     warn_repeated_failures: int = setting(2, "Failures of one exact call before guidance.", least=1)
     warn_tool_failures: int = setting(3, "Failures of one tool in a row before guidance.", least=1)
     warn_same_results: int = setting(2, "Equal results of one exact reading call before guidance.", least=1)
-    stop_repeated_failures: int = setting(5, "Failures of one exact call before it is not run any more.", least=1)
-    stop_tool_failures: int = setting(8, "Failures of one tool in a row before the run is stopped.", least=1)
-    stop_same_results: int = setting(
-        5, "Equal results of one exact reading call before it is not run any more.", least=1
-    )
+    stop_repeated_failures: int = setting(5, "Failures of one exact call before it is refused.", least=1)
+    stop_tool_failures: int = setting(8, "Failures of one tool in a row before the run stops.", least=1)
+    stop_same_results: int = setting(5, "Equal results of one exact reading call before it is refused.", least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,9 @@ class CheckpointSettings:
     enabled: bool = setting(True, "Keep a checkpoint before the first change of each turn.")
     keep: int = setting(50, "Checkpoints kept of one folder.", least=1, most=10_000)
     max_file_mb: int = setting(10, "Megabytes beyond which a file is left out.", least=1)
-    max_files: int = setting(20_000, "Files beyond which only those about to be changed are kept of a folder.", least=1)
+    max_files: int = setting(
+        20_000, "In a folder with more files, a checkpoint holds only the files about to change.", least=1
+    )
     max_mb: int = setting(500, "Megabytes that the checkpoints of one folder may take.", least=10)
 
 
@@ -113,9 +113,9 @@ class SearchSettings:
 class WebSettings:
     """The web (section `web`)."""
 
-    search: SearchSettings = section(SearchSettings, "Who is asked by `web_search`.")
+    search: SearchSettings = section(SearchSettings, "The service behind `web_search`.")
     blocked: tuple[str, ...] = setting(
-        (), "Sites that are never read, with all below them: `example.com`, `*.ads.example`."
+        (), "Sites never to read, with their subdomains: `example.com`, `*.ads.example`."
     )
     private_hosts: tuple[str, ...] = setting(
         (),

@@ -45,7 +45,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
 class SurfaceTools:
     """What one surface has (section `tools.SURFACE`)."""
 
-    enabled: tuple[str, ...] = setting((), "Toolsets that are on beside the surface's own.")
+    enabled: tuple[str, ...] = setting((), "Toolsets that are on besides the surface's own.")
     disabled: tuple[str, ...] = setting((), "Toolsets that are off.")
 
 

@@ -44,7 +44,7 @@ async def test_an_approval_is_given_by_a_command(tmp_path):
         await here.ended(asked.number)
 
         assert not (tmp_path / "work/build").exists()
-        with pytest.raises(HermesError, match="Nothing waits"):
+        with pytest.raises(HermesError, match="No approval is open"):
             await here.type("/approve")
 
 
@@ -66,14 +66,14 @@ async def test_a_guest_cannot_end_the_questions(tmp_path):
         stranger = Principal(platform="telegram", user="7", standing=Standing.GUEST)
         inbound = replace(here.inbound("/yolo"), principal=stranger)
 
-        with pytest.raises(HermesError, match="guest"):
+        with pytest.raises(HermesError, match="Guests"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
 
 
 async def test_yolo_off_brings_the_questions_back(tmp_path):
     async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
         await here.type("/yolo")
-        assert await here.text("/yolo off") == "Questions are asked again."
+        assert await here.text("/yolo off") == "I will ask again before dangerous calls."
         after = await here.tell("Clean up")
         asked = await here.until(Asked, after)
         await here.tell(here.inbound("no", answers=asked.event.question))
@@ -113,14 +113,14 @@ async def test_what_is_asked_in_one_place_is_answered_from_another_process_once(
             assert "rm -rf build" in listed
             with pytest.raises(HermesError, match="Say what you decide"):
                 await say(f"/approvals {name}")
-            with pytest.raises(HermesError, match="Nothing of that id"):
+            with pytest.raises(HermesError, match="No open approval is called"):
                 await say("/approvals 000000 once")
             assert (await say(f"/approvals {name} once")).startswith("once: ")
             await here.ended(after)
 
             assert not (tmp_path / "work/build").exists()
-            assert await say("/approvals") == "Nothing waits for an approval."
-            with pytest.raises(HermesError, match="Nothing of that id"):
+            assert await say("/approvals") == "No approval is open."
+            with pytest.raises(HermesError, match="No open approval is called"):
                 await say(f"/approvals {name} always")
 
 
@@ -135,8 +135,8 @@ async def test_where_others_read_along_nothing_of_other_chats_is_shown(tmp_path)
             inbound = replace(telegram(here, line), conversation=group)
             return Desk(runtime=here.runtime, record=here.record, inbound=inbound)
 
-        assert (await perform(desk("/approvals"))).text == "Nothing waits for an approval."
-        with pytest.raises(HermesError, match="Nothing of that id"):
+        assert (await perform(desk("/approvals"))).text == "No approval is open."
+        with pytest.raises(HermesError, match="No open approval is called"):
             await perform(desk(f"/approvals {name} once"))
         await here.tell(here.inbound("deny", answers=asked.event.question))
         await here.ended(asked.number)
@@ -150,9 +150,9 @@ async def test_a_no_from_elsewhere_has_its_reason_and_a_strangers_list_is_empty_
             Desk(runtime=here.runtime, record=here.record, inbound=telegram(here, "/approvals", standing, "7"))
             for standing in (Standing.GUEST, Standing.MEMBER)
         )
-        with pytest.raises(HermesError, match="guest"):
+        with pytest.raises(HermesError, match="Guests"):
             await perform(guest)
-        assert (await perform(member)).text == "Nothing waits for an approval."
+        assert (await perform(member)).text == "No approval is open."
 
         name = (await here.text("/approvals")).split()[0]
         await here.type(f"/approvals {name} deny keep it")

@@ -40,7 +40,7 @@ async def test_words_are_no_command(tmp_path):
 @pytest.mark.parametrize("line", ["/new", "/resume x", "/branch", "/undo", "/retry", "/continue", "/model demo/x"])
 async def test_what_changes_the_conversation_has_to_wait_for_the_run(tmp_path, line):
     async with place(tmp_path, counting) as here:
-        with pytest.raises(HermesError, match=r"has to wait: a run is under way. `/stop` ends it."):
+        with pytest.raises(HermesError, match=r"does not work during a run. `/stop` ends the run."):
             await here.type(line, busy=True)
 
 

@@ -40,9 +40,9 @@ async def test_compress_shortens_the_view_and_says_by_how_much(tmp_path):
         log = await here.runtime.hermes.store.history.entries(here.record.id)
         made = [entry.event for entry in log if isinstance(entry.event, Compacted)]
 
-        assert text.startswith("The model is shown ")
+        assert text.startswith("The model now gets ")
         assert [event.cause for event in made] == ["command"]
-        assert "Shortened 1 time," in await here.text("/context")
+        assert "Compacted 1 time," in await here.text("/context")
 
 
 async def test_compress_says_where_there_is_nothing_to_gain(tmp_path):

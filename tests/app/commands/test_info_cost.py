@@ -25,7 +25,7 @@ async def test_nothing_and_an_unknown_price_are_said(tmp_path, command):
         text = await here.text(command)
 
         assert text.startswith("m: 1 model call, ")
-        assert text.endswith("US dollars 1 of unknown price.")
+        assert text.endswith("cost in US dollars: price unknown for 1.")
 
 
 async def test_each_limit_of_the_session_is_shown_with_what_is_left(tmp_path):
@@ -37,7 +37,7 @@ async def test_each_limit_of_the_session_is_shown_with_what_is_left(tmp_path):
 
         day = day_of(here.runtime.clock.now())
         assert lines == [
-            "m: 2 model calls, 100,000 tokens in (50 % cached), 2,000 out, US dollars 1.2000.",
+            "m: 2 model calls, 100,000 tokens in (50 % cached), 2,000 out, cost in US dollars: 1.2000.",
             "budget.call.tokens: 100,000 tokens each call.",
             f"budget.run.money: $0.60 used of $5.00, $0.00 reserved, $4.40 left ({await last_run(here)}).",
             "budget.day.tokens: 102,000 tokens used of 1,000,000 tokens, 0 tokens reserved, 898,000 tokens left "

@@ -53,7 +53,7 @@ async def test_memory_shows_the_changes_and_takes_one_back(tmp_path):
         assert head.split("  ")[2:4] == ["MEMORY.md", "add"]
         assert diff == ["    +The build is make."]
         assert await here.text("/memory undo 1") == (
-            "Version 1 of MEMORY.md is taken back (version 2). Conversations that begin from now on know it."
+            "Version 1 of MEMORY.md is undone (version 2). New sessions use the restored text."
         )
         assert "build" not in await here.text("/memory")
 
@@ -98,7 +98,7 @@ async def test_in_a_group_nobodys_notes_are_shown(tmp_path):
         await here.say("Note that")
         group = Conversation(platform="telegram", chat_kind="group", chat="1")
         there = replace(here.inbound("/memory"), conversation=group)
-        with pytest.raises(HermesError, match="Others read along"):
+        with pytest.raises(HermesError, match="Other people can read this chat"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=there))
 
 
@@ -115,7 +115,7 @@ async def test_facts_are_shown_retracted_and_put_back_by_whose_they_are(tmp_path
 
         assert (await here.text("/memory facts")).endswith("trust 0.50  hermes  foreground\n    Tea is at four.")
         assert await here.text("/memory facts retract 1") == "Fact 1 is retracted: Tea is at four."
-        assert await here.text("/memory facts undo 3") == "Change 3 of fact 1 (retracted) is taken back."
+        assert await here.text("/memory facts undo 3") == "Change 3 of fact 1 (retracted) is undone."
 
         lines = (await here.text("/memory facts log")).splitlines()
         assert [line.split("  ")[3] for line in lines[::2]] == ["undo of 3", "retracted", "added"]

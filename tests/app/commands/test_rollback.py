@@ -15,8 +15,11 @@ async def test_one_file_is_put_back(tmp_path: Path):
     async with place(tmp_path, [Call("write_file", {"path": "a", "content": "x"}), Say("Done.")]) as here:
         await here.say("Write")
 
-        assert await here.text("/rollback 1 a") == "Put back to 1:\n  a (removed)\nThis is undone by 2."
-        assert await here.text("/rollback diff 1") == "Nothing changed since 1."
+        assert (
+            await here.text("/rollback 1 a")
+            == "Restored checkpoint 1:\n  a (removed)\nTo undo this, restore checkpoint 2."
+        )
+        assert await here.text("/rollback diff 1") == "Nothing changed since checkpoint 1."
 
 
 @pytest.mark.parametrize("line", ["/rollback x", "/rollback diff", "/rollback diff x", "/rollback -1"])

@@ -38,5 +38,5 @@ async def test_the_log_shows_what_the_model_no_longer_sees(tmp_path: Path):
     assert "Message 1 of them" not in now
     assert "Message 1 of them" in whole
     assert "The heron is here." in whole
-    assert "(shortened for the model: " in whole
-    assert "(taken back: what follows #" in whole
+    assert "(compacted for the model: " in whole
+    assert "(undone: everything after #" in whole

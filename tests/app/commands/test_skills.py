@@ -38,7 +38,7 @@ async def test_bundles_are_listed_and_used(tmp_path):
 
     assert one == "/party: For guests. (cup, tea)"
     assert one in listed
-    assert "bad.yaml is no bundle" in listed
+    assert "bad.yaml is not a bundle" in listed
     assert "Take a cup." in used
     assert "Boil. green" in used
 
@@ -48,7 +48,7 @@ async def test_a_guest_sees_no_bundles(tmp_path):
         inbound = replace(
             here.inbound("/bundles"), principal=Principal(platform="x", user="7", standing=Standing.GUEST)
         )
-        with pytest.raises(HermesError, match="guest"):
+        with pytest.raises(HermesError, match="Guests"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
         assert "There are no bundles" in await here.text("/bundles")
 

@@ -63,7 +63,7 @@ def test_many_parts_that_are_too_much_together_are_kept_until_the_rest_fits(tmp_
     taken = intake(tmp_path).fitted([owner(f"{number}" * 9_000) for number in range(1, 10)], WINDOW)
 
     assert len(list((tmp_path / "kept").iterdir())) == 6
-    assert taken.notice.count("is larger than what the model's window takes") == 6
+    assert taken.notice.count("is too large for the model's window") == 6
 
 
 def test_a_document_is_kept_as_it_was(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_document_is_kept_as_it_was(tmp_path: Path) -> None:
     assert "(a PDF document, 50,009 bytes, kept whole in `" in joined(taken.parts)
     assert (
         taken.notice
-        == f"A part of your message (a PDF document, 50,009 bytes) is no text, and kept as a file: `{kept}`."
+        == f"A part of your message (a PDF document, 50,009 bytes) is not text, and kept as a file: `{kept}`."
     )
 
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_there_is_counted_and_nothing_else_is_one(tmp_path: Path)
     (tmp_path / "a").write_bytes(b"one\ntwo\n")
 
     assert (named(tmp_path / "a").size, named(tmp_path / "a").lines) == (8, 2)
-    with pytest.raises(HermesError, match="is no file"):
+    with pytest.raises(HermesError, match="is not a file"):
         named(tmp_path)
     with pytest.raises(HermesError, match="is not there"):
         named(tmp_path / "b")

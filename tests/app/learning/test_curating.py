@@ -110,7 +110,7 @@ async def test_a_paused_curator_begins_nothing_and_goes_on_when_it_is_told(tmp_p
 
 async def test_nothing_is_looked_after_where_nothing_is_learned(tmp_path: Path):
     async with kept_home(tmp_path, more=f"{OLD}learning:\n  mode: 'off'\n") as kept:
-        with pytest.raises(HermesError, match="Nothing is learned here"):
+        with pytest.raises(HermesError, match="Learning and the curator are off"):
             await kept.curating.run()
 
 
@@ -160,7 +160,7 @@ async def test_what_never_ended_is_told(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         (kept.root / "skills").mkdir(exist_ok=True)
         (kept.root / "logs/curator").write_text("a file where a folder must be")
-        with pytest.raises(HermesError, match="did not come to its end"):
+        with pytest.raises(HermesError, match="did not finish"):
             await kept.curating.run()
 
 
@@ -183,9 +183,9 @@ def status(**more: object) -> Status:
     ("more", "when"),
     [
         ({"paused": True}, "Paused. No pass has ended yet."),
-        ({"due": None}, "No pass begins by itself (`curator.enabled`, `learning.mode`). No pass has ended yet."),
-        ({}, "No pass has ended yet. The first, which only looks, is due, once nobody talks."),
-        ({"empty": 2}, "once nobody talks. 2 in a row brought nothing: a model is asked more seldom."),
+        ({"due": None}, "Automatic passes are off (`curator.enabled`, `learning.mode`). No pass has ended yet."),
+        ({}, "No pass has ended yet. The first, which only reports, is due, once nobody talks."),
+        ({"empty": 2}, "once nobody talks. 2 in a row changed nothing: Hermes asks a model less often."),
     ],
 )
 def test_when_the_next_pass_is_stands_in_a_sentence(more: dict[str, object], when: str):
@@ -199,7 +199,7 @@ def test_each_skill_has_a_line_and_what_was_put_aside_another():
     assert status(skills=(row, theirs), archived=("old",)).lines[1:] == [
         "- tea: active, 3 days unused, B",
         "- milk: a person wrote it, 0 days unused",
-        "Put aside: old",
+        "Archived: old",
     ]
 
 
@@ -209,7 +209,7 @@ async def test_a_skill_that_is_due_to_be_put_aside_says_so_and_a_grade_is_of_the
         await kept.make("old-tea", days=-100)
         await kept.curating.run(look=True)
         rows = {row.name: row for row in (await kept.curating.status()).skills}
-        assert rows["old-tea"].age == "due to be put aside"
+        assert rows["old-tea"].age == "due to be archived"
         assert rows["make-tea"].grade
 
         await kept.writer().write_file("make-tea", "references/a.md", b"new", By(author=Author.BACKGROUND))

@@ -17,8 +17,8 @@ def test_a_checkpoint_in_a_line():
 def test_a_restore_in_words():
     many = Restored(written=tuple(map(str, range(21))), removed=("gone",), undo=PART)
 
-    assert restore_report(Restored(written=(), removed=(), undo=PART), 2) == "Everything is as it was at 2 already."
-    assert restore_report(many, 2).endswith("\n  19\n  and 2 more\nThis is undone by 3.")
+    assert restore_report(Restored(written=(), removed=(), undo=PART), 2) == "Nothing changed since checkpoint 2."
+    assert restore_report(many, 2).endswith("\n  19\n  and 2 more\nTo undo this, restore checkpoint 3.")
 
 
 def test_a_folder_is_where_one_is_or_named_from_there(tmp_path: Path):
@@ -26,5 +26,5 @@ def test_a_folder_is_where_one_is_or_named_from_there(tmp_path: Path):
 
     assert folder_of("", tmp_path) == tmp_path
     assert folder_of("a", tmp_path) == tmp_path / "a"
-    with pytest.raises(HermesError, match="is no folder"):
+    with pytest.raises(HermesError, match="is not a folder"):
         folder_of("b", tmp_path)

@@ -80,13 +80,13 @@ async def test_every_limit_is_shown_with_what_it_counts(tmp_path):
 
     assert [(line.setting, line.of, *line.text) for line in lines] == [
         ("budget.call.money", "each call", "$2.00", "-", "-", "-"),
-        ("budget.run.money", "r1", "$2.00", "$0.00 + 1 of unknown price", "$0.50", "$1.50"),
+        ("budget.run.money", "r1", "$2.00", "$0.00 (price unknown for 1)", "$0.50", "$1.50"),
         ("budget.run.money", "r0", "$2.00", "$1.00", "$0.00", "$1.00"),
-        ("budget.job.money", "j", "$2.00", "$1.00 + 1 of unknown price", "$0.50", "$0.50"),
+        ("budget.job.money", "j", "$2.00", "$1.00 (price unknown for 1)", "$0.50", "$0.50"),
         ("budget.principal.money", "cli:ann", "$2.00", "$1.00", "$0.50", "$0.50"),
-        ("budget.principal.money", "cli:bob", "$2.00", "$0.00 + 1 of unknown price", "$0.00", "$2.00"),
-        ("budget.day.money", day_of(NOON), "$2.00", "$1.00 + 1 of unknown price", "$0.50", "$0.50"),
-        ("auxiliary.chat.money", "chat", "$2.00", "$1.00 + 1 of unknown price", "$0.50", "$0.50"),
+        ("budget.principal.money", "cli:bob", "$2.00", "$0.00 (price unknown for 1)", "$0.00", "$2.00"),
+        ("budget.day.money", day_of(NOON), "$2.00", "$1.00 (price unknown for 1)", "$0.50", "$0.50"),
+        ("auxiliary.chat.money", "chat", "$2.00", "$1.00 (price unknown for 1)", "$0.50", "$0.50"),
     ]
     assert (lines[-1].most, lines[-1].used, lines[-1].reserved, lines[-1].left) == (2.0, 1.0, 0.5, 0.5)
     assert (lines[0].used, lines[0].left) == (None, None)
@@ -124,6 +124,6 @@ def test_totals_add_up():
 
 def test_money_and_shares_in_words():
     assert dollars(TOTAL) == "0.5000"
-    assert dollars(replace(TOTAL, unpriced=2)) == "2 of unknown price"
-    assert dollars(replace(TOTAL, open=1)) == "0.5000 + 1 unfinished"
+    assert dollars(replace(TOTAL, unpriced=2)) == "price unknown for 2"
+    assert dollars(replace(TOTAL, open=1)) == "0.5000, 1 unfinished"
     assert (cached_share(TOTAL.usage), cached_share(Usage())) == ("40 %", "-")

@@ -21,7 +21,7 @@ async def test_nobody_else_sees_or_changes_it(tmp_path):
     async with place(tmp_path, counting) as here:
         member = Access(system=here.runtime, who=MEMBER)
         for noun, name, places in lines:
-            with pytest.raises(HermesError, match="owner's to"):
+            with pytest.raises(HermesError, match="Only the owner may"):
                 await say_verb(noun, member, [name, *("1" for _ in places)])
 
 
@@ -31,4 +31,4 @@ async def test_a_turn_is_that_of_the_session_where_it_is_asked_or_of_the_latest(
         assert await list_learned(owner, 5) == []
         await here.say("Hi")
         for access in (owner, Access(system=here.runtime, who=here.runtime.owner, session=here.record.id)):
-            assert "Nothing that was learned" in (await explain_turn(access, 1))[0]
+            assert "No lessons" in (await explain_turn(access, 1))[0]

@@ -44,7 +44,7 @@ def test_a_fact_is_retracted_and_put_back_and_the_ledger_knows(home: Path) -> No
     assert "No facts are known" in facts(home, "show").err
     assert json.loads(facts(home, "show", "--json").out) == []
 
-    assert facts(home, "undo", "2").out == "Change 2 of fact 1 (retracted) is taken back.\n"
+    assert facts(home, "undo", "2").out == "Change 2 of fact 1 (retracted) is undone.\n"
 
     assert "Tea is at four." in facts(home, "show").out
     lines = facts(home, "log").out.splitlines()[::2]
@@ -58,7 +58,7 @@ def test_a_fact_is_retracted_and_put_back_and_the_ledger_knows(home: Path) -> No
         "owner",
         "foreground",
     ]
-    with pytest.raises(HermesError, match="taken back already"):
+    with pytest.raises(HermesError, match="undone already"):
         facts(home, "undo", "2")
 
 

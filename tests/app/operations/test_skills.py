@@ -38,5 +38,5 @@ async def test_a_guest_sees_no_skill_and_a_member_changes_none(tmp_path: Path):
             for standing in (Standing.OWNER, Standing.MEMBER, Standing.GUEST)
         ]
         assert [("make-tea" in names) for names in shown] == [True, True, False]
-        with pytest.raises(HermesError, match="owner's to change"):
+        with pytest.raises(HermesError, match="Only the owner may manage"):
             await pin_skill(asked(kept, Standing.MEMBER), "make-tea")

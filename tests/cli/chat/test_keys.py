@@ -64,7 +64,7 @@ def test_a_command_is_completed(at_terminal: Open):
     terminal.wait_for("new session")
 
     terminal.send("/statu")
-    terminal.wait_for("Show where this session stands.")
+    terminal.wait_for("Show the model, folder and state of this session.")
     terminal.send("\t\r")
 
     terminal.wait_for("> /status", "Run      none")
@@ -127,7 +127,7 @@ def test_the_menu_says_what_commands_do_at_the_usual_width_and_then_how(at_termi
     terminal.wait_for("new session")
 
     terminal.send("/cur")
-    assert "[status" not in terminal.wait_for("/curator", "Look after the skills")
+    assert "[status" not in terminal.wait_for("/curator", "Archive, merge and repair")
     terminal.send("\t ")
     terminal.wait_for("/curator [status")
 
@@ -164,7 +164,7 @@ def test_a_large_paste_is_kept_as_a_file_and_the_person_is_told(at_terminal: Ope
 
     paste(terminal, "first line\n" + "a line of many\n" * 40_000 + "last line")
     terminal.send(" what is it?\r")
-    text = terminal.wait_for("is larger than what the model's", "You said:", IDLE)
+    text = terminal.wait_for("is too large for the model's", "You said:", IDLE)
 
     assert "first line" in text
     assert "/cache/input/" in text.replace("\n", "")

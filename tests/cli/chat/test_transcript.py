@@ -92,14 +92,14 @@ def test_blocks_stand_as_in_the_text_and_code_stands_apart():
 def test_a_reply_whose_pieces_were_missed_is_shown_whole():
     _, lines = shown(TURN, delta("one\n\n"), delta("three\n\n"), replied("one\n\ntwo\n\nthree"))
     assert lines[-6:] == ["", "one", "", "two", "", "three"]
-    assert any("missed" in line for line in lines)
+    assert any("had not arrived" in line for line in lines)
 
 
 def test_what_a_failed_attempt_had_written_is_void():
     retrying = Retrying(reason="server failed", attempt=1, delay=2.0)
     transcript, lines = shown(TURN, delta("one\n\nhal"), retrying)
     assert transcript.words.tail == ""
-    assert "does not count" in "\n".join(lines)
+    assert "Ignore the text above" in "\n".join(lines)
     assert "↻ server failed · attempt 2 in 2.0 s" in lines
 
     _, lines = shown(TURN, delta("hal"), retrying, delta("all"), replied("all"))
@@ -172,7 +172,7 @@ def test_an_answer_that_was_not_seen_is_shown_at_the_end():
 
 def test_a_limit_says_what_the_reply_did_not():
     _, lines = shown(RunStarted(), replied("So far."), ended(Outcome.LIMIT, "So far.\n\nStopped: the turn limit."))
-    assert lines == ["So far.", "", "■ Stopped: the turn limit. `/continue` goes on."]
+    assert lines == ["So far.", "", "■ Stopped: the turn limit. `/continue` resumes the run."]
 
 
 def test_a_failure_and_a_notice_are_visible():
@@ -183,7 +183,7 @@ def test_a_failure_and_a_notice_are_visible():
 
 def test_a_reply_that_was_cut_short_says_so():
     _, lines = shown(TURN, delta("half"), replied("half", partial=True), ended(Outcome.STOPPED, "Stopped."))
-    assert lines == ["half", "", "(cut short)", "■ Stopped. `/continue` goes on."]
+    assert lines == ["half", "", "(cut short)", "■ Stopped. `/continue` resumes the run."]
 
 
 def test_questions_are_open_until_they_are_answered():

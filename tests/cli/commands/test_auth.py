@@ -33,7 +33,7 @@ def test_signing_in_by_a_code_keeps_the_tokens_and_chooses_the_model(tmp_path: P
     assert f"Open {tokens.url}/codex/device" in said.err
     assert "ABCD-1234" in said.err
     assert said.out == "Signed in to ChatGPT as me@example.org.\n"
-    assert "openai-codex/gpt-6-sol answers from now on" in said.err
+    assert "The default model is now openai-codex/gpt-6-sol." in said.err
     assert stat.S_IMODE((tmp_path / "auth.json").stat().st_mode) == 0o600
     assert "access-0" not in said.out + said.err
 
@@ -54,7 +54,7 @@ def test_a_sign_in_leaves_a_chosen_model_alone(tmp_path: Path, tokens: TokenServ
     (tmp_path / "config.yaml").write_text("model: {default: demo/scripted}\n")
     said = typed(tmp_path, "login", "openai-codex", OPENAI_AUTH_URL=tokens.url)
 
-    assert "demo/scripted goes on answering; `hermes model set openai-codex`" in said.err
+    assert "demo/scripted stays the default model; `hermes model set openai-codex`" in said.err
 
 
 def test_sign_ins_and_keys_are_listed_without_their_values(tmp_path: Path, tokens: TokenServer) -> None:

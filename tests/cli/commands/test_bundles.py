@@ -47,4 +47,4 @@ def test_a_broken_one_does_not_hide_the_others(tmp_path: Path):
     bundles(tmp_path, "create", "release", "repo-tour")
     (tmp_path / "skill-bundles/bad.yaml").write_text("skills: 7")
     listed = bundles(tmp_path, "list")
-    assert ("release" in listed.out, "bad.yaml is no bundle" in listed.err) == (True, True)
+    assert ("release" in listed.out, "bad.yaml is not a bundle" in listed.err) == (True, True)

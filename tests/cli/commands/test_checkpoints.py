@@ -50,12 +50,12 @@ def test_the_difference_is_shown_and_the_file_put_back(home: Path, work: Path) -
 
     said = typed(home, "checkpoints", "restore", "1", "a.txt", "--root", str(work)).out
 
-    assert said.startswith("Put back to 1:\n  a.txt\nThis is undone by 2.")
+    assert said.startswith("Restored checkpoint 1:\n  a.txt\nTo undo this, restore checkpoint 2.")
     assert (work / "a.txt").read_text() == "one\n"
     again = json.loads(typed(home, "checkpoints", "restore", "2", "--root", str(work), "--json").out)
     assert again["written"] == ["a.txt"]
     assert (work / "a.txt").read_text() == "two\n"
-    assert "already" in typed(home, "checkpoints", "restore", "2", "--root", str(work)).out
+    assert "Nothing changed" in typed(home, "checkpoints", "restore", "2", "--root", str(work)).out
 
 
 def test_older_ones_and_those_of_folders_that_are_gone_are_forgotten(home: Path, work: Path) -> None:
@@ -84,5 +84,5 @@ def test_what_is_not_there_is_told(home: Path, work: Path, line: tuple[str, ...]
 
 
 def test_a_folder_that_is_none_is_told(home: Path, tmp_path: Path) -> None:
-    with pytest.raises(HermesError, match="is no folder"):
+    with pytest.raises(HermesError, match="is not a folder"):
         typed(home, "checkpoints", "list", "--root", str(tmp_path / "none"))

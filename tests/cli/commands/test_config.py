@@ -88,14 +88,14 @@ def test_a_value_that_is_missing_or_does_not_fit_is_refused(tmp_path: Path) -> N
 
 
 def test_a_mistake_is_checked_with_its_line_and_exit_code(tmp_path: Path) -> None:
-    assert config(tmp_path, "check").out.endswith("no mistake (there is no file: defaults)\n")
+    assert config(tmp_path, "check").out.endswith("no errors (there is no file: defaults)\n")
     (tmp_path / "config.yaml").write_text("jailed: true\nmodle: {}\n")
 
     said = config(tmp_path, "check")
 
     assert said.code == 4
     assert said.out == f"{tmp_path}/config.yaml:2: unknown setting `modle`. Did you mean `model`?\n"
-    assert said.err.startswith("It was never right, so nothing runs: ")
+    assert said.err.startswith("It was never valid, so nothing runs: ")
     assert "unknown setting" in config(tmp_path, "show").err
 
 

@@ -18,13 +18,13 @@ def rows(text: str) -> list[list[str]]:
 
 def test_what_is_unknown_is_said_and_never_zero(tmp_path: Path) -> None:
     said = typed(filled(tmp_path), "cost", "--by", "model").out
-    known = "0.7500 + 1 of unknown price + 1 unfinished, at most 0.5000"
+    known = "0.7500, price unknown for 1, 1 unfinished, at most 0.5000"
 
     assert rows(said) == [
         ["MODEL", "CALLS", "INPUT", "CACHED", "SHARE", "OUTPUT", "US", "DOLLARS"],
         ["open", "1", "0+", "0+", "-", "0+", "1", "unfinished,", "at", "most", "0.5000"],
         ["priced", "2", "2,000", "1,000", "50", "%", "400", "0.7500"],
-        ["unpriced", "1", "1,000", "500", "50", "%", "200", "1", "of", "unknown", "price"],
+        ["unpriced", "1", "1,000", "500", "50", "%", "200", "price", "unknown", "for", "1"],
         ["all", "4", "3,000+", "1,500+", "50", "%", "600+", *known.split()],
     ]
 

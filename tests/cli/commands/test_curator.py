@@ -23,12 +23,12 @@ def test_an_empty_home_has_no_passes(tmp_path: Path):
     home = tmp_path / "home"
     wanted = {"status", "run", "pause", "resume", "pin", "unpin", "restore", "rollback", "report", "look"}
     assert set(curator.commands) == wanted
-    assert "No pass has ended yet. The first, which only looks, is due" in typed(home, "curator", "status").out
+    assert "No pass has ended yet. The first, which only reports, is due" in typed(home, "curator", "status").out
     assert json.loads(typed(home, "curator", "status", "--json").out)["skills"] == []
     assert typed(home, "curator", "report", "--list").out == "No pass has ended yet.\n"
     assert json.loads(typed(home, "curator", "report", "--list", "--json").out) == []
     for words in ("report", "rollback"):
-        with pytest.raises(HermesError, match="No pass"):
+        with pytest.raises(HermesError, match="o pass "):
             typed(home, "curator", words)
     with pytest.raises(NoSkill):
         typed(home, "curator", "restore", "make-tea")
@@ -41,11 +41,11 @@ def test_a_home_is_looked_after_and_put_back(tmp_path: Path):
     (home / "config.yaml").write_text(f"{config}curator:\n  consolidate: false\n")
     first = typed(home, "curator", "run")
     assert "1 would be done" in first.out
-    assert "This pass only looked" in first.out
+    assert "This pass only reported" in first.out
 
     done = json.loads(typed(home, "curator", "run", "--json").out)
     assert [each["name"] for each in done["changes"]] == ["make-tea"]
-    assert "Put aside: make-tea" in typed(home, "curator", "status").out
+    assert "Archived: make-tea" in typed(home, "curator", "status").out
     assert f"hermes curator rollback {done['id']}" in typed(home, "curator", "report").out
     assert json.loads(typed(home, "curator", "report", done["id"], "--json").out)["job"] == done["job"]
     listed = typed(home, "curator", "report", "--list").out
@@ -69,11 +69,11 @@ def test_a_pause_is_shown_and_a_skill_comes_back(tmp_path: Path):
     (home / "config.yaml").write_text(f"{config}curator:\n  consolidate: false\n")
     assert typed(home, "curator", "pause").out == "The curator is paused.\n"
     assert typed(home, "curator", "status").out.startswith("Paused")
-    assert typed(home, "curator", "resume").out == "The curator goes on.\n"
+    assert typed(home, "curator", "resume").out == "The curator runs again.\n"
     typed(home, "curator", "run")
     typed(home, "curator", "run")
     assert typed(home, "curator", "restore", "make-tea").out == "`make-tea` is back.\n"
     assert "The next is due" in typed(home, "curator", "status").out
     assert json.loads(typed(home, "curator", "rollback", "--json").out) == ["`make-tea` is as it was."]
     (home / "config.yaml").write_text(f"{config}curator:\n  enabled: false\n")
-    assert "No pass begins by itself" in typed(home, "curator", "status").out
+    assert "Automatic passes are off" in typed(home, "curator", "status").out

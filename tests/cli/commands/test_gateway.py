@@ -77,7 +77,7 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     await eventually(lambda: bool(double.chats.of("7")))
     code = double.chats.of("7")[0].text.split("approve ")[1].split(" ")[0]
     assert "Ann" in await type_(tmp_path, "pairing", "list")
-    assert "is let in" in await type_(tmp_path, "pairing", "approve", code)
+    assert "is admitted" in await type_(tmp_path, "pairing", "approve", code)
     await double.say("Hi again", chat="7", user="7")
     await eventually(lambda: len(double.chats.of("7")) == 2)
     assert double.chats.of("7")[1].text == "Hello."
@@ -90,8 +90,8 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     assert status["outbox"] == {"sent": 3}
 
     said = await type_(tmp_path, "gateway", "stop")
-    assert "asked to end" in said
-    assert "has ended" in said
+    assert "is stopping" in said
+    assert "has stopped" in said
     assert await asyncio.to_thread(running.wait, 30) == 0
     assert "No gateway runs" in await type_(tmp_path, "gateway", "status")
 
@@ -131,7 +131,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     said = await in_background(home, "start")
     assert str(home / "logs/hermes.log") in said
     assert "telegram  listening" in said
-    assert "begins; its channels have 60 s to answer" in said
+    assert "its channels have 60 s to connect" in said
     with pytest.raises(HermesError, match="runs on this home already"):
         await in_background(home, "start")
     (first,) = read_states(Home(root=home, base=home))
@@ -155,7 +155,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     following.kill()
     following.wait()
     following.stdout.close()
-    assert "asked to" in await in_background(home, "reload")
+    assert "is reloading" in await in_background(home, "reload")
     await double.say("Hi", chat="7", user="7")
     await eventually(lambda: len(double.chats.of("7")) == 3)
     assert double.chats.of("7")[2].text == "Hello."
@@ -165,7 +165,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     assert await in_background(home, "logs", "--level", "critical", "--json") == ""
 
     assert "runs on this home already" not in (home / "logs/gateway.out").read_text()
-    assert "has ended" in await in_background(home, "stop")
+    assert "has stopped" in await in_background(home, "stop")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def test_a_hook_is_listed_allowed_tried_and_revoked(home: Path):
     assert json.loads(typed(home, "hooks", "list", "--json").out)[0]["allowed"] is True
     done = program("hooks", "test", "a", "run:end", home=home, stdin=b'{"x": 1}')
     assert json.loads(json.loads(done.out)["block"]) == {"event": "run:end", "x": 1}
-    assert "runs no more" in typed(home, "hooks", "revoke", "a").out
+    assert "is no longer allowed" in typed(home, "hooks", "revoke", "a").out
     assert "was not allowed" in typed(home, "hooks", "revoke", "a").out
 
 

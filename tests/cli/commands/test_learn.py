@@ -9,7 +9,7 @@ from tests.cli.shell import typed
 
 def test_a_new_home_has_learned_nothing(tmp_path: Path):
     assert set(learn.commands) >= {"log", "show", "diff", "undo", "why", "approve", "reject", "stats", "review"}
-    assert typed(tmp_path / "home", "learn", "log").out == "Nothing was learned yet.\n"
+    assert typed(tmp_path / "home", "learn", "log").out == "There are no lessons yet.\n"
     assert json.loads(typed(tmp_path / "home", "learn", "log", "--json").out) == []
     assert json.loads(typed(tmp_path / "home", "learn", "stats", "--json").out) == {
         "kinds": {},

@@ -44,7 +44,7 @@ def test_an_edit_is_in_the_ledger_and_can_be_taken_back(home: Path, monkeypatch:
     lines = json.loads(memory(home, "log", "--json").out)
     assert [(line["author"], line["action"]) for line in lines] == [("owner", "edit"), ("owner", "edit by hand")]
     assert lines[0]["diff"] == ["+§", "+Mine"]
-    assert "Version 2 of MEMORY.md is taken back" in memory(home, "undo").out
+    assert "Version 2 of MEMORY.md is undone" in memory(home, "undo").out
 
     assert (home / "memories/MEMORY.md").read_text() == "The build is make.\n"
     assert "undo of 2" in memory(home, "log").out
@@ -67,4 +67,4 @@ def test_an_edit_over_the_limit_is_told(home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_empty_log_says_so(tmp_path: Path) -> None:
-    assert memory(tmp_path, "log").err == "Nothing was noted yet.\n"
+    assert memory(tmp_path, "log").err == "There are no notes yet.\n"

@@ -112,7 +112,7 @@ def test_without_a_terminal_one_is_picked_by_its_number_or_name(tmp_path: Path) 
     by_name = typed(tmp_path, "model", "pick", stdin="openai/gpt-5.2\n", **KEYS)
     by_number = typed(tmp_path, "model", "pick", "--vendor", "openai", "--json", stdin="99\n1\n", **KEYS)
 
-    assert by_name.out == "openai/gpt-5.2 answers from now on.\n"
+    assert by_name.out == "The default model is now openai/gpt-5.2.\n"
     assert "no `99` in the list" in by_number.err
     assert json.loads(by_number.out)["model"].startswith("openai/")
 
@@ -135,7 +135,7 @@ def test_a_model_is_chosen_and_shown_before_its_key_is_there(tmp_path: Path) -> 
     said = typed(tmp_path, "model", "set", "openai/gpt-5.2")
     shown = typed(tmp_path, "model", "show")
 
-    assert said.out == "openai/gpt-5.2 is the model from now on.\n"
+    assert said.out == "openai/gpt-5.2 is now the default model.\n"
     assert "OPENAI_API_KEY" in said.err
     assert "none" in next(line for line in shown.out.splitlines() if line.startswith("key"))
     assert "OPENAI_API_KEY" in shown.err

@@ -24,7 +24,7 @@ def test_each_purpose_is_listed_with_its_model_and_limits(tmp_path: Path) -> Non
 
     assert list(rows) == ["compression", "title", "review", "curator", "vision", "judge", "web"]
     assert rows["judge"].split()[1:] == ["ollama/qwen3", "20", "0.5", "20,000"]
-    assert "the one that answers" in rows["compression"]
+    assert "the session's model" in rows["compression"]
     assert rows["title"].endswith("turned off")
     assert "none" in rows["vision"]
     assert "cannot be asked: Anthropic needs a key" in rows["web"]
@@ -43,7 +43,7 @@ def test_a_model_is_named_for_a_purpose(tmp_path: Path) -> None:
     said = typed(tmp_path, "model", "set", "ollama/qwen3", "--for", "title")
     kept = json.loads(typed(tmp_path, "model", "set", "demo/scripted", "--for", "web", "--json").out)
 
-    assert said.out == "ollama/qwen3 is asked for `title` from now on.\n"
+    assert said.out == "ollama/qwen3 now works for `title`.\n"
     assert kept["model"] == "demo/scripted"
     models = {
         each["purpose"]: each["model"] for each in json.loads(typed(tmp_path, "model", "auxiliary", "--json").out)

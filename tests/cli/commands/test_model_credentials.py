@@ -71,7 +71,7 @@ def test_what_rests_can_be_woken(tmp_path: Path) -> None:
         "woken": 0
     }
     assert typed(folder, "model", "credentials", "--reset").out == "2 of them can be used again.\n"
-    assert typed(folder, "model", "credentials", "--reset").out == "Nothing rested.\n"
+    assert typed(folder, "model", "credentials", "--reset").out == "Nothing was paused.\n"
     assert all(one["rests"] == 0 for one in json.loads(typed(folder, "model", "credentials", "--json").out))
 
 

@@ -10,9 +10,9 @@ from tests.cli.shell import typed
 
 
 def test_who_waits_is_listed_and_forgotten(tmp_path: Path):
-    assert "Nobody waits" in typed(tmp_path, "pairing", "list").out
+    assert "No code is pending" in typed(tmp_path, "pairing", "list").out
     assert json.loads(typed(tmp_path, "pairing", "list", "--json").out) == {"waiting": [], "paired": []}
-    with pytest.raises(HermesError, match="Nobody was given this code"):
+    with pytest.raises(HermesError, match="This code is unknown"):
         typed(tmp_path, "pairing", "approve", "AAAABBBB")
-    assert typed(tmp_path, "pairing", "clear").out == "0 codes are forgotten.\n"
-    assert "was not let in" in typed(tmp_path, "pairing", "revoke", "telegram", "7").out
+    assert typed(tmp_path, "pairing", "clear").out == "0 codes deleted.\n"
+    assert "was not admitted" in typed(tmp_path, "pairing", "revoke", "telegram", "7").out

@@ -47,7 +47,7 @@ def test_the_list_as_json_is_an_array(home: Path) -> None:
 def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
     said = sessions(tmp_path, "list")
 
-    assert (said.out, said.err) == ("", "There are no sessions yet. `hermes` begins one.\n")
+    assert (said.out, said.err) == ("", "There are no sessions yet. `hermes` starts one.\n")
 
 
 def test_a_session_is_shown_by_the_beginning_of_its_title(home: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_is_left_out_of_a_query_in_one_argument_is_left_out(home: Path) -> 
 def test_what_stands_nowhere_is_not_found(home: Path) -> None:
     said = sessions(home, "search", "zucchini", "'\"*(")
 
-    assert (said.out, said.err) == ("", "No message holds these words.\n")
+    assert (said.out, said.err) == ("", "No message contains these words.\n")
 
 
 def test_a_session_is_renamed(home: Path) -> None:

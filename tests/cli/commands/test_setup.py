@@ -22,7 +22,7 @@ def test_the_first_key_that_works_is_taken_without_questions(tmp_path: Path) -> 
         )
 
     assert said.code == 0
-    assert said.out == "openai/gpt-5.2 answers from now on. `hermes` begins a chat.\n"
+    assert said.out == "The default model is now openai/gpt-5.2. `hermes` starts a chat.\n"
     assert (tmp_path / "config.yaml").read_text() == "model:\n  default: openai/gpt-5.2\n"
     assert not (tmp_path / ".env").exists(), "a key of the environment stays there"
 
@@ -33,7 +33,7 @@ def test_a_key_that_is_refused_is_told_and_the_next_model_is_tried(tmp_path: Pat
             tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url
         )
 
-    assert said.out.startswith("demo/scripted answers")
+    assert said.out.startswith("The default model is now demo/scripted.")
     assert "openai/gpt-5.2 at 127.0.0.1" in said.err
     assert KEY not in said.out + said.err
 
@@ -42,7 +42,7 @@ def test_with_nothing_there_the_scripted_model_answers_and_says_that_it_is_scrip
     said = typed(tmp_path, "setup", "--no-local", "--non-interactive")
 
     assert said.code == 0
-    assert said.out == "demo/scripted answers from now on. `hermes` begins a chat.\n"
+    assert said.out == "The default model is now demo/scripted. `hermes` starts a chat.\n"
     assert "This model is scripted" in said.err
 
 
@@ -70,7 +70,7 @@ def test_a_server_that_wants_a_key_is_asked_with_one(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
         said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\nsome/model\n{KEY}\n")
 
-    assert said.out.endswith("custom/some/model answers from now on. `hermes` begins a chat.\n")
+    assert said.out.endswith("The default model is now custom/some/model. `hermes` starts a chat.\n")
     assert (tmp_path / ".env").read_text() == f"CUSTOM_API_KEY={KEY}\n"
     assert "Key of this server" in said.err
     assert KEY not in said.out + said.err
@@ -84,7 +84,7 @@ def test_what_was_seen_not_to_answer_is_not_said_to(tmp_path: Path, key: str) ->
     assert said.out.endswith(
         "Saved custom/some/model, but it did not answer. Check its address and key, or run `hermes setup` again.\n"
     )
-    assert "answers from now on" not in said.out
+    assert "The default model is now" not in said.out
 
 
 def test_a_model_that_fails_can_be_kept_all_the_same(tmp_path: Path) -> None:

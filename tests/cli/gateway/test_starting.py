@@ -48,7 +48,7 @@ def test_one_that_still_ends_is_named(tmp_path: Path):
     home = Home(root=tmp_path, base=tmp_path)
     process = gateway_like(home, signal.SIGTERM)
 
-    with pytest.raises(HermesError, match=f"Still ending: process {process.pid}"):
+    with pytest.raises(HermesError, match=f"Process {process.pid} is still stopping"):
         starting.stop(home, -starting.SPARE_SECONDS)
     over(process)
 
@@ -58,7 +58,7 @@ def test_one_that_does_not_come_back_is_told_with_its_last_words(tmp_path: Path)
     starting.output_file(home).write_text("It broke.\n")
     for number in (signal.SIGWINCH, starting.RESTART):  # One dies of the signal, one goes on as it was.
         process = gateway_like(home, number)
-        with pytest.raises(HermesError, match=r"did not begin again\.\nIt broke\."):
+        with pytest.raises(HermesError, match=r"did not restart\.\nIt broke\."):
             starting.restart(home, -starting.SPARE_SECONDS, 0.5)
         over(process)
 

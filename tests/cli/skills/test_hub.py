@@ -55,7 +55,7 @@ def test_taps_are_added_listed_and_forgotten(home: Path, there: Origin):
     assert "no longer a tap" in skills(home, "tap", "remove", "them").out
     skills(home, "tap", "remove", "two")
     assert "No taps yet" in skills(home, "tap", "list").out
-    with pytest.raises(HermesError, match="is no repository"):
+    with pytest.raises(HermesError, match="is not a repository"):
         skills(home, "tap", "add", "nonsense")
 
 
@@ -91,15 +91,15 @@ def test_a_person_is_shown_what_they_install_and_asked(home: Path, there: Origin
 
 def test_what_alarms_is_installed_only_by_force(home: Path, there: Origin):
     there.skill("spy", ALARMING)
-    with pytest.raises(HubError, match="`--force` takes it"):
+    with pytest.raises(HubError, match="`--force` installs it"):
         skills(home, "install", "spy", "--yes")
     told = json.loads(skills(home, "install", "spy", "--yes", "--force", "--json").out)
     assert (told["installed"], told["against"][0].startswith("block")) == (True, True)
 
 
 def test_updates_are_told_skill_by_skill(home: Path, there: Origin):
-    assert "Nothing is installed" in skills(home, "check").out
-    assert "Nothing is installed" in skills(home, "update").out
+    assert "No skill is installed" in skills(home, "check").out
+    assert "No skill is installed" in skills(home, "update").out
     skills(home, "install", "tea", "-y")
     skills(home, "copy", "tea")
     text = home / "skills/tea/SKILL.md"
@@ -128,7 +128,7 @@ def test_what_is_uninstalled_comes_back_with_its_changes(home: Path):
     skills(home, "copy", "tea")
     text = home / "skills/tea/SKILL.md"
     text.write_text(text.read_text().replace("1. Boil.", "1. Simmer."))
-    assert "your changes of it are put aside" in skills(home, "uninstall", "tea").out
+    assert "your changes are archived" in skills(home, "uninstall", "tea").out
     with pytest.raises(HermesError):
         skills(home, "show", "tea")
     assert "is back" in skills(home, "restore", "tea").out
@@ -137,7 +137,7 @@ def test_what_is_uninstalled_comes_back_with_its_changes(home: Path):
 
 
 def test_an_audit_fails_where_somebody_has_to_look(home: Path, there: Origin):
-    assert "Nothing is installed" in skills(home, "audit").out
+    assert "No skill is installed" in skills(home, "audit").out
     skills(home, "install", "tea", "-y")
     fine = skills(home, "audit")
     assert (fine.code, "yes" in fine.out) == (0, True)
@@ -156,7 +156,7 @@ def test_a_skill_is_published_as_branch_and_patch(home: Path, there: Origin, tmp
     told = json.loads(skills(home, *words, "--push", "--json").out)
     assert (told["pushed"], there.git("rev-parse", "hermes/coffee")) == (True, told["commit"])
     there.git("am", "--quiet", str(patch))
-    with pytest.raises(HubError, match="is no author"):
+    with pytest.raises(HubError, match="is not an author"):
         skills(home, "publish", "coffee", "--to", str(there.root), "--author", "nobody")
     with pytest.raises(HubError, match="already as it is"):
         skills(home, "publish", "coffee", "--to", str(there.root))

@@ -26,12 +26,15 @@ def text(name: str, content: bytes) -> Callable[[Path], object]:
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "approvals": (text("approvals.yaml", b"- {"), "approvals.yaml cannot be read, so what it allows is asked again"),
     "approvals that are a map": (text("approvals.yaml", b"a: 1\n"), "approvals.yaml cannot be read"),
-    "approvals that are no text": (text("approvals.yaml", b"\xff\x00"), "approvals.yaml cannot be read"),
+    "approvals that are not text": (text("approvals.yaml", b"\xff\x00"), "approvals.yaml cannot be read"),
     "approvals that are a folder": (lambda home: (home / "approvals.yaml").mkdir(), "is a folder, not a file"),
-    "soul that is no text": (text("SOUL.md", b"I am \xff\xfe\xfa you."), "SOUL.md is not UTF-8 text"),
-    "soul that is a folder": (lambda home: (home / "SOUL.md").mkdir(), "is no file; the session goes on without it"),
+    "soul that is not text": (text("SOUL.md", b"I am \xff\xfe\xfa you."), "SOUL.md is not UTF-8 text"),
+    "soul that is a folder": (
+        lambda home: (home / "SOUL.md").mkdir(),
+        "is not a file; the session continues without it",
+    ),
     "skill": (text("skills/tea/SKILL.md", b"no front matter"), "skills/tea cannot be used: "),
-    "skill that is no text": (text("skills/tea/SKILL.md", b"\xff\xff"), "skills/tea cannot be used: "),
+    "skill that is not text": (text("skills/tea/SKILL.md", b"\xff\xff"), "skills/tea cannot be used: "),
 }
 
 

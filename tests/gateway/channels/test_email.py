@@ -181,7 +181,7 @@ async def test_a_stranger_who_names_a_thread_is_not_taken_for_a_part_of_it(platf
 
 @pytest.mark.parametrize("chat", ["", "nobody", OWN, "a@x.test, b@x.test\r\nBcc: c@x.test"])
 async def test_what_is_no_address_gets_nothing(platform, tmp_path, chat):
-    with pytest.raises(NeverHere, match="no mail address"):
+    with pytest.raises(NeverHere, match="not a mail address"):
         await channel(platform, tmp_path).send(Conversation(platform="email", chat=chat), Part(text="x"), "k")
 
 
@@ -214,7 +214,7 @@ async def test_a_wrong_password_is_told(platform, tmp_path):
     [
         ({"address": ""}, "address is missing"),
         ({"imap_host": ""}, "imap_host is missing"),
-        ({"smtp_port": "many"}, "smtp_port is no number"),
+        ({"smtp_port": "many"}, "smtp_port is not a number"),
         ({"imap_security": "ssl"}, "is one of tls"),
         ({"imap_host": "mail.example.org"}, "only for a server on this machine"),
     ],

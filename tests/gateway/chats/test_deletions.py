@@ -101,7 +101,7 @@ async def test_what_was_done_for_a_deleted_message_stays_known(tmp_path: Path):
 
         assert here.platform.chats.of("1") == []
         assert await here.ask("Next") == "Hello."
-        assert "it is not to be answered any more" in sent(here)
+        assert "Do not answer it" in sent(here)
 
 
 async def test_a_message_that_waits_is_not_answered_when_it_is_deleted(tmp_path: Path):

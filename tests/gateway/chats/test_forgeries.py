@@ -32,7 +32,7 @@ async def press(here: Harness, slot: int, choice: int, *, user: str = "9", chat:
 @pytest.mark.parametrize("slot", [0, 999, 2**63 - 1, 2**63, 10**400])
 async def test_a_button_that_there_is_not_is_told_so_and_the_channel_goes_on(tmp_path: Path, slot: int):
     async with harness(tmp_path, lambda _: Say("Hello."), GROUP) as here:
-        assert await press(here, slot, 0) == "This is not there any more."
+        assert await press(here, slot, 0) == "This question is no longer open."
         assert await here.ask("Hi") == "Hello."
 
 
@@ -51,8 +51,8 @@ async def test_a_choice_that_was_not_offered_decides_nothing(tmp_path: Path):
     [
         ("8", "1", "Only the person whose session it is, or the owner, may answer that."),
         ("9", "1", "Only the person whose session it is, or the owner, may answer that."),
-        ("7", "2", "This is not there any more."),
-        ("7", "5", "This is not there any more."),
+        ("7", "2", "This question is no longer open."),
+        ("7", "5", "This question is no longer open."),
     ],
 )
 async def test_a_button_of_somebody_else_or_of_another_chat_decides_nothing(

@@ -66,7 +66,7 @@ RIGHTS = f"{PEOPLE}owner_commands: [title]\nguest_commands: [status]\n"
 )
 async def test_who_has_which_command_is_as_the_settings_say(tmp_path: Path, user: str, line: str, may: bool):
     async with harness(tmp_path, lambda _: Say("Hello."), RIGHTS) as here:
-        assert ("is not for you here" not in await here.ask(line, user=user, chat=user)) is may
+        assert ("You may not use" not in await here.ask(line, user=user, chat=user)) is may
 
 
 async def test_a_fourth_stranger_gets_no_code_and_a_fifth_wrong_one_locks(tmp_path: Path):

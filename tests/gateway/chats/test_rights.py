@@ -76,7 +76,7 @@ WORDS = "hello there"
 
 
 def expected(person: str, chat: str, said: str) -> str:
-    """The manual's table, told another way: `taken`, `not for you`, `no command`, `a code` or nothing."""
+    """The manual's table, told another way: `taken`, `may not`, `no command`, `a code` or nothing."""
     rank, alone = RANKS[person], chat == "alone"
     if chat == "group that it is not in" or person.startswith("program"):
         return ""
@@ -88,7 +88,7 @@ def expected(person: str, chat: str, said: str) -> str:
     if name not in COMMANDS:
         return "no command" if rank == "guest" else "taken"
     refused = (rank == "member" and name in OWNERS_COMMANDS) or (rank == "guest" and name not in GUESTS_COMMANDS)
-    return "not for you" if refused else "taken"
+    return "may not" if refused else "taken"
 
 
 class Noted(CommandQueue):
@@ -109,7 +109,7 @@ class Noted(CommandQueue):
         self.noted = "taken"
 
     async def answer(self, inbound: Inbound, text: str) -> None:
-        marks = {"not for you": "is not for you", "no command": "There is no command", "a code": "pairing approve"}
+        marks = {"may not": "You may not use", "no command": "There is no command", "a code": "pairing approve"}
         self.noted = next((mark for mark, words in marks.items() if words in text), text)
 
 
@@ -174,11 +174,11 @@ def pressed(whose: str, approval: bool, person: str, place: str) -> str:
     """What a button gives, told another way."""
     rank = RANKS[person]
     if not rank or place == "elsewhere":
-        return "This is not for you."
+        return "This question is for someone else."
     if rank != "owner" and person != whose:
         return "Only the person whose session it is, or the owner, may answer that."
     if approval and rank == "guest":
-        return "A guest cannot allow that: the owner is asked."
+        return "Guests cannot approve calls. The owner has been asked."
     return "Yes"
 
 

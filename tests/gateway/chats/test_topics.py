@@ -83,11 +83,11 @@ async def test_topics_of_a_group_are_each_person_s_own(tmp_path: Path):
 async def test_the_home_of_a_channel_is_set_in_its_chat_by_its_owner(tmp_path: Path):
     async with harness(tmp_path, [], "owners: ['7']\nmembers: ['8']\n") as here:
         home = here.gateway.runtime.home
-        assert "not for you" in await here.ask("/sethome", user="8", chat="8")
+        assert "You may not use" in await here.ask("/sethome", user="8", chat="8")
         assert "home of fake" in await here.ask("/sethome")
         assert load(home, Settings).value.gateway.channels["fake"].home == "1"
         await eventually(lambda: here.gateway.settings.channels["fake"].home == "1")
-        assert "Say `/sethome`" in await here.ask("/sethome there")
+        assert "Send `/sethome`" in await here.ask("/sethome there")
         assert "no home chat" in await here.ask("/sethome off")
         assert load(home, Settings).value.gateway.channels["fake"].home == ""
 

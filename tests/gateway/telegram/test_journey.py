@@ -90,7 +90,7 @@ async def test_a_question_is_answered_with_a_button_in_a_topic(tmp_path: Path):
         await eventually(lambda: len(double.chats.of("-9")) == 2)
         await eventually(lambda: len(double.answered) == 2)
 
-        assert [word for _, word in double.answered] == ["This is not for you.", "blue"]
+        assert [word for _, word in double.answered] == ["This question is for someone else.", "blue"]
         await eventually(lambda: double.chats.of("-9")[0].buttons == ())
         assert double.chats.of("-9")[1].text == "Blue it is."
 

@@ -116,9 +116,9 @@ async def test_overlaps_are_joined_with_all_they_know_and_taken_back_they_stay_a
 
         assert await kept.curating.rollback() == ["`brew-tea` is as it was.", "`make-tea` is as it was."]
         assert kept.tree() == before
-        with pytest.raises(HermesError, match="No pass changed anything"):
+        with pytest.raises(HermesError, match="There is no pass left to undo"):
             await kept.curating.rollback()
-        with pytest.raises(HermesError, match="taken back already"):
+        with pytest.raises(HermesError, match="undone already"):
             await kept.curating.rollback(run.id)
         again = await kept.curating.run()
         assert [each.reason for each in again.refused] == [
@@ -236,7 +236,7 @@ async def test_of_a_join_that_does_not_fit_any_more_nothing_is_put_aside(tmp_pat
         shutil.rmtree(kept.here.runtime.skills.home / "make-tea")
         learned = kept.here.runtime.learner.learned
 
-        with pytest.raises(HermesError, match="p1 waits on"):
+        with pytest.raises(HermesError, match="p1 is still open"):
             await learned.approve("p2")
 
         assert [each.name for each in await learned.waiting()] == ["p1", "p2", "p3"]

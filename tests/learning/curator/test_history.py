@@ -40,7 +40,7 @@ async def test_what_a_review_saw_overlap_is_put_before_the_next_pass_once(tmp_pa
         await report_overlap(kept, "make-tea", "gone")
         status = await kept.curating.status()
         assert status.overlaps == (("make-tea", "serve-guests"),)
-        assert "Seen to overlap, for the next pass: make-tea + serve-guests" in status.lines
+        assert "Overlapping, for the next pass: make-tea + serve-guests" in status.lines
         trial = await kept.curating.run(look=True)
         assert (trial.seen, (await kept.curating.status()).overlaps) == (status.overlaps, status.overlaps)
 

@@ -159,9 +159,17 @@ def test_a_report_names_everything_that_there_is_to_name(tmp_path: Path):
     changes = [report.would(STEP, {"a/SKILL.md": b"old\n" * 300})]
     run = msgspec.structs.replace(report.run_of("1", plan, changes, 2.0), calls=1, cost=None)
     text = report.markdown(run)
-    for words in ("only looked", "active -> stale", "a, b", "skill_manage delete a: No.", "gone", "-old", "lines more"):
+    for words in (
+        "only reported",
+        "active -> stale",
+        "a, b",
+        "skill_manage delete a: No.",
+        "gone",
+        "-old",
+        "lines more",
+    ):
         assert words in text
-    assert "of unknown price" in text
+    assert "price unknown" in text
     report.keep(run, tmp_path / "1")
     (tmp_path / "2").mkdir()
     (tmp_path / "3").mkdir()

@@ -97,7 +97,7 @@ async def test_what_changed_nothing_cannot_be_taken_back(tmp_path: Path):
 
         with pytest.raises(HermesError, match="changed nothing"):
             await kept.curating.rollback(run.id)
-        with pytest.raises(HermesError, match="No pass changed anything"):
+        with pytest.raises(HermesError, match="There is no pass left to undo"):
             await kept.curating.rollback()
 
 

@@ -105,7 +105,7 @@ async def test_files_that_are_no_text_are_not_shown_and_not_patched(tmp_path: Pa
     async with desk(tmp_path, {}) as here:
         assert "[Files: assets/cup.png, references/a.md]" in await here.say("skill_view", name="make-tea")
         assert await here.say("skill_view", name="make-tea", file="references/a.md") == "more"
-        assert "no text" in await here.say("skill_view", name="make-tea", file="assets/cup.png")
+        assert "not text" in await here.say("skill_view", name="make-tea", file="assets/cup.png")
         said = await here.say("skill_patch", name="make-tea", old_string="a", new_string="b", file="assets/cup.png")
         assert "has no text" in said
         done = await here.say(

@@ -196,7 +196,7 @@ def test_the_delay_doubles_up_to_thirty_seconds_and_half_of_it_is_chance():
 
 def test_an_hour_of_rest_is_not_waited_for():
     decision = decide(failed(RateLimited, retry_after=3_600.0), replace(ONE, now=10.0))
-    assert decision.reason == "the provider wants 3600 s of rest"
+    assert decision.reason == "the provider asks for a pause of 3600 s"
     assert [(rest.credential, rest.model, rest.until) for rest in decision.rests] == [("K1", "m", 3_610.0)]
 
 

@@ -54,7 +54,7 @@ async def test_what_rests_is_known_to_the_next_run_and_named():
         await talk.ask()
         await later.cool_downs.rest(await talk.cool_downs.resting(talk.clock.now()))
         (said,) = remarks(await later.listen())
-    assert "openai/gpt-5.2 rests for another" in said
+    assert "openai/gpt-5.2 is paused for another" in said
     assert "(Overloaded)" in said
 
 
@@ -230,7 +230,7 @@ async def test_what_the_model_cannot_take_is_told_once_in_a_run():
         "openai/gpt-5.2 has a window of 32,768 tokens, of which a reply may take 8,192.",
         "openai/gpt-5.2 is not offered the tool odd: its parameters are of the type `array` instead of an object.",
     ]
-    assert remarks(second) == ["openai/gpt-5.2 sees no pictures: it is told in words that there is one."]
+    assert remarks(second) == ["openai/gpt-5.2 sees no pictures. Hermes tells it in words that there is one."]
     assert remarks(third) == []
 
 

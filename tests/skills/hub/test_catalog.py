@@ -30,7 +30,7 @@ def test_every_reason_is_told():
 
 @pytest.mark.parametrize("name", ["a\nb", "a\\b", "con:", "x" * 201, "/".join("abcdefghi"), "a\u202eb", "what?"])
 def test_names_that_are_none_everywhere_are_refused(name: str):
-    with pytest.raises(HubError, match="is no name for a file"):
+    with pytest.raises(HubError, match="is not a name for a file"):
         select_files([entry("SKILL.md"), entry(name)], "")
 
 

@@ -73,7 +73,7 @@ async def test_an_address_leads_to_no_other_protocol(here: Repository, tmp_path:
 
 @pytest.mark.parametrize("ref", ["nothing", "-x", "a..b", "a b", "refs/heads/none", "HEAD~1"])
 async def test_a_name_that_is_not_there_is_told(here: Repository, ref: str):
-    with pytest.raises(HubError, match=r"no branch|has no branch"):
+    with pytest.raises(HubError, match=r"not a branch|has no branch"):
         await here.fetch(ref)
 
 
@@ -163,7 +163,7 @@ async def test_a_name_that_is_no_text_is_told(here: Repository, there: Origin):
     (there.root / "b").joinpath(b"\xff.txt".decode("utf-8", "surrogateescape")).write_text("x")
     there.commit({})
     at = await here.fetch()
-    with pytest.raises(HubError, match="a name that is no text"):
+    with pytest.raises(HubError, match="a name that is not text"):
         await here.tree(at.commit)
 
 
@@ -200,17 +200,17 @@ def test_a_folder_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no repository"),
-        ("--upload-pack=touch /tmp/x", "is no repository"),
-        ("ext::sh -c touch% /tmp/x", "is no repository"),
-        ("word", "is no repository"),
-        ("a\nb/c", "is no repository"),
-        ("x" * 600, "is no repository"),
-        ("http://example.org/a/b", "`http` is not spoken"),
-        ("ftp://example.org/a", "`ftp` is not spoken"),
+        ("", "is not a repository"),
+        ("--upload-pack=touch /tmp/x", "is not a repository"),
+        ("ext::sh -c touch% /tmp/x", "is not a repository"),
+        ("word", "is not a repository"),
+        ("a\nb/c", "is not a repository"),
+        ("x" * 600, "is not a repository"),
+        ("http://example.org/a/b", "`http` is not supported"),
+        ("ftp://example.org/a", "`ftp` is not supported"),
         ("https://", "names no repository"),
         ("https://host", "names no repository"),
-        ("https://[::1", "is no address"),
+        ("https://[::1", "is not an address"),
         ("https://user:secret@host/a/b", "which would be written down"),
         ("https://token@host/a/b", "which would be written down"),
         ("/nonexistent/folder", "There is no folder"),

@@ -94,16 +94,16 @@ def origin_with(root: Path, name: str) -> Path:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"SKILL.md": "---\nname: [bad\n---\n"}, "is no YAML"),
+        ({"SKILL.md": "---\nname: [bad\n---\n"}, "is not YAML"),
         ({"SKILL.md": "no frontmatter"}, "does not begin with frontmatter"),
         ({"SKILL.md": skill_text("other")}, "must have the skill's name"),
         ({"SKILL.md": skill_text("bad", body="x" * 200_000)}, "at most 100,000"),
-        ({"SKILL.md": b"\xff\xfe\x00"}, "no UTF-8"),
+        ({"SKILL.md": b"\xff\xfe\x00"}, "not UTF-8"),
         ({"SKILL.md": "x" * 500_000}, "500,000 bytes"),
         ({"SKILL.md": skill_text("bad"), "Notes.md": "a", "notes.md": "b"}, "are one name where upper and lower"),
         ({"SKILL.md": skill_text("bad"), "assets/large": "x" * ((1 << 20) + 1)}, "at most 1,048,576"),
-        ({"SKILL.md": skill_text("bad"), "assets/a:b": "x"}, "is no name for a file"),
-        ({"SKILL.md": skill_text("bad"), "a/b/c/d/e/f/g/h/i": "x"}, "is no name for a file"),
+        ({"SKILL.md": skill_text("bad"), "assets/a:b": "x"}, "is not a name for a file"),
+        ({"SKILL.md": skill_text("bad"), "a/b/c/d/e/f/g/h/i": "x"}, "is not a name for a file"),
     ],
 )
 async def test_bad_skills_get_a_sentence_and_leave_nothing(here: Place, files: dict[str, str | bytes], said: str):

@@ -43,7 +43,7 @@ async def test_a_broken_skill_is_offered_with_its_reason(here: Place):
     problems = {each.skill.path: each.skill.problem for each in await here.hub.sources.offers()}
 
     assert "does not begin" in problems["skills/bad"]
-    assert "no UTF-8" in problems["skills/worse"]
+    assert "not UTF-8" in problems["skills/worse"]
     assert "500,000 bytes" in problems["large"]
     with pytest.raises(HubError, match=r"`bad` of them cannot be used"):
         await here.hub.sources.find("bad")
@@ -160,10 +160,10 @@ async def test_what_takes_long_is_told(here: Place):
 
 
 async def test_damaged_or_odd_taps_are_told(here: Place):
-    with pytest.raises(HubError, match="no name of a tap"):
+    with pytest.raises(HubError, match="not a name for a tap"):
         await here.hub.sources.taps.add(Tap(name="a b", url="x"))
     (here.hub.home / ".hub/taps.json").write_text("{")
-    with pytest.raises(HomeError, match="mend it"):
+    with pytest.raises(HomeError, match="repair it"):
         here.hub.sources.taps.all()
 
 

@@ -316,7 +316,7 @@ async def test_the_same_change_on_both_sides_is_no_conflict():
     [
         ({"a": "1"}, {}, {"a": "2"}, "You removed it"),
         ({"a": "1"}, {"a": "2"}, {}, "it was removed at its source"),
-        ({"a": "1"}, {"a": b"\0\1"}, {"a": b"\0\2"}, "it is no text"),
+        ({"a": "1"}, {"a": b"\0\1"}, {"a": b"\0\2"}, "it is not text"),
         ({}, {"a": "mine\n"}, {"a": "theirs\n"}, "<<<<<<< yours\nmine\n"),
     ],
 )
@@ -329,7 +329,7 @@ async def test_a_merge_that_gives_no_skill_is_a_conflict():
     # Each side adds the field for itself; the merge has it twice, or a name that is not the folder's.
     theirs = {**files(), "SKILL.md": Content(content=skill_text("coffee").encode())}
     done = await merged(files(), files(), theirs)
-    assert "is no skill" in done.conflicts[0].text
+    assert "is not a skill" in done.conflicts[0].text
     gone = {name: each for name, each in files().items() if name != "SKILL.md"}
     assert "removed at its source" in (await merged(files(), files(), gone)).conflicts[0].text
 

@@ -86,7 +86,7 @@ async def test_what_is_retracted_is_kept_and_put_back_by_an_undo_which_can_be_ta
 
     assert (undone.action, undone.before, undone.after) == (Action.RETRACTED, 0.5, None)
     assert [fact.id for fact in await store.known_facts.in_force("ann")] == [number]
-    with pytest.raises(HermesError, match="taken back already"):
+    with pytest.raises(HermesError, match="undone already"):
         await store.known_facts.undo("ann", retracted.id, OWNER, 5.0)
     await store.known_facts.undo("ann", (await store.known_facts.log())[0].id, OWNER, 6.0)
     assert await store.known_facts.count("ann") == 0

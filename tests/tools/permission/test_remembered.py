@@ -64,7 +64,7 @@ def test_a_broken_file_allows_nothing_and_is_told_of(path: Path, caplog: pytest.
 def test_a_broken_file_is_not_written_over(path: Path) -> None:
     path.write_text("- key: [unfinished")
 
-    with pytest.raises(HomeError, match="mend it"):
+    with pytest.raises(HomeError, match="repair it"):
         asyncio.run(opened(path).add("k1", tool="terminal", what="a", folder="/"))
 
     assert path.read_text() == "- key: [unfinished"

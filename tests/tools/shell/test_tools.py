@@ -385,7 +385,7 @@ async def test_waiting_ends_with_the_command_or_its_time_where_nothing_matches(s
 
 
 async def test_a_pattern_that_is_none_starts_nothing(shell: Bench) -> None:
-    with pytest.raises(BadArguments, match="no regular expression"):
+    with pytest.raises(BadArguments, match="not a regular expression"):
         await shell("terminal", command="touch a", background=True, watch=["("])
 
 

@@ -11,12 +11,14 @@ from hermes_agent.core.dataclass import dataclass
 class CompactionSettings:
     """When and how far a conversation is shortened (section `compaction` of the configuration)."""
 
-    enabled: bool = field(default=True, metadata={"doc": "Shorten what the model is shown before it no longer fits."})
+    enabled: bool = field(
+        default=True, metadata={"doc": "Compact the conversation before it no longer fits the window."}
+    )
     threshold: float = field(
-        default=0.75, metadata={"doc": "Share of the window (less the room for a reply) at which it is shortened."}
+        default=0.75, metadata={"doc": "Share of the window (less the room for a reply) at which compaction starts."}
     )
-    target: float = field(
-        default=0.4, metadata={"doc": "Share of the window that it is shortened to, where it can be."}
+    target: float = field(default=0.4, metadata={"doc": "Share of the window that compaction aims for."})
+    tail: float = field(
+        default=0.25, metadata={"doc": "Share of the window for the latest messages, which stay word for word."}
     )
-    tail: float = field(default=0.25, metadata={"doc": "Share of the window whose latest messages stay word for word."})
     seconds: float = field(default=90.0, metadata={"doc": "How long a model may take to write the summary."})

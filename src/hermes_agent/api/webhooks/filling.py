@@ -37,7 +37,7 @@ def parsed(body: bytes, media_type: str) -> Any:  # noqa: ANN401  what somebody 
             body = parse_qs(body.decode(), max_num_fields=MOST_FIELDS).get(WHOLE, [""])[0].encode()
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError) as error:
-        raise bad(f"The payload is no JSON: {error}", code="invalid_json") from error
+        raise bad(f"The payload is not JSON: {error}", code="invalid_json") from error
 
 
 def field_of(payload: Any, name: str) -> str:  # noqa: ANN401  the payload as it came

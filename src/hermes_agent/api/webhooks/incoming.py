@@ -165,7 +165,7 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
                 re.compile(pattern)
             except re.error as error:
                 raise ConfigError(
-                    f"webhooks.routes.{name}.filters.{field}: no regular expression ({error})."
+                    f"webhooks.routes.{name}.filters.{field}: not a regular expression ({error})."
                 ) from error
 
 

@@ -25,7 +25,7 @@ class Purpose(StrEnum):
 class AuxiliaryModel:
     """The model for one purpose, and its limits; None: none of its own."""
 
-    model: str = setting("", "The model that is asked: vendor/model. Empty: the one that answers.")
+    model: str = setting("", "The model to ask: vendor/model. Empty: the session's model.")
     seconds: float | None = setting(None, "Seconds that one answer may take; empty means no limit of its own.", least=1)
     money: float | None = setting(None, "US dollars a day for this purpose; empty means no limit of its own.", least=0)
     tokens: int | None = setting(
@@ -52,18 +52,19 @@ class AuxiliarySettings:
     """One section for each `Purpose`, under its name."""
 
     compression: AuxiliaryModel = section(
-        AuxiliaryModel, "Summaries of long conversations; where it fails, the model that answers writes them."
+        AuxiliaryModel, "Summaries of long conversations; if it fails, the session's model writes them."
     )
     title: TitleModel = section(lambda: TitleModel(seconds=30.0), "Titles of conversations.")
-    review: AuxiliaryModel = section(AuxiliaryModel, "Whether anything in a conversation is worth keeping.")
-    curator: AuxiliaryModel = section(AuxiliaryModel, "The upkeep of skills that the agent wrote.")
+    review: AuxiliaryModel = section(AuxiliaryModel, "Reviews of conversations, for notes and skills.")
+    curator: AuxiliaryModel = section(AuxiliaryModel, "The curator of the agent's skills.")
     vision: AuxiliaryModel = section(
-        lambda: within(60.0), "Describes pictures to a model that sees none. Empty: it is told that there is one."
+        lambda: within(60.0),
+        "Describes pictures to a model that sees none. Empty: that model only learns that there is one.",
     )
     judge: AuxiliaryModel = section(
         lambda: within(30.0), "Judges commands before a person is asked (`approvals.mode: smart`)."
     )
-    web: AuxiliaryModel = section(lambda: within(60.0), "What is to be found out about long web pages.")
+    web: AuxiliaryModel = section(lambda: within(60.0), "Answers questions about long web pages.")
 
     def of(self, purpose: Purpose) -> AuxiliaryModel:
         """The settings of one purpose."""

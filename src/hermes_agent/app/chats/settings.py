@@ -17,11 +17,11 @@ class ChatSettings:
     """One chat of a channel (section `gateway.channels.NAME.chats.ID`); what is empty is as for the channel."""
 
     model: str = setting("", "Model of new sessions in this chat.")
-    busy: Busy | None = setting(None, "What a message does that arrives during a run.")
-    mention: bool | None = setting(None, "Whether a group must name the agent to be heard.")
+    busy: Busy | None = setting(None, "What to do with a message that arrives during a run.")
+    mention: bool | None = setting(None, "Whether the agent answers in a group only when it is named.")
     shared: bool | None = setting(None, "Whether a group has one session for all.")
-    toolsets: tuple[str, ...] = setting((), "Toolsets that this chat is narrowed to; empty: all that its people have.")
-    hint: str = setting("", "Words that stand before each message of this chat.")
+    toolsets: tuple[str, ...] = setting((), "The only toolsets in this chat; empty: all that its people have.")
+    hint: str = setting("", "Text to put before each message of this chat.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,39 +29,36 @@ class ChannelSettings:
     """One channel (section `gateway.channels.NAME`). People are named by the platform's ids, `*` is everybody."""
 
     enabled: bool = setting(False, "Whether the gateway listens there.")
-    owners: tuple[str, ...] = setting((), "Ids of whoever owns this agent.")
+    owners: tuple[str, ...] = setting((), "Ids of the owners.")
     members: tuple[str, ...] = setting((), "Ids of people it works for, and of their groups.")
     guests: tuple[str, ...] = setting(
         (), "Ids of people who may speak to it with the toolsets of guests; `*` is everybody."
     )
     groups: tuple[str, ...] = setting(
-        (), "Ids of group chats in which it answers those who may speak; `*` is every one."
+        (), "Ids of group chats in which it answers people who may speak; `*` is every group."
     )
-    pairing: bool = setting(True, "Whether a stranger who writes to it alone is given a code.")
-    bots: bool = setting(False, "Whether other programs are heard.")
-    mention: bool = setting(True, "Whether a group must name the agent to be heard.")
+    pairing: bool = setting(True, "Whether a stranger gets a pairing code in a private chat.")
+    bots: bool = setting(False, "Whether to read messages of other bots.")
+    mention: bool = setting(True, "Whether the agent answers in a group only when it is named.")
     shared: bool = setting(False, "Whether a group has one session for all; otherwise each person has their own.")
-    busy: Busy = setting(Busy.STEER, "What a message does that arrives during a run.")
-    stream: bool = setting(True, "Whether replies are shown while they are written.")
+    busy: Busy = setting(Busy.STEER, "What to do with a message that arrives during a run.")
+    stream: bool = setting(True, "Whether to show replies while the model writes them.")
     model: str = setting("", "Model of new sessions; empty: the configured one.")
-    toolsets: tuple[str, ...] = setting(
-        (), "Toolsets that this channel is narrowed to; empty: all that its people have."
-    )
-    owner_commands: tuple[str, ...] = setting(OWNERS_COMMANDS, "Slash commands that are the owner's alone.")
-    guest_commands: tuple[str, ...] = setting(GUESTS_COMMANDS, "Slash commands that guests have.")
-    home: str = setting("", "The chat where what belongs to no other is sent, `CHAT[:THREAD]`; `/sethome` sets it.")
-    options: Mapping[str, str] = section(dict, "What this channel alone needs.")
-    chats: Mapping[str, ChatSettings] = section(dict, "Single chats, by id.")
+    toolsets: tuple[str, ...] = setting((), "The only toolsets on this channel; empty: all that its people have.")
+    owner_commands: tuple[str, ...] = setting(OWNERS_COMMANDS, "Slash commands that only owners may use.")
+    guest_commands: tuple[str, ...] = setting(GUESTS_COMMANDS, "Slash commands that guests may use.")
+    home: str = setting("", "The home chat, for messages that belong to no chat: `CHAT[:THREAD]`; `/sethome` sets it.")
+    options: Mapping[str, str] = section(dict, "Options of this kind of channel.")
+    chats: Mapping[str, ChatSettings] = section(dict, "Settings of single chats, by id.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacySettings:
-    """What the model and the logs are not told."""
+    """What to hide from the model and the logs."""
 
     hash_ids: bool | None = setting(
         None,
-        "Whether ids of people and chats are hashed before the model or the logs see them; empty: where "
-        "they are phone numbers or addresses.",
+        "Whether to hash ids of people and chats for the model and the logs; empty: only phone numbers and addresses.",
     )
 
 
@@ -72,9 +69,13 @@ class GatewaySettings:
     channels: Mapping[str, ChannelSettings] = section(dict, "Channels by name: telegram, ...")
     workspace: str = setting("", "Folder in which sessions work; empty: `workspace` in the home.")
     max_runs: int = setting(200, "Runs at a time; one that waits for a person does not count.", least=1)
-    drain_seconds: float = setting(20.0, "How long a stop waits for runs under way; the rest goes on later.", least=0)
-    largest_file_mb: float = setting(20.0, "Largest file that is taken in, in megabytes.", least=0.001, most=1000)
-    longest_message: int = setting(10_000_000, "Characters of a message; more is refused with a word.", least=100)
+    drain_seconds: float = setting(
+        20.0, "How long a stop waits for active runs; unfinished ones resume later.", least=0
+    )
+    largest_file_mb: float = setting(20.0, "Largest file to accept, in megabytes.", least=0.001, most=1000)
+    longest_message: int = setting(
+        10_000_000, "Most characters of a message; a longer one is refused with a notice.", least=100
+    )
     messages_per_minute: int = setting(
-        60, "Messages of one person in a minute; more are not read, and they are told so once.", least=1
+        60, "Messages of one person in a minute; more are not read, with one notice.", least=1
     )

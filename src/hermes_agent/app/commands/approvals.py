@@ -31,14 +31,14 @@ async def deny(desk: Desk, rest: str) -> Done:
 async def yolo(desk: Desk, rest: str) -> Done:
     """No questions in this run: of the person who says it, and with hard block and deny list as ever."""
     if desk.inbound.principal.standing is Standing.GUEST:
-        raise HermesError("A guest cannot switch questions off.")
+        raise HermesError("Guests cannot turn questions off.")
     unasked = desk.runtime.unasked
     if rest.lower() == "off":
         unasked.take_back(desk.record.id)
-        return Done(text="Questions are asked again.")
+        return Done(text="I will ask again before dangerous calls.")
     unasked.say(desk.record.id, desk.inbound.principal.key, running=desk.busy)
     which = "this run" if desk.busy else "your next run"
-    return Done(text=f"No questions in {which}. The hard block and the deny list hold. `/yolo off` takes it back.")
+    return Done(text=f"No questions in {which}. The hard block and the deny list hold. `/yolo off` ends this.")
 
 
 async def approvals(desk: Desk, rest: str) -> Done:
@@ -48,9 +48,9 @@ async def approvals(desk: Desk, rest: str) -> Done:
     if not name:
         lines = [f"{name}  {_report(record, asked)}" for name, (record, asked) in found.items()]
         how = "Answer with `/approvals ID once` (or session, always, deny WHY)."
-        return Done(text="\n\n".join((*lines, how)) if lines else "Nothing waits for an approval.")
+        return Done(text="\n\n".join((*lines, how)) if lines else "No approval is open.")
     if name not in found:
-        raise HermesError(f"Nothing of that id waits (any more): {name}. See `/approvals`.")
+        raise HermesError(f"No open approval is called {name}. See `/approvals`.")
     record, asked = found[name]
     answer = word.strip().removeprefix("deny ") if word.strip() != "deny" else "deny"
     if not answer:
@@ -78,7 +78,7 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
     """What waits for a decision that this person may make; in a group, of what was said in that group."""
     principal = desk.inbound.principal
     if principal.standing is Standing.GUEST:
-        raise HermesError("A guest cannot allow anything: the owner is asked.")
+        raise HermesError("Guests cannot approve calls. The owner has been asked.")
     whose = None if principal.standing is Standing.OWNER else principal.key
     records = await desk.hermes.store.sessions.list(whose, busy=True)
     here = desk.inbound.conversation
@@ -113,25 +113,25 @@ def open_in(entries: Sequence[Entry]) -> Asked | None:
 async def _answer(desk: Desk, word: str) -> Done:
     asked = await _asked(desk, desk.record.id)
     if asked is None:
-        raise HermesError("Nothing waits for an approval here. `/approvals` shows what waits elsewhere.")
+        raise HermesError("No approval is open here. `/approvals` lists those of your other sessions.")
     return Done(submit=replace(desk.message(word), answers=asked.question))
 
 
 APPROVALS = Command(
     name="approvals",
-    summary="Show what waits for a yes in any of your sessions, and answer it.",
+    summary="List open approvals in all your sessions, and answer them.",
     arguments="[ID once|session|always|deny [why]]",
     act=approvals,
     while_running=True,
 )
 APPROVE = Command(
     name="approve",
-    summary="Say yes to what is asked.",
+    summary="Approve the call in question.",
     arguments="[once|session|always]",
     act=approve,
     while_running=True,
 )
-DENY = Command(name="deny", summary="Say no to what is asked.", arguments="[why]", act=deny, while_running=True)
+DENY = Command(name="deny", summary="Deny the call in question.", arguments="[why]", act=deny, while_running=True)
 YOLO = Command(
     name="yolo", summary="No questions in this run, or the next one.", arguments="[off]", act=yolo, while_running=True
 )

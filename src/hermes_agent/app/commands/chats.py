@@ -58,7 +58,7 @@ def _check(word: str, name: str, names: list[str]) -> None:
 
 def _listed(names: list[str], current: str) -> str:
     if not names:
-        return "There are no topics here: `/topic create NAME` begins one."
+        return "There are no topics here: `/topic create NAME` starts one."
     return "Topics: " + ", ".join(f"{name} (this one)" if name == current else name for name in names)
 
 
@@ -75,7 +75,7 @@ TOPIC = Command(
 SET = "hermes_agent.host.config_edit:set_value"
 UNSET = "hermes_agent.host.config_edit:unset"
 SETTINGS = "hermes_agent.app.settings:Settings"
-HOME_USAGE = "Say `/sethome` in the chat that is to be it, or `/sethome off`."
+HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 
 async def sethome(desk: Desk, rest: str) -> Done:
@@ -99,7 +99,7 @@ async def sethome(desk: Desk, rest: str) -> Done:
 
 SETHOME = Command(
     name="sethome",
-    summary="Have this chat be where what belongs to no other is sent.",
+    summary="Make this chat the home of its channel, for messages that belong to no chat.",
     arguments="[off]",
     act=sethome,
     while_running=True,

@@ -118,7 +118,7 @@ async def perform(desk: Desk) -> Done | None:
         return None
     command, rest = found
     if desk.busy and not command.while_running:
-        raise HermesError(f"`/{command.name}` has to wait: a run is under way. `/stop` ends it.")
+        raise HermesError(f"`/{command.name}` does not work during a run. `/stop` ends the run.")
     return await command.act(desk, rest)
 
 

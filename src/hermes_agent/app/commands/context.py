@@ -34,7 +34,7 @@ async def context(desk: Desk, _: str) -> Done:
     lines.append(f"{'together':<18}{total:>9,}{share}")
     if shortened := [entry.event for entry in entries if isinstance(entry.event, Compacted)]:
         last = shortened[-1]
-        lines.append(f"Shortened {plural(len(shortened), 'time')}, last from {last.before:,} to {last.after:,} tokens.")
+        lines.append(f"Compacted {plural(len(shortened), 'time')}, last from {last.before:,} to {last.after:,} tokens.")
     return Done(text="\n".join(lines))
 
 
@@ -44,7 +44,7 @@ async def compress(desk: Desk, rest: str) -> Done:
     if not await _shorten(desk, rest):
         return Done(text=f"Nothing to gain: the conversation has {before:,} tokens, most of them recent.")
     after = sum((await desk.hermes.view(desk.record.id)).weights)
-    return Done(text=f"The model is shown {after:,} instead of {before:,} tokens. The log keeps everything.")
+    return Done(text=f"The model now gets {after:,} instead of {before:,} tokens. The log keeps everything.")
 
 
 async def pin(desk: Desk, rest: str) -> Done:
@@ -65,10 +65,10 @@ async def unpin(desk: Desk, rest: str) -> Done:
     pins = (await desk.hermes.view(desk.record.id)).pins
     chosen = list(pins) if rest == "all" else [rest]
     if not chosen or not all(each in pins for each in chosen):
-        raise HermesError(f"There is no pin `{rest}`. `/pin` lists them, `/unpin all` takes all off.")
+        raise HermesError(f"There is no pin `{rest}`. `/pin` lists them, `/unpin all` removes all.")
     async with desk.hermes.holding(desk.record.id, beside_run=True) as journal:
         await journal.commit(*(Unpinned(pin=each) for each in chosen))
-    return Done(text=f"Took off {plural(len(chosen), 'pin')}.")
+    return Done(text=f"Removed {plural(len(chosen), 'pin')}.")
 
 
 async def _shorten(desk: Desk, focus: str) -> bool:
@@ -92,7 +92,7 @@ def _kind(message: Message) -> str:
 CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)
 COMPRESS = Command(
     name="compress",
-    summary="Shorten what the model is shown; the log keeps everything.",
+    summary="Compact the conversation for the model; the log keeps everything.",
     arguments="[what matters]",
     act=compress,
 )
@@ -103,4 +103,4 @@ PIN = Command(
     act=pin,
     while_running=True,
 )
-UNPIN = Command(name="unpin", summary="Take a pin off.", arguments="ID|all", act=unpin, while_running=True)
+UNPIN = Command(name="unpin", summary="Remove a pin.", arguments="ID|all", act=unpin, while_running=True)

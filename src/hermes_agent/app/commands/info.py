@@ -73,7 +73,9 @@ async def status(desk: Desk, _: str) -> Done:
 HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)
 MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
 TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
-STATUS = Command(name="status", summary="Show where this session stands.", act=status, while_running=True)
+STATUS = Command(
+    name="status", summary="Show the model, folder and state of this session.", act=status, while_running=True
+)
 
 
 async def cost(desk: Desk, _: str) -> Done:
@@ -86,7 +88,7 @@ async def cost(desk: Desk, _: str) -> Done:
 def _used(total: Total) -> str:
     return (
         f"{total.key}: {total.calls} model call{'s' * (total.calls > 1)}, {total.usage.input:,} tokens in "
-        f"({cached_share(total.usage)} cached), {total.usage.output:,} out, US dollars {dollars(total)}."
+        f"({cached_share(total.usage)} cached), {total.usage.output:,} out, cost in US dollars: {dollars(total)}."
     )
 
 
@@ -97,5 +99,10 @@ def _sentence(line: LimitLine) -> str:
     return f"{line.setting}: {used} used of {most}, {reserved} reserved, {left} left ({line.of})."
 
 
-COST = Command(name="cost", summary="Show what this session has used, and what is left.", act=cost, while_running=True)
+COST = Command(
+    name="cost",
+    summary="Show the tokens and cost of this session, and what the limits leave.",
+    act=cost,
+    while_running=True,
+)
 USAGE = Command(name="usage", summary="The same as /cost.", act=cost, while_running=True)

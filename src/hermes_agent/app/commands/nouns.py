@@ -17,7 +17,7 @@ async def _say(noun: Noun, desk: Desk, rest: str) -> Done:
 
 LEARN = Command(
     name="learn",
-    summary="Show what was learned, from what, and take it back.",
+    summary="List lessons and proposals with their evidence, and approve or undo them.",
     arguments=f"{LEARNED.arguments} [ID]",
     act=partial(_say, LEARNED),
     while_running=True,
@@ -26,7 +26,7 @@ LEARN = Command(
 
 CURATOR = Command(
     name="curator",
-    summary="Look after the skills that the agent made.",
+    summary="Archive, merge and repair the skills that the agent made.",
     arguments=f"{CURATED.arguments} [NAME]",
     act=partial(_say, CURATED),
     while_running=True,
@@ -41,7 +41,7 @@ async def memory(desk: Desk, rest: str) -> Done:
 
 MEMORY = Command(
     name="memory",
-    summary="Show what is noted about you, the changes, or take one back.",
+    summary="Show the notes about you and their changes, or undo a change.",
     arguments="[log|undo [ID]|facts]",
     act=memory,
     while_running=True,

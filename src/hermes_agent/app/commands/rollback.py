@@ -27,13 +27,13 @@ async def rollback(desk: Desk, rest: str) -> Done:
         raise HermesError(USAGE)
     file = more[0].strip() if more else ""
     if shows_diff:
-        return Done(text=await kept.diff(root, int(number), file) or f"Nothing changed since {number}.")
+        return Done(text=await kept.diff(root, int(number), file) or f"Nothing changed since checkpoint {number}.")
     return Done(text=restore_report(await kept.restore(root, int(number), file), int(number)))
 
 
 ROLLBACK = Command(
     name="rollback",
-    summary="Put files back to how they were before a change; without a number, list the checkpoints.",
+    summary="Restore files to a checkpoint; without a number, list the checkpoints.",
     arguments="[diff] [n] [file]",
     act=rollback,
 )

@@ -39,7 +39,7 @@ def _words(rest: str) -> str:
 
 STOP = Command(name="stop", summary="End the run at once.", act=stop, while_running=True)
 CONTINUE = Command(
-    name="continue", summary="Go on with a run that was stopped or reached a limit.", arguments="[words]", act=go_on
+    name="continue", summary="Resume a run that was stopped or reached a limit.", arguments="[words]", act=go_on
 )
 STEER = Command(
     name="steer",
@@ -65,7 +65,9 @@ async def restart(desk: Desk, _: str) -> Done:
         )
     await note_asker(desk.runtime, desk.inbound)
     desk.runtime.restart()
-    return Done(text="Restarting: what runs may finish, the rest goes on afterwards. I say when I am back.")
+    return Done(
+        text="Restarting. Running work may finish first; the rest resumes afterwards. I will say when I am back."
+    )
 
 
-RESTART = Command(name="restart", summary="Begin again, with a new program.", act=restart, while_running=True)
+RESTART = Command(name="restart", summary="Restart the gateway.", act=restart, while_running=True)

@@ -68,7 +68,7 @@ async def title(desk: Desk, rest: str) -> Done:
 async def undo(desk: Desk, rest: str) -> Done:
     """Take back the last exchange (or the last N)."""
     undone = await undo_messages(desk.access, desk.record.id, counted(rest, 1))
-    return Done(text=f"Took back {plural(len(undone), 'message')}; the log keeps all.")
+    return Done(text=f"Undid {plural(len(undone), 'message')}; the log keeps all.")
 
 
 async def retry(desk: Desk, rest: str) -> Done:
@@ -80,16 +80,16 @@ async def retry(desk: Desk, rest: str) -> Done:
     return Done(submit=desk.message(rest))
 
 
-NEW = Command(name="new", summary="Begin a new session.", arguments="[title]", act=new)
-RESUME = Command(name="resume", summary="Go on with an earlier session.", arguments="[id or title]", act=resume)
+NEW = Command(name="new", summary="Start a new session.", arguments="[title]", act=new)
+RESUME = Command(name="resume", summary="Continue an earlier session.", arguments="[id or title]", act=resume)
 SESSIONS = Command(
     name="sessions", summary="List the latest sessions.", arguments="[how many]", act=sessions, while_running=True
 )
-BRANCH = Command(name="branch", summary="Copy this session and go on in the copy.", arguments="[title]", act=branch)
+BRANCH = Command(name="branch", summary="Copy this session and continue in the copy.", arguments="[title]", act=branch)
 TITLE = Command(
     name="title", summary="Show or set the session's title.", arguments="[title]", act=title, while_running=True
 )
-UNDO = Command(name="undo", summary="Take back the last exchange.", arguments="[how many]", act=undo)
+UNDO = Command(name="undo", summary="Undo the last exchange.", arguments="[how many]", act=undo)
 RETRY = Command(name="retry", summary="Ask again, with other words if given.", arguments="[words]", act=retry)
 
 
@@ -113,9 +113,9 @@ def _logged(entries: Sequence[Entry]) -> Iterator[str]:
                 line = _line(message, SHOWN_WHOLE)
                 yield f"#{entry.number} {line}" if line else ""
             case Compacted(before=before, after=after):
-                yield f"#{entry.number} (shortened for the model: {before:,} to {after:,} tokens)"
+                yield f"#{entry.number} (compacted for the model: {before:,} to {after:,} tokens)"
             case Undone(to=to):
-                yield f"#{entry.number} (taken back: what follows #{to})"
+                yield f"#{entry.number} (undone: everything after #{to})"
             case _:
                 pass
 
@@ -134,7 +134,7 @@ def _texts(message: Message) -> Iterable[str]:
 
 HISTORY = Command(
     name="history",
-    summary="Show what was said; --full also what was shortened.",
+    summary="Show the conversation as the model sees it; --full shows all of it.",
     arguments="[--full]",
     act=history,
     while_running=True,

@@ -17,7 +17,7 @@ LINES = 40
 async def skills(desk: Desk, rest: str) -> Done:
     """The skills that this session sees, or those that fit some words."""
     if desk.inbound.principal.standing is Standing.GUEST:
-        raise HermesError("A guest sees no skills.")
+        raise HermesError("Guests see no skills.")
     library = desk.runtime.skills.library
     occasion = desk.runtime.skills.occasion(desk.record.id, desk.record.conversation)
     if rest:
@@ -34,7 +34,7 @@ async def skills(desk: Desk, rest: str) -> Done:
 async def bundles(desk: Desk, rest: str) -> Done:
     """The bundles, or the skills of one."""
     if desk.inbound.principal.standing is Standing.GUEST:
-        raise HermesError("A guest sees no skills.")
+        raise HermesError("Guests see no skills.")
     kept = bundles_of(desk.runtime.skills.library.places.home)
     names = [rest] if rest else await asyncio.to_thread(kept.names)
     lines = [await asyncio.to_thread(_report, kept, name) for name in names]
@@ -52,7 +52,7 @@ def _report(kept: Bundles, name: str) -> str:
 
 BUNDLES = Command(
     name="bundles",
-    summary="List the bundles of skills, or what is in one.",
+    summary="List bundles of skills, or the skills of one.",
     arguments="[name]",
     act=bundles,
     while_running=True,

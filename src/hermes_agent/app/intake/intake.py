@@ -60,7 +60,7 @@ def named(path: Path) -> Spooled:
     lines, real = 0, path.expanduser().absolute()
     try:
         if not real.is_file():
-            raise HermesError(f"{path} is {'no file' if real.exists() else 'not there'}.")
+            raise HermesError(f"{path} is {'not a file' if real.exists() else 'not there'}.")
         with real.open("rb") as file:
             while chunk := file.read(1 << 20):
                 lines += chunk.count(b"\n")
@@ -165,7 +165,7 @@ class Intake:
         if self._strict and size > limit(window):
             raise InputTooLarge(
                 f"The input has {size:,} bytes, and one message to this model may have {limit(window):,}. Without "
-                "`--strict-input` it is kept as a file, and the model reads it there."
+                "`--strict-input` Hermes saves it as a file for the model."
             )
 
 
@@ -199,13 +199,13 @@ def standing_for(file: Spooled, origin: Origin, window: int) -> Taken:
     note = Text(text=f"\n({size}, {whole}. {HOW})\n", origin=Origin.RUNTIME)
     if what:
         return Taken(
-            parts=(note,), notice=f"A part of your message ({size}) is no text, and kept as a file: `{file.path}`."
+            parts=(note,), notice=f"A part of your message ({size}) is not text, and kept as a file: `{file.path}`."
         )
     left_out = f"[... {file.size - len(first) - len(last):,} bytes are not shown; all of it is {whole} ...]"
     text = f"{first.decode('utf-8', 'ignore')}\n{left_out}\n{last.decode('utf-8', 'ignore')}"
     notice = (
-        f"Your message ({size}) is larger than what the model's window takes at once ({window:,} tokens). The model "
-        f"was given its beginning and end, and reads the rest in a file: `{file.path}`."
+        f"Your message ({size}) is too large for the model's window ({window:,} tokens). The model gets its beginning "
+        f"and end, and reads the rest from a file: `{file.path}`."
     )
     return Taken(parts=(Text(text=text, origin=origin), note), notice=notice)
 

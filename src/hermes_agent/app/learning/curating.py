@@ -83,9 +83,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         if self.paused:
             return f"Paused. {last}"
         if self.due is None:
-            return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
-        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only looks, is due"
-        empty = f" {self.empty} in a row brought nothing: a model is asked more seldom." if self.empty > 1 else ""
+            return f"Automatic passes are off (`curator.enabled`, `learning.mode`). {last}"
+        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only reports, is due"
+        empty = f" {self.empty} in a row changed nothing: Hermes asks a model less often." if self.empty > 1 else ""
         return f"{last} {due}, once nobody talks.{empty}"
 
     @property
@@ -97,14 +97,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             for each in self.skills
         ]
         pairs = ", ".join(" + ".join(names) for names in self.overlaps)
-        rows += [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
-        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
+        rows += [f"Overlapping, for the next pass: {pairs}"] if pairs else []
+        return [self.when, *rows, *([f"Archived: {', '.join(self.archived)}"] if self.archived else [])]
 
 
 def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
     """A skill as `status` tells it."""
     rating, age = journal_file.ratings.get(candidate.name), candidate.age(now, settings)
-    shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
+    shown = "due to be archived" if age is Age.ARCHIVED else str(age)
     return Row(
         name=candidate.name,
         age=shown if candidate.is_ours else "",
@@ -249,7 +249,7 @@ class Curating:
         `HermesError`."""
         settings = self._settings
         if settings.learning.mode == "off":
-            raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
+            raise HermesError("Learning and the curator are off (`learning.mode: off`).")
         first = not (await asyncio.to_thread(self.journal_file.get)).looked
         wanted = [What.LOOK] if first or look else [What.STATES]
         if settings.curator.consolidate and (look or not first):
@@ -260,7 +260,7 @@ class Curating:
         if run is None:
             job = await self._store.learning.get(number)
             account = job.account if job else Account()
-            raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
+            raise HermesError(f"The pass did not finish: {account.note or 'another process is running it'}")
         return run
 
     async def status(self) -> Status:

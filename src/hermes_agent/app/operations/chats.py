@@ -97,41 +97,41 @@ async def approve_pairing(access: Access[HomeSystem], code: str) -> str:
     """Let in whoever was given this code, as a member; who that is. Raises `HermesError`."""
     known = await _pairing(access).approve(code)
     if known is None:
-        raise HermesError("Nobody was given this code, or its hour is over.")
-    return f"{known.name or known.user} ({known.channel}:{known.user}) is let in."
+        raise HermesError("This code is unknown or has expired.")
+    return f"{known.name or known.user} ({known.channel}:{known.user}) is admitted."
 
 
 async def revoke_pairing(access: Access[HomeSystem], channel: str, user: str) -> str:
     """Let somebody in no more; whether they were."""
     gone = await _pairing(access).revoke(channel, user)
-    return f"{channel}:{user} is let in no more." if gone else f"{channel}:{user} was not let in by a code."
+    return f"{channel}:{user} no longer has access." if gone else f"{channel}:{user} was not admitted by a code."
 
 
 async def clear_pairings(access: Access[HomeSystem]) -> str:
     """Forget all codes that wait; how many there were."""
-    return f"{await _pairing(access).clear()} codes are forgotten."
+    return f"{await _pairing(access).clear()} codes deleted."
 
 
 def _pairing(access: Access[HomeSystem]) -> Pairing:
-    access.check_owner("Only the owner lets people in.")
+    access.check_owner("Only the owner may admit people.")
     return access.system.store.pairing
 
 
 def _lines(found: Pairings) -> str:
-    states = ((found.waiting, "waits"), (found.paired, "let in"))
+    states = ((found.waiting, "pending"), (found.paired, "admitted"))
     lines = [f"{each.channel}:{each.user}  {each.name}  {state}" for known, state in states for each in known]
-    return "\n".join(lines) or "Nobody waits, and nobody was let in."
+    return "\n".join(lines) or "No code is pending, and no person is admitted."
 
 
 PAIRING = Noun(
     name="pairing",
     offline=True,
-    short_help="Let people in who were given a code.",
-    help="Let people in who wrote to your agent and were given a code.",
+    short_help="Admit people by their pairing code.",
+    help="Admit people by the pairing code that they got when they wrote to your agent.",
     verbs=(
-        verb("list", "List who waits, and who was let in.", list_pairings, text=_lines),
-        verb("approve", "Let in whoever was given this code: as a member.", approve_pairing, place("code")),
-        verb("revoke", "Let somebody in no more.", revoke_pairing, place("channel"), place("user")),
-        verb("clear", "Forget all codes that wait.", clear_pairings),
+        verb("list", "List pending codes and admitted people.", list_pairings, text=_lines),
+        verb("approve", "Admit the person with this code as a member.", approve_pairing, place("code")),
+        verb("revoke", "Revoke a person's access.", revoke_pairing, place("channel"), place("user")),
+        verb("clear", "Delete all pending codes.", clear_pairings),
     ),
 )

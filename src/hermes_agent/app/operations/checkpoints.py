@@ -23,19 +23,19 @@ def line_of(each: Checkpoint) -> str:
 def restore_report(done: Restored, number: int) -> str:
     """What a restore did, and how it is undone."""
     if not done.written and not done.removed:
-        return f"Everything is as it was at {number} already."
+        return f"Nothing changed since checkpoint {number}."
     names = [*done.written, *(f"{name} (removed)" for name in done.removed)]
     shown = "\n".join(f"  {name}" for name in names[:20]) + (
         f"\n  and {len(names) - 20} more" if len(names) > 20 else ""
     )
-    return f"Put back to {number}:\n{shown}\nThis is undone by {done.undo.number}."
+    return f"Restored checkpoint {number}:\n{shown}\nTo undo this, restore checkpoint {done.undo.number}."
 
 
 def folder_of(named: str, here: Path) -> Path:
     """The folder that a person names, or where they are. Raises `HermesError` where it is none."""
     root = (here / Path(named).expanduser()) if named else here
     if not root.is_dir():
-        raise HermesError(f"{root} is no folder.")
+        raise HermesError(f"{root} is not a folder.")
     return root
 
 

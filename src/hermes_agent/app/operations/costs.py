@@ -42,7 +42,7 @@ class LimitLine:
     def text(self) -> tuple[str, str, str, str]:
         """The four figures in words."""
         most, used, reserved, left = map(self._amount, (self.most, self.used, self.reserved, self.left))
-        return most, used + (f" + {self.unpriced} of unknown price" if self.unpriced else ""), reserved, left
+        return most, used + (f" (price unknown for {self.unpriced})" if self.unpriced else ""), reserved, left
 
     def _amount(self, figure: float | None) -> str:
         unit = Unit(self.setting.rpartition(".")[2])
@@ -123,14 +123,14 @@ def dollars(total: Total) -> str:
     """The known money, and in words how many calls it does not cover."""
     unknown = []
     if total.unpriced:
-        unknown.append(f"{total.unpriced} of unknown price")
+        unknown.append(f"price unknown for {total.unpriced}")
     if total.open:
         reserved = f", at most {total.reserved:.4f}" if total.reserved else ""
         unknown.append(f"{total.open} unfinished{reserved}")
     if not unknown:
         return f"{total.cost:.4f}"
     all_unknown = total.unpriced + total.open == total.calls
-    return " + ".join([*([] if all_unknown else [f"{total.cost:.4f}"]), *unknown])
+    return ", ".join([*([] if all_unknown else [f"{total.cost:.4f}"]), *unknown])
 
 
 def cached_share(usage: Usage) -> str:

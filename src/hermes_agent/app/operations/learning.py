@@ -44,7 +44,7 @@ class LearnedRow:
 
 def learned(access: Access[System]) -> Learned:
     """The ledger of what was learned. Raises `HermesError` for anybody but the owner."""
-    access.check_owner("What was learned is the owner's to see and to change.")
+    access.check_owner("Only the owner may see and change lessons.")
     return access.system.learner.learned
 
 
@@ -105,12 +105,12 @@ async def review_now(access: Access[System]) -> list[str]:
     done = await access.system.learner.run()
     jobs = (await access.system.store.learning.list(limit=done))[::-1] if done else []
     told = [f"{job.kind.value} of {job.session}: {job.account.note}" for job in jobs if job.account.note]
-    return told or ["Nothing is in line."]
+    return told or ["No review is queued."]
 
 
 def curator(access: Access[System]) -> Curating:
     """The upkeep of the skills that the agent made. Raises `HermesError` for anybody but the owner."""
-    access.check_owner("The skills of this home are the owner's to look after.")
+    access.check_owner("Only the owner may manage the skills of this home.")
     return access.system.learner.curating
 
 
@@ -122,7 +122,7 @@ async def run_curator(access: Access[System], dry_run: bool = False) -> Run:
 async def pause_curator(access: Access[System], paused: bool) -> str:
     """Begin no pass by itself from now on, or again."""
     await curator(access).pause(paused)
-    return "The curator is paused." if paused else "The curator goes on."
+    return "The curator is paused." if paused else "The curator runs again."
 
 
 async def restore_curated(access: Access[System], name: str) -> str:
@@ -151,65 +151,64 @@ SKILL = place("name", Kind.SKILL)
 PASS = place("name", default="", metavar="PASS")
 LEARNED = Noun(
     name="learn",
-    short_help="See, judge and take back what was learned.",
-    help="See, judge and take back what was learned: changes by number (`12`), what waits by name (`p3`).",
+    short_help="List, approve and undo lessons.",
+    help="List, approve and undo lessons: changes by number (`12`), proposals by name (`p3`).",
     verbs=(
         verb(
             "log",
-            "List what waits, then the newest changes.",
+            "List open proposals, then the newest changes.",
             list_learned,
-            option("limit", "--limit", "So many changes at most.", Kind.COUNT, 20),
-            text=lambda rows: "\n".join(row.text for row in rows) or "Nothing was learned yet.",
+            option("limit", "--limit", "Most changes to list.", Kind.COUNT, 20),
+            text=lambda rows: "\n".join(row.text for row in rows) or "There are no lessons yet.",
         ),
         verb(
             "show",
-            "Show a change, or what waits, whole: who, from which messages, at what cost, and the words.",
+            "Show a change or proposal: author, cited messages, cost and text.",
             lambda access, name: learned(access).show(name),
             ID,
         ),
         verb(
             "diff",
-            "Show what a change changed, or what waits would write.",
+            "Show the diff of a change or proposal.",
             lambda access, name: learned(access).diff(name),
             ID,
         ),
         verb(
             "undo",
-            "Take a change back: to the byte where nothing came after it. Without an ID, the newest that no "
-            "person made.",
+            "Undo a change, to the byte if nothing came after it. Without an ID: the newest change by the agent.",
             undo_learned,
             replace(ID, default=""),
         ),
         verb(
             "why",
-            "Say what that was learned a turn of a conversation went by.",
+            "Show which lessons a turn used.",
             explain_turn,
             place("turn", Kind.NUMBER),
-            option("session", "--session", "Of this conversation instead of the latest.", Kind.TEXT, ""),
+            option("session", "--session", "The session; by default the latest.", Kind.TEXT, ""),
             text="\n".join,
         ),
         verb(
             "approve",
-            "Say yes to what waits: it is live, on top of what came since.",
+            "Approve a proposal: it becomes live, on top of later changes.",
             lambda access, name: learned(access).approve(name),
             ID,
         ),
-        verb("reject", "Say no to what waits.", lambda access, name: learned(access).reject(name), ID),
+        verb("reject", "Reject a proposal.", lambda access, name: learned(access).reject(name), ID),
         verb(
             "stats",
-            "Show what learning used and what it brought.",
+            "Show the cost and results of learning.",
             lambda access, since: learned(access).brought(since),
             option("since", "--since", "Only since then: 24h, 7d, or a date.", Kind.SINCE, 0.0),
             text=lambda found: "\n".join(stats_lines(found)),
         ),
-        verb("review", "Review the conversations that are in line, now.", review_now, text="\n".join),
+        verb("review", "Run the queued reviews now.", review_now, text="\n".join),
     ),
 )
 CURATED = Noun(
     name="curator",
-    short_help="Look after the skills that the agent made.",
-    help="Look after the skills that the agent made: what nobody uses is put aside, what overlaps is joined, what is "
-    "bad is mended. What you wrote or pinned is left alone, nothing is deleted, and every pass can be taken back.",
+    short_help="Archive, merge and repair the skills that the agent made.",
+    help="Archive unused skills of the agent, merge overlapping ones and repair bad ones. Your own and pinned skills "
+    "stay as they are. Nothing is deleted, and every pass can be undone.",
     verbs=(
         verb(
             "status",
@@ -219,33 +218,33 @@ CURATED = Noun(
         ),
         verb(
             "run",
-            "Begin a pass now. The first one ever only looks.",
+            "Run a pass now. The first one only reports.",
             run_curator,
-            option("dry_run", "--dry-run", "Only look: report what a pass would do."),
+            option("dry_run", "--dry-run", "Report what a pass would do, and change nothing."),
             text=lambda run: run.summary,
         ),
         verb(
             "look",
-            "Only look: report what a pass would do.",
+            "Report what a pass would do, and change nothing.",
             partial(run_curator, dry_run=True),
             text=lambda run: run.summary,
         ),
-        verb("pause", "Begin no pass until `resume`; `run` still does.", partial(pause_curator, paused=True)),
-        verb("resume", "Let passes begin by themselves again.", partial(pause_curator, paused=False)),
-        verb("pin", "Leave a skill alone, and name it in every new prompt.", pin_skill, SKILL),
-        verb("unpin", "Take the pin off a skill.", partial(pin_skill, off=True), SKILL),
-        verb("restore", "Bring back a skill that was put aside; its age counts anew.", restore_curated, place("name")),
+        verb("pause", "Pause automatic passes; `run` still works.", partial(pause_curator, paused=True)),
+        verb("resume", "Resume automatic passes.", partial(pause_curator, paused=False)),
+        verb("pin", "Pin a skill: the curator leaves it alone, and every new prompt names it.", pin_skill, SKILL),
+        verb("unpin", "Unpin a skill.", partial(pin_skill, off=True), SKILL),
+        verb("restore", "Restore an archived skill; its age starts again.", restore_curated, place("name")),
         verb(
             "rollback",
-            "Take back a pass, the newest that changed something: every skill as it was, to the byte. What "
-            "somebody changed since stays.",
+            "Undo a pass, by default the newest that changed something: every skill as it was, to the byte. Later "
+            "changes stay.",
             lambda access, name: curator(access).rollback(name),
             PASS,
             text="\n".join,
         ),
         verb(
             "report",
-            "Show what a pass did, the newest without a name; made from what changed.",
+            "Show the report of a pass; without a name, of the newest.",
             report_passes,
             PASS,
             option("listed", "--list", "List the passes instead."),

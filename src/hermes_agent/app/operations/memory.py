@@ -52,7 +52,7 @@ class NoteFile:
 def person_of(access: Access[HomeSystem]) -> Person:
     """Whose notes are meant. Raises `HermesError` where others read along."""
     if access.where is not None and access.where.is_shared:
-        raise HermesError("Others read along here: ask for your notes where only you and I are.")
+        raise HermesError("Other people can read this chat. Ask for your notes in a private chat.")
     return Person(key=access.who.key, owner=access.sees_all)
 
 
@@ -77,10 +77,10 @@ async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
     """Take a change back, the newest without a number; what was done. Raises `HermesError`."""
     taken, saved = await undo(_notes(access), version or None, _by(access), _items(access))
     if not saved.version:
-        return f"Nothing is left of version {taken.id} of {taken.change.item}."
+        return f"Nothing of version {taken.id} of {taken.change.item} is left to undo."
     return (
-        f"Version {taken.id} of {taken.change.item} is taken back (version {saved.version}). "
-        "Conversations that begin from now on know it."
+        f"Version {taken.id} of {taken.change.item} is undone (version {saved.version}). "
+        "New sessions use the restored text."
     )
 
 
@@ -133,28 +133,27 @@ LIMIT = option("limit", "-n --limit", "How many at most.", Kind.COUNT, 20)
 NOTES = Noun(
     name="memory",
     offline=True,
-    short_help="Read, edit and take back what is noted.",
-    help="Read, edit and take back what the agent notes from one conversation to the next.",
+    short_help="Show, edit and undo the agent's notes.",
+    help="Show, edit and undo the agent's notes.",
     verbs=(
         verb(
             "show",
-            "Show the notes: yours, and those of everybody else who is known.",
+            "Show the notes about you and about everybody else.",
             read_notes,
             text=lambda files: "\n".join(map(str, files)),
         ),
         verb(
             "log",
-            "Show every change, the newest first: who made it, from which messages, what came and what went.",
+            "List all changes, newest first: author, cited messages, added and removed lines.",
             note_log,
             LIMIT,
             text=log_lines,
-            nothing="Nothing was noted yet.",
+            nothing="There are no notes yet.",
         ),
         verb(
             "undo",
-            "Take a change back: the one of that number (`hermes memory log`), or the last one. The file is then "
-            "as it was before, to the byte; where there were changes since, only the entries of this one are taken "
-            "back.",
+            "Undo a change: the last one, or the one of that number in `hermes memory log`. The file is then as it "
+            "was before, to the byte; if there were changes since, only the entries of this one are undone.",
             undo_note,
             place("version", Kind.NUMBER, 0),
         ),
@@ -186,7 +185,7 @@ async def undo_fact(access: Access[HomeSystem], change: int) -> str:
     """Take back a change; what was done. Raises `HermesError`."""
     known, now = access.system.store.known_facts, access.system.clock.now()
     made = await known.undo(_space(access), change, _source(access), now)
-    return f"Change {change} of fact {made.fact} ({made.action.value}) is taken back."
+    return f"Change {change} of fact {made.fact} ({made.action.value}) is undone."
 
 
 def fact_lines(facts: Sequence[Fact]) -> str:
@@ -227,11 +226,11 @@ FACTS = Noun(
     name="memory facts",
     offline=True,
     short_help="The facts of the memory `holographic`.",
-    help="Show, judge and take back the facts that the memory `holographic` keeps.",
+    help="Show, retract and restore the facts of the memory `holographic`.",
     verbs=(
         verb(
             "show",
-            "Show the facts in force, everybody's, the newest first: trust, who told them, from which messages.",
+            "List the facts in force, newest first: trust, author and cited messages.",
             list_facts,
             replace(LIMIT, default=100),
             text=fact_lines,
@@ -239,7 +238,7 @@ FACTS = Noun(
         ),
         verb(
             "log",
-            "Show every change, the newest first; `-` stands for a fact that is not in force.",
+            "List all changes, newest first; `-` stands for a retracted fact.",
             fact_log,
             LIMIT,
             text=change_lines,
@@ -247,13 +246,13 @@ FACTS = Noun(
         ),
         verb(
             "retract",
-            "Take a fact out of force: it is not recalled any more. It is kept, and `undo` puts it back.",
+            "Retract a fact: Hermes no longer recalls it. `undo` restores it.",
             retract_fact,
             place("fact", Kind.NUMBER),
         ),
         verb(
             "undo",
-            "Take back the change of that number (`hermes memory facts log`).",
+            "Undo a change, by its number in `hermes memory facts log`.",
             undo_fact,
             place("change", Kind.NUMBER),
         ),

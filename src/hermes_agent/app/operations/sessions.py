@@ -86,7 +86,7 @@ async def search_messages(access: Access[HomeSystem], words: str, limit: int) ->
 
 
 async def rename_session(access: Access[HomeSystem], session: str, title: str) -> SessionRecord:
-    """Give a session another title. Raises `UnknownSession`."""
+    """Change the title of a session. Raises `UnknownSession`."""
     await get_session(access, session)
     await (access.system.hermes or access.system.store.sessions).rename(session, title)
     return await get_session(access, session)
@@ -146,7 +146,7 @@ async def resume_session(access: Access[System], where: Conversation, name: str)
     """Go on with an earlier session in a conversation. Raises `HermesError` for one of another chat."""
     record, hermes = await find_session(access, name), access.system.hermes
     if not is_of(access, record):
-        raise HermesError("That session is of another chat: go on with it there, where its replies go.")
+        raise HermesError("That session belongs to another chat, where its replies go. Continue it there.")
     await hermes.make_current(where, record.id)
     await hermes.resume(record.id)
     return record

@@ -66,7 +66,7 @@ class Shelf:
 @asynccontextmanager
 async def open_skills(access: Access[HomeSystem]) -> AsyncIterator[Shelf]:
     """The skills and what changes them. Raises `HermesError` for anybody but the owner."""
-    access.check_owner("The skills of this home are the owner's to change.")
+    access.check_owner("Only the owner may manage the skills of this home.")
     system, by = access.system, By(author=access.author, principal=access.who.key)
     kept = Skills(system.home, system.settings.skills, system.clock)
     try:
@@ -175,10 +175,10 @@ async def copy_skill(access: Access[HomeSystem], name: str) -> str:
 
 
 async def archive_skill(access: Access[HomeSystem], name: str) -> str:
-    """Put a skill aside. Nothing of it is lost."""
+    """Archive a skill. Nothing of it is lost."""
     async with open_skills(access) as shelf:
         await shelf.writer.archive(name, shelf.by)
-        return f"`{name}` is put aside; `hermes skills restore {name}` brings it back."
+        return f"`{name}` is archived; `hermes skills restore {name}` restores it."
 
 
 async def skill_usage(access: Access[HomeSystem]) -> dict[str, Used]:
@@ -196,44 +196,44 @@ NAME = place("name", Kind.SKILL)
 SKILLS = Noun(
     name="skills",
     offline=True,
-    short_help="Read, install and update skills, and take changes back.",
-    help="Read skills, pin them, put them aside, and take changes of them back; find and install others.",
+    short_help="Read, install and update skills, and undo changes.",
+    help="Read, pin and archive skills, and undo changes of them; find and install others.",
     verbs=(
         verb(
             "diff",
-            "Show what a version changed; without one, what the newest changed.",
+            "Show what a version changed; by default the newest.",
             skill_diff,
             NAME,
             place("version", Kind.NUMBER, 0),
         ),
         verb(
             "revert",
-            "Make every file of a skill what it was after a version, to the byte.",
+            "Restore every file of a skill to a version, to the byte.",
             revert_skill,
             NAME,
             place("version", Kind.NUMBER),
         ),
         verb(
             "pin",
-            "Show a skill in every new prompt, and let nobody but you change it unasked.",
+            "Pin a skill: every new prompt names it, and changes to it need your approval.",
             pin_skill,
             NAME,
-            option("off", "--off", "Take the pin off."),
+            option("off", "--off", "Remove the pin."),
         ),
         verb(
             "trust",
-            "Let a skill run the commands in its text, as long as the text stays as it is.",
+            "Trust a skill: its commands run while its text is unchanged.",
             trust_skill,
             NAME,
-            option("off", "--off", "Trust it no longer."),
+            option("off", "--off", "Revoke its trust."),
         ),
         verb(
             "copy",
-            "Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged "
+            "Copy a bundled, installed or external skill into the home, to change it there. Updates are merged "
             "into it.",
             copy_skill,
             NAME,
         ),
-        verb("archive", "Put a skill aside. Nothing of it is lost.", archive_skill, NAME),
+        verb("archive", "Archive a skill. Nothing of it is lost.", archive_skill, NAME),
     ),
 )

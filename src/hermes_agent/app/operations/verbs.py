@@ -112,7 +112,7 @@ def _read(noun: Noun, place: Argument, word: str) -> str | int:
     if place.kind not in (Kind.NUMBER, Kind.COUNT):
         return word
     if not word.isdecimal():
-        raise HermesError(f"`{word}` is no number. {noun.usage}")
+        raise HermesError(f"`{word}` is not a number. {noun.usage}")
     return int(word)
 
 

@@ -116,7 +116,7 @@ class Chat:
         profile = self.chat_session.runtime.home.profile
         command = f"hermes {f'-p {profile} ' if profile else ''}--resume {self.chat_session.session}"
         if self.transcript.running:
-            return f"The run was left in the middle. Go on with: {command}"
+            return f"The run is not finished. Resume it with: {command}"
         return f"Come back with: {command}"
 
     async def _line(self, text: str) -> None:
@@ -178,7 +178,7 @@ class Chat:
         self._watch(last)
         if not await self.chat_session.resume() and interrupted:
             self.transcript.running = False
-            self.transcript.remark("A run of this session is under way in another process.", YELLOW)
+            self.transcript.remark("Another process is running this session.", YELLOW)
 
     def _refresh(self) -> None:
         record = self.chat_session.record

@@ -128,7 +128,7 @@ class ChatSession:
         await self.submit(replace(self.inbound(answer), answers=question))
 
     async def resume(self) -> bool:
-        """Work on what a crash left open; False where there is nothing, or another process is at it."""
+        """Work on what a crash left open; False where there is nothing, or another process is running it."""
         return self.record is not None and await self.runtime.hermes.resume(self.record.id)
 
     async def stop(self) -> None:

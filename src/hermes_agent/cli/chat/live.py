@@ -84,4 +84,4 @@ class Live:
         lines = [f"{paint('>', CYAN)} {paint(one_line(text, max(8, width - 12)), DIM)}" for text in texts]
         if not self._transcript.running:
             return lines[-MOST_WAITING:]
-        return [f"{line}{paint(' (waits)', DIM)}" for line in lines[-MOST_WAITING:]]
+        return [f"{line}{paint(' (queued)', DIM)}" for line in lines[-MOST_WAITING:]]

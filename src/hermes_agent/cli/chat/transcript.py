@@ -128,7 +128,7 @@ class Transcript:
         self.forming = self.retrying = ""
         blocks, fits = self.words.finish(reply.message.text)
         if not fits:
-            self.remark("(Some of the reply was missed on its way here; this is all of it.)")
+            self.remark("(Part of the reply had not arrived; this is the whole.)")
         self._write_words(blocks)
         self._open_end = False
         if reply.partial:
@@ -174,7 +174,7 @@ class Transcript:
             return
         shown = self.retrying
         if self.words.given:
-            self.remark("(The reply broke off and is written anew; what stands above does not count.)", YELLOW)
+            self.remark("(The reply broke off. Ignore the text above: the model writes it again.)", YELLOW)
         self._void()
         self.retrying = shown
         self.remark(f"↻ {shown}", YELLOW)
@@ -189,9 +189,9 @@ class Transcript:
                 if not self._last_reply:
                     self.reply(ended.text)
             case Outcome.STOPPED:
-                self.remark(f"■ {rest or 'Stopped.'} `/continue` goes on.", YELLOW)
+                self.remark(f"■ {rest or 'Stopped.'} `/continue` resumes the run.", YELLOW)
             case Outcome.LIMIT:
-                how = "" if "`/continue`" in rest else " `/continue` goes on."
+                how = "" if "`/continue`" in rest else " `/continue` resumes the run."
                 self.remark(f"■ {rest}{how}", YELLOW)
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)

@@ -28,7 +28,7 @@ def api() -> None:
 @api.command()
 @pass_surface
 def run(surface: Surface) -> None:
-    """Serve until Ctrl-C, SIGTERM or SIGHUP. Where: section `api` of config.yaml, by default 127.0.0.1:8642."""
+    """Serve until Ctrl-C, SIGTERM or SIGHUP. Address: section `api` of config.yaml, by default 127.0.0.1:8642."""
     run_loop(_serve(surface))
 
 
@@ -42,7 +42,7 @@ async def _serve(surface: Surface) -> None:
 @click.option("--new", "make", is_flag=True, help="Make another one; the old one no longer works.")
 @pass_surface
 def key(surface: Surface, make: bool) -> None:
-    """Print the owner's key of the API; where there is none yet, make it."""
+    """Print the owner's key of the API; make one if there is none."""
     kept = surface.secrets
     source = kept.source(API_KEY)
     if make and source == "environment":
@@ -50,5 +50,5 @@ def key(surface: Surface, make: bool) -> None:
     if make or not source:
         surface.home.ensure()
         kept.set(API_KEY, secrets.token_urlsafe(BYTES_OF_A_KEY))
-        remark(f"Kept in {surface.home.env_file} as {API_KEY}.")
+        remark(f"Saved in {surface.home.env_file} as {API_KEY}.")
     say(kept.get(API_KEY))

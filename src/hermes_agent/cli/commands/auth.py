@@ -60,17 +60,15 @@ class VendorName(click.ParamType[Vendor]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.command(
-    short_help="Sign in to a vendor instead of holding a key.", epilog="Example: `hermes login openai-codex`."
-)
+@click.command(short_help="Sign in to a vendor instead of using a key.", epilog="Example: `hermes login openai-codex`.")
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
 def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
-    """Sign in to VENDOR (openai-codex, anthropic) instead of holding a key.
+    """Sign in to VENDOR (openai-codex, anthropic) instead of using a key.
 
-    A page and, for openai-codex, a code are shown; when you have signed in there, the tokens are kept in auth.json, for
-    you alone, and renewed when they are old.
+    Hermes shows a page and, for openai-codex, a code. After your sign-in there it saves the tokens in auth.json, for
+    you alone, and renews them.
     """
     facts: SignIn = late(vendor.sign_in)
     signed_in = asyncio.run(sign_in(surface, facts))
@@ -83,25 +81,25 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     say(f"Signed in to {facts.title}{who}.")
     effective = surface.loaded.value.model.default
     if effective.partition("/")[0] == vendor.name:
-        remark(f"{effective} answers from now on.")
+        remark(f"The default model is now {effective}.")
     else:
-        remark(f"{effective} goes on answering; `hermes model set {vendor.name}` changes that.")
+        remark(f"{effective} stays the default model; `hermes model set {vendor.name}` changes that.")
 
 
 @click.command(
-    short_help="Forget a sign-in.",
+    short_help="Sign out of a vendor.",
     epilog="Example: `hermes logout openai-codex`.",
 )
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
 def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
-    """Forget the sign-in to VENDOR: its tokens are taken out of auth.json.
+    """Sign out of VENDOR: remove its tokens from auth.json.
 
     The vendor's own list of devices may show it until it expires.
     """
     forgotten = asyncio.run(token_refresh_of(surface).forget(vendor.name))
-    said = f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}."
+    said = f"Signed out of {vendor.title}." if forgotten else f"You are not signed in to {vendor.title}."
     show({"vendor": vendor.name, "forgotten": forgotten}, lambda _: said, as_json=as_json)
 
 
@@ -117,7 +115,7 @@ def list_(surface: Surface, as_json: bool) -> None:
     """List the sign-ins and keys with which vendors can be asked."""
     ways = [*sign_ins(surface), *keys(surface)]
     rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
-    nothing = "There is no key and nobody is signed in: `hermes setup`, or `hermes login openai-codex`."
+    nothing = "There is no key and no sign-in: `hermes setup`, or `hermes login openai-codex`."
     heads = ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")
     show(ways, lambda _: table(rows, heads), as_json=as_json, nothing=nothing)
 
@@ -143,7 +141,7 @@ def tell(shown: Shown) -> None:
     remark(f"Open {shown.page}")
     if shown.code:
         remark(
-            f"and enter the code {shown.code} there. Give it to nobody: whoever asks you for it is after your account."
+            f"and enter the code {shown.code} there. Share it with no one: a person who asks for it wants your account."
         )
         remark("Waiting ... (Ctrl-C ends it)")
 

@@ -59,10 +59,10 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("skills", nargs=-1, required=True, type=SKILL)
 @click.option("--description", default="", help="What it is for.")
-@click.option("--instruction", default="", help="What is said after the skills.")
+@click.option("--instruction", default="", help="Text to put after the skills.")
 @pass_surface
 def create(surface: Surface, name: str, skills: tuple[str, ...], description: str, instruction: str) -> None:
-    """Make a bundle of skills, or replace the one of that name."""
+    """Create a bundle of skills, or replace the one with that name."""
 
     async def check(access: Access[HomeSystem]) -> None:
         async with open_skills(access) as shelf:
@@ -81,9 +81,9 @@ def create(surface: Surface, name: str, skills: tuple[str, ...], description: st
 @NAME
 @pass_surface
 def delete(surface: Surface, name: str) -> None:
-    """Take a bundle away. Its skills stay."""
+    """Delete a bundle. Its skills stay."""
     _kept(surface).remove(name)
-    say(f"The bundle `{name}` is gone; its skills stay.")
+    say(f"The bundle `{name}` is deleted; its skills stay.")
 
 
 def _kept(surface: Surface) -> Bundles:

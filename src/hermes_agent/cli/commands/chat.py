@@ -10,9 +10,9 @@ from hermes_agent.host.late import late
 CHAT = "hermes_agent.cli.chat:run"
 
 
-@click.command(short_help="Begin a chat, as `hermes` alone does.")
+@click.command(short_help="Start a chat, as `hermes` alone does.")
 @pass_surface
 def chat(surface: Surface) -> int:
-    """Begin a chat, as `hermes` alone does. The options of a chat stand before: `hermes -c chat`."""
+    """Start a chat, as `hermes` alone does. The options of a chat stand before: `hermes -c chat`."""
     code: int = late(CHAT)(surface.invocation)
     return code

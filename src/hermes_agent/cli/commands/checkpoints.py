@@ -27,9 +27,9 @@ NUMBER = click.argument("number", type=click.IntRange(min=1))
 FILE = click.argument("file", default="")
 
 
-@click.group(short_help="Show what files were before the agent changed them, and put them back.")
+@click.group(short_help="List checkpoints of changed files, and restore them.")
 def checkpoints() -> None:
-    """Show what files were before the agent changed them, and put them back."""
+    """List checkpoints of changed files, and restore them."""
 
 
 @checkpoints.command("list")
@@ -84,20 +84,22 @@ def diff(surface: Surface, number: int, file: str, root: str, *, as_json: bool) 
 @JSON
 @pass_surface
 def restore(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
-    """Put all files, or one, back to a checkpoint. A checkpoint is taken first, so that this can be undone."""
+    """Restore all files, or one, to a checkpoint. Hermes takes a checkpoint first, so you can undo this."""
     done = asyncio.run(_kept(surface).restore(_root(root), number, file))
     told = {"written": done.written, "removed": done.removed, "undo": done.undo.number}
     show(told, lambda _: restore_report(done, number), as_json=as_json)
 
 
 @checkpoints.command()
-@click.option("--keep", type=click.IntRange(min=1), help="How many to keep; by default checkpoints.keep.")
+@click.option("--keep", type=click.IntRange(min=1), help="Number of checkpoints to keep; default: checkpoints.keep.")
 @ROOT
-@click.option("--all", "everywhere", is_flag=True, help="Of every folder; those that are gone are forgotten.")
+@click.option(
+    "--all", "everywhere", is_flag=True, help="All folders; also delete the checkpoints of folders that are gone."
+)
 @JSON
 @pass_surface
 def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool, as_json: bool) -> None:
-    """Forget the older checkpoints of a folder."""
+    """Delete the older checkpoints of a folder."""
     gone = asyncio.run(prune_folders(_kept(surface), None if everywhere else _root(root), keep))
     if as_json:
         say_json({"forgotten": gone})

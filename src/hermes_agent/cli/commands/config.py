@@ -69,10 +69,10 @@ def get(surface: Surface, key: str) -> None:
 @click.argument("value", required=False)
 @pass_surface
 def set_(surface: Surface, key: str, value: str | None) -> None:
-    """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and without VALUE it is asked for."""
+    """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and Hermes asks for a missing VALUE."""
     if SECRET_NAME.fullmatch(key):
         surface.secrets.set(key, value if value is not None else click.prompt(key, hide_input=True))
-        say(f"{key} is kept in {surface.home.env_file}")
+        say(f"Saved {key} in {surface.home.env_file}")
         return
     if value is None:
         raise click.UsageError(f"The value of `{key}` is missing.")
@@ -89,7 +89,7 @@ def set_(surface: Surface, key: str, value: str | None) -> None:
 @click.argument("key")
 @pass_surface
 def unset_(surface: Surface, key: str) -> None:
-    """Take one setting out of config.yaml (or one key out of .env), so that the default holds."""
+    """Remove one setting from config.yaml (or one key from .env); the default applies again."""
     is_key = SECRET_NAME.fullmatch(key)
     removed = surface.secrets.unset(key) if is_key else unset(surface.home, surface.schema, key)
     say(f"{key} is no longer set." if removed else f"{key} was not set.")
@@ -98,7 +98,7 @@ def unset_(surface: Surface, key: str) -> None:
 @config.command()
 @pass_surface
 def edit(surface: Surface) -> int:
-    """Open config.yaml in $EDITOR. What is not right is not put in place."""
+    """Open config.yaml in $EDITOR. Hermes saves only a valid file."""
     home = surface.home.ensure()
     draft = home.cache / "config.edit.yaml"
     write_private(
@@ -109,7 +109,7 @@ def edit(surface: Surface) -> int:
         checked = replace_text(home, surface.schema, read_small(draft) or b"")
         if not checked.problems:
             draft.unlink()
-            say(f"{home.config_file} is right and in force.")
+            say(f"{home.config_file} is valid and in force.")
             return Exit.OK
         for problem in checked.problems:
             remark(str(problem))
@@ -121,7 +121,7 @@ def edit(surface: Surface) -> int:
 @config.command()
 @pass_surface
 def check(surface: Surface) -> int:
-    """Check config.yaml and .env, and say what is wrong in which line."""
+    """Check config.yaml and .env, and show each error with its line."""
     loaded = surface.loaded
     for text in (*map(str, loaded.problems), *loaded.notices, *surface.secrets.warnings):
         say(text)
@@ -133,7 +133,7 @@ def check(surface: Surface) -> int:
         say(f"{place_of(surface, key)}: {text}")
     if wrong:
         return Exit.CONFIG
-    say(f"{surface.home.config_file}: no mistake" + ("" if loaded.basis == "file" else " (there is no file: defaults)"))
+    say(f"{surface.home.config_file}: no errors" + ("" if loaded.basis == "file" else " (there is no file: defaults)"))
     return Exit.OK
 
 

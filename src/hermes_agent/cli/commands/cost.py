@@ -26,7 +26,7 @@ NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.mo
 
 
 @click.command(
-    short_help="Show what was used and what it cost.",
+    short_help="Show used tokens and their cost.",
     epilog="Examples: `hermes cost --by provider --since 7d`, `hermes cost --limits`.",
 )
 @click.option(
@@ -44,9 +44,7 @@ NO_LIMIT = "No limit of money or tokens is set. `hermes config set budget.day.mo
     flag_value="limits",
     help="Show the limits that are set (section budget), and what is left.",
 )
-@click.option(
-    "--breaks", "view", flag_value="breaks", help="Show the requests that the provider's cache did not help, and why."
-)
+@click.option("--breaks", "view", flag_value="breaks", help="Show requests that missed the provider's cache, and why.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def cost(surface: Surface, by: str, since: float, until: float, *, view: str | None, as_json: bool) -> None:

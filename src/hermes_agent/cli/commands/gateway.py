@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
     from hermes_agent.gateway.channel import Kind
 
-NO_CHANNEL = "No channel is switched on: `hermes gateway setup` says how one is."
+NO_CHANNEL = "No channel is enabled: `hermes gateway setup` shows how."
 
 
-@click.group(short_help="Be reachable on chat platforms.")
+@click.group(short_help="Connect the agent to chat platforms.")
 def gateway() -> None:
-    """Be reachable on chat platforms."""
+    """Connect the agent to chat platforms."""
 
 
 @gateway.command()
 @pass_surface
 def run(surface: Surface) -> int:
-    """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API and
-    webhooks too where `api.enabled` and `webhooks.enabled` say so."""
+    """Serve the channels of section `gateway` in config.yaml until Ctrl-C or SIGTERM, and the API and webhooks if
+    `api.enabled` and `webhooks.enabled` are set."""
     # One that begins again keeps its process number and may find what it wrote itself before.
     others = [each.pid for each in read_states(surface.home) if each.pid != os.getpid()]
     _warn(surface)
@@ -49,14 +49,14 @@ def run(surface: Surface) -> int:
     if not run_loop(serve(surface)):
         return Exit.OK
     serve_again(surface)
-    remark("The gateway ended, and this system did not let it begin again.")
+    remark("The gateway stopped, and this system did not let it restart.")
     return Exit.FAILED
 
 
 @gateway.command()
 @pass_surface
 def start(surface: Surface) -> None:
-    """Start it in the background, and wait until its channels listen or say why not."""
+    """Start the gateway in the background, and wait until each channel listens or fails."""
     _warn(surface)
     _begun(surface, starting.start(surface), "runs")
 
@@ -64,42 +64,41 @@ def start(surface: Surface) -> None:
 @gateway.command()
 @pass_surface
 def stop(surface: Surface) -> None:
-    """End the gateway of this home; what runs may finish first."""
+    """Stop the gateway of this home; running work may finish first."""
     drain = surface.loaded.value.gateway.drain_seconds
     if (state := read_state(surface.home)) is not None:
-        remark(f"Process {state.pid} was asked to end: runs have {drain:g} s to finish.")
+        remark(f"Process {state.pid} is stopping: runs have {drain:g} s to finish.")
     ended = starting.stop(surface.home, drain)
-    say(f"The gateway has ended (process {', '.join(map(str, ended))}).")
+    say(f"The gateway has stopped (process {', '.join(map(str, ended))}).")
 
 
 @gateway.command()
 @pass_surface
 def restart(surface: Surface) -> None:
-    """Have it begin again when what runs has finished, with a new program; start it where none
-    runs."""
+    """Restart the gateway after running work has finished; start it if none runs."""
     _warn(surface)
     if read_state(surface.home) is None:
         _begun(surface, starting.start(surface), "runs")
         return
     drain = surface.loaded.value.gateway.drain_seconds
-    remark(f"It was asked to begin again: runs have {drain:g} s to finish.")
+    remark(f"The gateway is restarting: runs have {drain:g} s to finish.")
     _begun(surface, starting.restart(surface.home, drain), "runs again")
 
 
 @gateway.command()
 @pass_surface
 def reload(surface: Surface) -> None:
-    """Have it read config.yaml and .env again; it does so by itself where the system tells that they were written."""
+    """Reload config.yaml and .env. Where the system reports changed files, the gateway reloads by itself."""
     for state in starting.running(surface.home):
         os.kill(state.pid, RELOAD)
-    remark("It was asked to; `hermes gateway logs` says what changed.")
+    remark("The gateway is reloading; `hermes gateway logs` lists the changes.")
 
 
 @gateway.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def status(surface: Surface, as_json: bool) -> None:
-    """Show whether it runs, how each channel is, and what waits to be delivered."""
+    """Show the state of the gateway, its channels and its outbox."""
     states, tally = starting.asked(surface.home), ask(surface, chats.tally)
     if as_json:
         say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
@@ -110,7 +109,7 @@ def status(surface: Surface, as_json: bool) -> None:
         phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
         say(f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}.")
         for ailment in state.ailments:
-            say(f"Not well: {ailment}")
+            say(f"Problem: {ailment}")
         if state.config:
             say(state.config)
         say(_channels(state))
@@ -119,7 +118,7 @@ def status(surface: Surface, as_json: bool) -> None:
 
 @gateway.command()
 @log_options
-@click.option("--all", "everybody", is_flag=True, help="Of every program on this home, not of gateways alone.")
+@click.option("--all", "everybody", is_flag=True, help="Include the log of all programs on this home.")
 @pass_surface
 def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click hands each option by its name
     """Show the log of the gateway."""
@@ -129,10 +128,10 @@ def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click han
 @gateway.command()
 @click.argument("channel", required=False, default="")
 def setup(channel: str) -> None:
-    """Say step by step how a channel is set up."""
+    """Show the steps to set up a channel."""
     if not channel:
         say("\n".join(f"hermes gateway setup {name}" for name in CHANNELS))
-        remark("Each of these says step by step how that channel is set up.")
+        remark("Each of these shows the steps to set up that channel.")
         return
     if channel not in CHANNELS:
         raise ConfigError(f"There is no channel `{channel}`. There are: {', '.join(CHANNELS)}.")
@@ -141,10 +140,10 @@ def setup(channel: str) -> None:
     kept = ", ".join(f"`hermes secrets set {name}`" for name in kind.secrets)
     steps = [
         *kind.setup,
-        f"Keep what it has to know: {kept}.",
-        f"Say who owns it: `{key}.owners ID`. Whoever it does not know and writes to it is given a code: "
-        "`hermes pairing list` shows their id, `hermes pairing approve CODE` lets them in.",
-        f"Switch it on: `{key}.enabled true`, and `hermes gateway start` where none runs.",
+        f"Save its credentials: {kept}.",
+        f"Name the owner: `{key}.owners ID`. A stranger who writes gets a code: `hermes pairing list` shows their id, "
+        "`hermes pairing approve CODE` admits them.",
+        f"Enable it: `{key}.enabled true`, then `hermes gateway start` if no gateway runs.",
     ]
     say("\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
 
@@ -154,7 +153,7 @@ def setup(channel: str) -> None:
 @click.option("--print", "only_shown", is_flag=True, help="Print the unit, and change nothing.")
 @pass_surface
 def install(surface: Surface, system: bool, only_shown: bool) -> None:
-    """Keep it running as a service of systemd, which starts it anew where it crashes or hangs."""
+    """Install a systemd service, which restarts the gateway after a crash or hang."""
     made = _unit(surface, system=system)
     if only_shown or not unit.RUNNING.exists():
         if not only_shown:
@@ -174,7 +173,7 @@ def install(surface: Surface, system: bool, only_shown: bool) -> None:
 @click.option("--system", is_flag=True, help="The service of the machine; needs root.")
 @pass_surface
 def uninstall(surface: Surface, system: bool) -> None:
-    """End the service of systemd, and take its unit away."""
+    """Stop and remove the systemd service."""
     made = _unit(surface, system=system)
     asyncio.run(unit.uninstall(made, surface))
     say(f"{made.path} is gone.")
@@ -194,7 +193,7 @@ def _warn(surface: Surface) -> None:
 def _begun(surface: Surface, state: GatewayState, how: str) -> None:
     say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
     if not state.settled:
-        remark("It is not ready yet; `hermes gateway status` shows how it is.")
+        remark("It is not ready yet; `hermes gateway status` shows its state.")
     if state.config and state.config != surface.loaded.notice:
         remark(state.config)
     say(_channels(state))

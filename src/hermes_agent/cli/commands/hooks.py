@@ -15,17 +15,17 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.sandbox.environment import scrubbed
 
 
-@click.group(short_help="Show hooks, and say which may run.")
+@click.group(short_help="List hooks, and choose which may run.")
 def hooks() -> None:
-    """Programs of yours that are told of events: section `hooks` of config.yaml. One runs when you have allowed it, and
-    again when you have allowed what was changed."""
+    """Your programs that run on events: section `hooks` of config.yaml. A hook runs only with your consent, and a
+    changed one needs it again."""
 
 
 @hooks.command("list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def list_(surface: Surface, as_json: bool) -> None:
-    """List the hooks, and whether each may run as it stands."""
+    """List the hooks and their consent."""
     found = known_hooks(surface.loaded.value.hooks, surface.home.root)
     rows = [(each.name, ", ".join(each.hook.on), each.hook.command or each.hook.python, _state(each)) for each in found]
     nothing = "There are no hooks. docs/hooks.md shows one."
@@ -36,7 +36,7 @@ def list_(surface: Surface, as_json: bool) -> None:
 @click.argument("name")
 @pass_surface
 def allow(surface: Surface, name: str) -> None:
-    """Let a hook run as it stands now."""
+    """Allow a hook with its present content."""
     found = _find(surface, name)
     if found.problem:
         raise ConfigError(found.problem)
@@ -48,9 +48,9 @@ def allow(surface: Surface, name: str) -> None:
 @click.argument("name")
 @pass_surface
 def revoke(surface: Surface, name: str) -> None:
-    """Let a hook run no more."""
+    """Revoke a hook's consent."""
     taken = Consents(surface.home.root / CONSENTS).take_back(name)
-    say(f"{name} runs no more." if taken else f"{name} was not allowed.")
+    say(f"{name} is no longer allowed." if taken else f"{name} was not allowed.")
 
 
 @hooks.command()
@@ -61,7 +61,9 @@ def test(surface: Surface, name: str, event: str) -> None:
     """Run a hook that is allowed, with the JSON on standard input as the event's facts, and show its answer."""
     found = _find(surface, name)
     if not found.allowed:
-        raise ConfigError(found.problem or f"{name} is not allowed as it stands: `hermes hooks allow {name}`.")
+        raise ConfigError(
+            found.problem or f"{name} is not allowed with its present content: `hermes hooks allow {name}`."
+        )
     facts = msgspec.json.decode(sys.stdin.buffer.read() or b"{}", type=dict[str, object])
     variables = {**scrubbed(surface.variables), "HERMES_HOME": str(surface.home.root)}
     say_json(asyncio.run(run_hook(found.hook, {"event": event, **facts}, surface.home.root, variables)))

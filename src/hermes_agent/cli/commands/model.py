@@ -71,7 +71,7 @@ def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def show_(surface: Surface, name: str, as_json: bool) -> None:
-    """Show a model, by default the one that answers: where it is asked, what it can do, what it costs."""
+    """Show a model, without a name the default one: its address, abilities and price."""
     loaded = surface.loaded
     route, missing = route_without(surface, name or surface.invocation.model)
     rows = [
@@ -101,13 +101,13 @@ def show_(surface: Surface, name: str, as_json: bool) -> None:
     "--for",
     "purpose",
     type=click.Choice([each.value for each in Purpose]),
-    help="For this alone, beside the one that answers.",
+    help="Only for this purpose.",
 )
-@click.option("--force", is_flag=True, help="Also a name that looks mistyped.")
+@click.option("--force", is_flag=True, help="Accept a name that is not in the catalogue.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json: bool) -> None:
-    """Choose the model that answers from now on, or one that works beside it."""
+    """Set the default model, or the model of a background purpose (--for)."""
     if not force:
         refuse_typo(surface, route_without(surface, name)[0])
     if purpose is None:
@@ -116,12 +116,12 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json:
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
     kept = Kept(model=route.name, effective=route.name, notes=limits_of(route))
-    show(kept, lambda _: f"{route.name} is asked for `{purpose}` from now on.", as_json=as_json)
+    show(kept, lambda _: f"{route.name} now works for `{purpose}`.", as_json=as_json)
 
 
 @model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")
 @click.option("--vendor", default="", help="Only this vendor's.")
-@click.option("--all", "every", is_flag=True, help="Also those for which there is no key.")
+@click.option("--all", "every", is_flag=True, help="Include models without a key.")
 @click.option("--json", "as_json", is_flag=True, help="The choice as JSON.")
 @pass_surface
 def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
@@ -183,7 +183,7 @@ def keep(surface: Surface, name: str, as_json: bool) -> None:
     if as_json:
         say_json(kept)
         return
-    say(f"{kept.model} is the model from now on." if missing else f"{kept.model} answers from now on.")
+    say(f"{kept.model} is now the default model." if missing else f"The default model is now {kept.model}.")
     if kept.effective != kept.model:
         remark(f"But HERMES_MODEL says {kept.effective}, and the environment comes first.")
     for note in kept.notes:
@@ -230,14 +230,14 @@ def columns(price: Price | None) -> tuple[str, ...]:
 
 
 @click.command(
-    short_help="Show the keys and what rests.", epilog="Example: `hermes model credentials --vendor openai --reset`."
+    short_help="Show the keys and their pauses.", epilog="Example: `hermes model credentials --vendor openai --reset`."
 )
 @click.option("--vendor", default="", help="Only this vendor's.")
-@click.option("--reset", is_flag=True, help="Use everything again that rests.")
+@click.option("--reset", is_flag=True, help="End all pauses.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def credentials(surface: Surface, vendor: str, reset: bool, as_json: bool) -> None:
-    """Show the keys of each vendor by name, how often each was used in a day, and what rests after a failure.
+    """Show the keys of each vendor by name, how often each was used in a day, and what is paused after a failure.
 
     Several keys for one vendor: NAME_2, NAME_3 and so on in .env, or the section `credentials` of config.yaml.
     """
@@ -245,7 +245,7 @@ def credentials(surface: Surface, vendor: str, reset: bool, as_json: bool) -> No
         load_vendor(vendor)
     if reset:
         woken = ask(surface, partial(wake_keys, vendor=vendor))
-        words = f"{woken} of them can be used again." if woken else "Nothing rested."
+        words = f"{woken} of them can be used again." if woken else "Nothing was paused."
         show({"woken": woken}, lambda _: words, as_json=as_json)
         return
     states = ask(surface, partial(list_keys, secrets=surface.secrets, vendor=vendor))
@@ -260,10 +260,10 @@ def _listed(states: Sequence[KeyState]) -> str:
 def _state(one: KeyState) -> str:
     if not one.rests:
         return "ready"
-    return f"rests {one.rests:.0f} s{f' for {one.model}' if one.model else ''}: {one.reason}"
+    return f"paused for {one.rests:.0f} s{f' for {one.model}' if one.model else ''}: {one.reason}"
 
 
-WITHOUT = {**dict.fromkeys(Purpose, "the one that answers"), Purpose.VISION: "none"}
+WITHOUT = {**dict.fromkeys(Purpose, "the session's model"), Purpose.VISION: "none"}
 """Who does the work where no model is named for it."""
 
 
@@ -284,7 +284,7 @@ class PurposeModel:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def auxiliary(surface: Surface, as_json: bool) -> None:
-    """List which models work beside the one that answers, each for a purpose (section `auxiliary`)."""
+    """List the background models by purpose (section `auxiliary`)."""
     chosen = surface.loaded.value.auxiliary
     found = [purpose_model(surface, purpose, chosen.of(purpose)) for purpose in Purpose]
     rows = [(each.purpose, each.model or WITHOUT[Purpose(each.purpose)], *limits(each), each.note) for each in found]

@@ -24,18 +24,22 @@ from hermes_agent.replay.replayer import Replay, player_of
 WORDS = 60
 
 
-@click.command(short_help="Play a recording, and say what differs.")
+@click.command(short_help="Replay a recording, and show what differs.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--model", default="", metavar="MODEL", help="Ask this model instead; tools answer from the recording.")
 @click.option(
-    "--from", "step", default=None, type=click.IntRange(min=1), metavar="STEP", help="From this step on, all is real."
+    "--from",
+    "step",
+    default=None,
+    type=click.IntRange(min=1),
+    metavar="STEP",
+    help="From this step on, use the real model and tools.",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: bool) -> int:
-    """Play a recording again: its messages are said, its models and tools answer as they did. Nothing is asked and
-    nothing runs, and no key is needed, unless --model or --from says so. The exit code is 1 where something differs, or
-    where what was asked for real failed."""
+    """Replay a recording with its recorded answers. No model is asked, no tool runs and no key is needed, unless
+    --model or --from say so. The exit code is 1 if something differs, or if a real request failed."""
     cassette = read_cassette(file)
     how = Replay(model=model, live_from=step, driven=True)
     sessions = asyncio.run(_play(surface, cassette, how))

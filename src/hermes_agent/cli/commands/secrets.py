@@ -24,16 +24,16 @@ class Kept:
     commands: tuple[str, ...]
 
 
-@click.group(short_help="Keep secrets for tools, by name.")
+@click.group(short_help="Save secrets for tools, by name.")
 def secrets() -> None:
-    """Keep secrets for tools. The model writes ${secret:NAME} and never sees the value."""
+    """Save secrets for tools. The model writes ${secret:NAME} and never sees the value."""
 
 
 @secrets.command("list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def list_(surface: Surface, as_json: bool) -> None:
-    """List the names, and where each may go."""
+    """List the names, and the hosts and commands that may have them."""
     uses = surface.loaded.value.secrets
     names = sorted({*uses, *surface.secrets.kept})
     found = [
@@ -57,24 +57,27 @@ def list_(surface: Surface, as_json: bool) -> None:
 @click.argument("name")
 @pass_surface
 def set_(surface: Surface, name: str) -> None:
-    """Keep a value. It is asked for without being shown, or read from standard input."""
+    """Save a secret. Hermes asks for the value without showing it, or reads standard input."""
     piped = not sys.stdin.isatty()
     value = sys.stdin.readline().rstrip("\r\n") if piped else click.prompt(name, hide_input=True)
     if not value:
-        raise ConfigError("An empty value is no secret. Nothing was changed.")
+        raise ConfigError("An empty value is not a secret. Nothing was changed.")
     surface.secrets.set(name, value)
-    remark(f"{name} is kept in {surface.home.env_file}. Tools may use it where `hermes secrets allow {name}` says.")
+    remark(
+        f"Saved {name} in {surface.home.env_file}. "
+        f"Tools may use it only where you allow it: `hermes secrets allow {name}`."
+    )
 
 
 @secrets.command()
 @click.argument("name")
 @pass_surface
 def remove(surface: Surface, name: str) -> None:
-    """Forget a value, and where it might go."""
+    """Delete a secret and its permissions."""
     gone = surface.secrets.unset(name)
     if name in surface.loaded.value.secrets:
         gone = unset(surface.home, surface.schema, f"secrets.{name}") or gone
-    say(f"{name} is forgotten." if gone else f"There was no secret {name}.")
+    say(f"{name} is deleted." if gone else f"There was no secret {name}.")
 
 
 @secrets.command()
@@ -83,9 +86,9 @@ def remove(surface: Surface, name: str) -> None:
 @click.option("--command", "commands", multiple=True, help="A command or tool, as a glob: 'git push*'.")
 @pass_surface
 def allow(surface: Surface, name: str, hosts: tuple[str, ...], commands: tuple[str, ...]) -> None:
-    """Say where a secret may go, beside where it may already."""
+    """Allow a secret for another host or command."""
     if not hosts and not commands:
-        raise click.UsageError("Say where: --host or --command.")
+        raise click.UsageError("Name a place: --host or --command.")
     now = surface.loaded.value.secrets.get(name, SecretUse())
     for key, texts in (("hosts", (*now.hosts, *hosts)), ("commands", (*now.commands, *commands))):
         quoted = ", ".join(f"'{text}'" for text in dict.fromkeys(texts))

@@ -38,7 +38,7 @@ PATIENCE = 30.0
 @click.argument("words", nargs=-1)
 @pass_surface
 def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str, ...]) -> None:
-    """Send a message; without words, what comes on standard input. The gateway delivers it."""
+    """Send a message; without words, standard input. The gateway delivers it."""
     text = " ".join(words) or sys.stdin.read()
     if not text.strip() and not files:
         raise ConfigError("There is nothing to send.")
@@ -53,7 +53,7 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
     if slot is not None and slot.state is SlotState.SENT:
         say("Sent.")
     else:
-        remark("It waits in the outbox: " + ("the gateway is at it." if patience else "no gateway runs now."))
+        remark("Queued in the outbox: " + ("the gateway delivers it." if patience else "no gateway runs now."))
 
 
 def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:

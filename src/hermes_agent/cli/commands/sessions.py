@@ -38,9 +38,9 @@ CLI = "cli"
 ONESHOT = "hermes_agent.cli.oneshot:run"
 
 
-@click.group(short_help="List, read, find, export and delete conversations.")
+@click.group(short_help="List, read, search, export and delete sessions.")
 def sessions() -> None:
-    """List, read, find, export and delete conversations. SESSION is an id, a title, or how either begins."""
+    """List, read, search, export and delete sessions. SESSION is an id, a title, or the beginning of one."""
 
 
 @sessions.command("list")
@@ -51,7 +51,7 @@ def list_(surface: Surface, limit: int, as_json: bool) -> None:
     """List the sessions, the most recently used first."""
 
     found = ask(surface, partial(operations.list_sessions, limit=limit))
-    show(found, listed, as_json=as_json, nothing="There are no sessions yet. `hermes` begins one.")
+    show(found, listed, as_json=as_json, nothing="There are no sessions yet. `hermes` starts one.")
 
 
 def listed(found: Sequence[SessionRecord]) -> str:
@@ -80,7 +80,7 @@ def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) 
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
     query = " ".join(map(asked, words))
     hits = ask(surface, partial(operations.search_messages, words=query, limit=limit))
-    show(hits, found_words, as_json=as_json, nothing="No message holds these words.")
+    show(hits, found_words, as_json=as_json, nothing="No message contains these words.")
 
 
 def found_words(hits: Sequence[Hit]) -> str:
@@ -102,7 +102,7 @@ def asked(word: str) -> str:
 @click.argument("title")
 @pass_surface
 def rename(surface: Surface, session: str, title: str) -> None:
-    """Give a session another title."""
+    """Change the title of a session."""
 
     async def act(access: Access[HomeSystem]) -> SessionRecord:
         return await operations.rename_session(access, (await operations.find_session(access, session)).id, title)
@@ -118,7 +118,7 @@ def rename(surface: Surface, session: str, title: str) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @pass_surface
 def export(surface: Surface, session: str, kind: str, output: Path | None) -> None:
-    """Write a session out: jsonl is the whole log, md and html are for reading."""
+    """Export a session: jsonl is the whole log, md and html are for reading."""
     found, entries = ask(surface, partial(operations.read_session, name=session))
     text = FORMATS[kind](found, entries)
     if output is None:
@@ -136,22 +136,22 @@ def export(surface: Surface, session: str, kind: str, output: Path | None) -> No
 @click.option("-t", "--title", default="", help="The copy's title.")
 @pass_surface
 def branch(surface: Surface, session: str, title: str) -> None:
-    """Copy a session, to go on from there in another way."""
+    """Copy a session and continue from there."""
 
     async def act(access: Access[System]) -> SessionRecord:
         return await operations.branch_session(access, (await operations.find_session(access, session)).id, title)
 
     copy = ask_system(surface, act)
     say(copy.id)
-    remark(f"Go on with `hermes -r {copy.id}`.")
+    remark(f"Continue it with `hermes -r {copy.id}`.")
 
 
 @sessions.command()
 @click.argument("session")
 @pass_surface
 def resume(surface: Surface, session: str) -> int:
-    """Have a run tried again that waits, was stopped or reached a limit. Its reply goes where the session is held: one
-    of a terminal is answered here, one of a chat by the gateway."""
+    """Resume a run that crashed, was stopped or reached a limit. The reply goes where the session belongs: a
+    terminal's is answered here, a chat's by the gateway."""
     found = ask(surface, partial(operations.find_session, name=session))
     if found.surface == CLI:
         code: int = late(ONESHOT)(replace(surface.invocation, resume=found.id, question=""))
@@ -168,7 +168,7 @@ def resume(surface: Surface, session: str) -> int:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_surface
 def prune(surface: Surface, before: float, yes: bool) -> None:
-    """Delete the sessions that were not used for long. What they cost stays in `hermes cost`."""
+    """Delete sessions that were not used for long. Their cost stays in `hermes cost`."""
 
     count = ask(surface, partial(operations.count_unused, before=before))
     if not count:
@@ -186,7 +186,7 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_surface
 def delete(surface: Surface, session: str, yes: bool) -> None:
-    """Delete a session's log and files. What it cost stays in `hermes cost`."""
+    """Delete a session's log and files. Its cost stays in `hermes cost`."""
     found = ask(surface, partial(operations.find_session, name=session))
     if not yes:
         click.confirm(f"Delete {found.id} ({found.title or 'untitled'})?", abort=True, err=True)
@@ -199,7 +199,7 @@ def delete(surface: Surface, session: str, yes: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def stats(surface: Surface, as_json: bool) -> None:
-    """Show how much is kept."""
+    """Show the number of sessions and events, and the size of the database."""
     show(ask(surface, operations.session_stats), counted, as_json=as_json)
 
 

@@ -30,12 +30,12 @@ UNASKED = (
 )
 
 
-@click.command(short_help="Find or choose a model, and see that it answers.")
+@click.command(short_help="Find or choose a model, and check that it answers.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing: take the first model that answers.")
 @click.option("--no-local", is_flag=True, help="Do not look for model servers on this machine.")
 @pass_surface
 def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
-    """Find or choose a model, and see that it answers: keys in the environment, servers on this machine, your key."""
+    """Find or choose a model, and check that it answers: keys in the environment, servers on this machine, your key."""
     surface.home.ensure()
     surface.loaded.strict()
     found = asyncio.run(candidates(surface, () if no_local else USUAL_PLACES))
@@ -122,7 +122,7 @@ def keep(surface: Surface, candidate: Candidate, *, answered: bool = True) -> No
     """Write the choice down: the key into .env, the model into config.yaml."""
     if candidate.key:
         surface.secrets.set(candidate.key_name, candidate.key)
-        remark(f"Your key is kept as {candidate.key_name} in {surface.home.env_file}, readable by you alone.")
+        remark(f"Your key is saved as {candidate.key_name} in {surface.home.env_file}, readable by you alone.")
     if candidate.why != CONFIGURED:
         set_value(surface.home, surface.schema, "model.default", candidate.model)
         unset(surface.home, surface.schema, "model.provider")
@@ -133,6 +133,6 @@ def keep(surface: Surface, candidate: Candidate, *, answered: bool = True) -> No
     if candidate.why == BUILT_IN:
         remark(SCRIPTED)
     if answered:
-        say(f"{candidate.model} answers from now on. `hermes` begins a chat.")
+        say(f"The default model is now {candidate.model}. `hermes` starts a chat.")
     else:
         say(f"Saved {candidate.model}, but it did not answer. Check its address and key, or run `hermes setup` again.")

@@ -34,7 +34,7 @@ for _command in (tap, search, browse, inspect, install, check, update, uninstall
 @JSON
 @pass_surface
 def list_(surface: Surface, family: str, as_json: bool) -> None:
-    """List the skills that this folder sees, and those that cannot be used."""
+    """List the skills for this folder, and broken ones."""
     rows, broken = ask(surface, partial(operations.skill_rows, family=family))
     show(rows, _listed, as_json=as_json)
     for where, problem in () if as_json else broken:
@@ -53,7 +53,7 @@ def _listed(rows: Sequence[operations.SkillRow]) -> str:
 @NAME
 @pass_surface
 def show_(surface: Surface, name: str) -> None:
-    """Print SKILL.md as it stands, and what it hides."""
+    """Print SKILL.md, and the skills of the same name that it hides."""
 
     found = ask(surface, partial(operations.read_skill, name=name))
     header = found.header
@@ -88,7 +88,7 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
 @click.argument("name")
 @pass_surface
 def restore(surface: Surface, name: str) -> None:
-    """Bring a skill back that was put aside or uninstalled."""
+    """Restore an archived or uninstalled skill."""
 
     async def act(hub: Hub, by: By) -> None:
         async with hub.alone():
@@ -104,7 +104,7 @@ def restore(surface: Surface, name: str) -> None:
 @JSON
 @pass_surface
 def stats(surface: Surface, as_json: bool) -> None:
-    """Show how often skills were looked at, used and changed."""
+    """Show how often skills were viewed, used and changed."""
 
     found = ask(surface, operations.skill_usage)
     if as_json:

@@ -55,17 +55,19 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 @webhook.command()
 @click.argument("route")
-@click.option("--scheme", type=click.Choice(SCHEMES), help="How it is signed; a new one: generic.")
-@click.option("--secret", default="", metavar="NAME", help="Name of its secret; made where it has no value yet.")
-@click.option("--event", "events", multiple=True, help="An event that is let in; several times. None: all.")
-@click.option("--filter", "filters", multiple=True, metavar="FIELD=PATTERN", help="What a field has to match.")
-@click.option("--prompt", default="", help="What the agent is told; {a.b} is a field of the report.")
-@click.option("--skill", "skills", multiple=True, help="A skill that is put before the prompt; several times.")
+@click.option("--scheme", type=click.Choice(SCHEMES), help="How requests are signed; default of a new route: generic.")
+@click.option("--secret", default="", metavar="NAME", help="Name of its secret; without a value one is made.")
+@click.option("--event", "events", multiple=True, help="An event to accept; repeatable. Default: all.")
+@click.option(
+    "--filter", "filters", multiple=True, metavar="FIELD=PATTERN", help="A pattern that a field must match; repeatable."
+)
+@click.option("--prompt", default="", help="The agent's prompt; {a.b} is a field of the payload.")
+@click.option("--skill", "skills", multiple=True, help="A skill to put before the prompt; repeatable.")
 @click.option("--deliver", default="", metavar="TARGET", help="Where the reply goes, as for `hermes send -t`.")
 @click.option("--deliver-only", is_flag=True, help="Deliver the filled prompt itself, and ask no model.")
 @pass_surface
 def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands each option by its name
-    """Make a route, or change one, and say what its sender has to know."""
+    """Add or change a route, and show its address and secret for the sender."""
     route, secret = given["route"], given["secret"]
     if not ROUTE.fullmatch(route):
         raise ConfigError(f"`{route}` cannot name a route: use letters, digits, `-` and `_`.")
@@ -98,18 +100,18 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
         remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
     settings: WebhookSettings = surface.loaded.value.webhooks
     say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
-    say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the one that is kept as {secret}")
-    remark("Give both to the sender, with the name of your proxy in the address where it is outside of this machine.")
+    say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the saved one, {secret}")
+    remark("Give both to the sender. For a sender on another machine, put your proxy's name into the address.")
 
 
 @webhook.command()
 @click.argument("route")
 @pass_surface
 def remove(surface: Surface, route: str) -> None:
-    """Take a route out of the settings; its secret stays where it is."""
+    """Remove a route from the settings; its secret stays."""
     _known(surface, route)
     unset(surface.home, surface.schema, f"webhooks.routes.{route}")
-    say(f"The route {route} is gone.")
+    say(f"The route {route} is removed.")
 
 
 def made_secret(scheme: str) -> str:
@@ -122,11 +124,11 @@ def made_secret(scheme: str) -> str:
 def _filter(text: str) -> tuple[str, str]:
     field, sign, pattern = text.partition("=")
     if not sign or not field:
-        raise ConfigError(f"`{text}` is no filter: FIELD=PATTERN, such as repository.full_name=me/.*")
+        raise ConfigError(f"`{text}` is not a filter: FIELD=PATTERN, such as repository.full_name=me/.*")
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ConfigError(f"`{pattern}` is no regular expression ({error}).") from error
+        raise ConfigError(f"`{pattern}` is not a regular expression ({error}).") from error
     return field, pattern
 
 
@@ -139,7 +141,7 @@ def _known(surface: Surface, route: str) -> WebhookRoute:
 
 @webhook.command()
 @click.argument("route")
-@click.option("--event", default="", help="The event that is reported; by default the first that the route lets in.")
+@click.option("--event", default="", help="The event to send; by default the first that the route accepts.")
 @click.option("--url", default="", help="Address of the server; by default where the settings say.")
 @pass_surface
 def test(surface: Surface, route: str, event: str, url: str) -> None:
@@ -156,7 +158,7 @@ def test(surface: Surface, route: str, event: str, url: str) -> None:
     answer = asyncio.run(_post(address, body, {"content-type": "application/json", **proof}))
     say(answer)
     if '"status":"ignored"' in answer:  # Whatever else may listen there answers as it likes.
-        remark("The route lets in other events, or one of its filters did not let this report through.")
+        remark("The route accepts other events, or one of its filters rejected this payload.")
 
 
 async def _post(address: str, body: bytes, headers: dict[str, str]) -> str:

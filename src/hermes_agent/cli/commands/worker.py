@@ -16,11 +16,11 @@ from hermes_agent.host.loops import run, told_to_end
 PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
 
-@click.command(short_help="Work on what gateways and API servers take in.")
+@click.command(short_help="Run the sessions of gateways and API servers.")
 @pass_surface
 def worker(surface: Surface) -> None:
-    """Work on what gateways and API servers of the same home, or the same PostgreSQL, take in. Ends within two
-    seconds of Ctrl-C, SIGTERM or SIGHUP; a run under way is gone on with by another worker."""
+    """Run the sessions of gateways and API servers on the same home, or the same PostgreSQL database. It ends within
+    two seconds of Ctrl-C, SIGTERM or SIGHUP; another worker resumes its runs."""
     run(_work(surface))
 
 

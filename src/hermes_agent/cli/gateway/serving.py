@@ -38,7 +38,7 @@ LOOK_SECONDS = 2.0
 """How long it waits for threads and the database before it answers."""
 STILL = 0.75
 """The part of systemd's patience for which something may stand still before there are no signs of life any more."""
-NO_CHANNEL = "`hermes gateway setup` says how one is switched on"
+NO_CHANNEL = "`hermes gateway setup` shows how to enable one"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,7 +196,9 @@ async def serve(surface: Surface) -> bool:
         how = "Beginning again" if told.again else "Ending"
         if not told.again and not told.hurried:
             ends_within(drain + PATIENCE)
-        print_line(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
+        print_line(
+            f"{how}: runs have {drain:g} s to finish. Ctrl-C stops at once; unfinished runs resume at the next start."
+        )
     return told.again
 
 

@@ -64,7 +64,7 @@ def start(surface: Surface, seconds: float = BEGIN_SECONDS) -> GatewayState:
             raise HermesError(f"The gateway could not be started: {error}") from error
         finally:
             os.close(handle)
-        remark(f"Process {child.identity.pid} begins; its channels have {seconds:g} s to answer.")
+        remark(f"Starting process {child.identity.pid}; its channels have {seconds:g} s to connect.")
         return _begun(home, child, seconds)
 
 
@@ -82,7 +82,7 @@ def _begun(home: Home, child: Child, seconds: float) -> GatewayState:
         case None:
             return _still(home, child.identity.pid, seconds)
         case _:
-            raise HermesError(f"The gateway ended at once (exit code {child.code}).\n{last_words(home)}".rstrip())
+            raise HermesError(f"The gateway stopped at once (exit code {child.code}).\n{last_words(home)}".rstrip())
 
 
 def _still(home: Home, pid: int, seconds: float) -> GatewayState:
@@ -103,7 +103,7 @@ def stop(home: Home, drain: float) -> list[int]:
     if not ended:
         left = ", ".join(str(state.pid) for state in read_states(home))
         raise HermesError(
-            f"Still ending: process {left}. What runs there may finish; `hermes gateway logs -f` shows it."
+            f"Process {left} is still stopping: running work may finish; `hermes gateway logs -f` shows it."
         )
     return [state.pid for state in states]
 
@@ -130,7 +130,7 @@ def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> Gateway
 
     found = _awaited(again, drain + SPARE_SECONDS + seconds)
     if not isinstance(found, GatewayState):
-        raise HermesError(f"The gateway ended and did not begin again.\n{last_words(home)}".rstrip())
+        raise HermesError(f"The gateway stopped and did not restart.\n{last_words(home)}".rstrip())
     return found
 
 
@@ -149,7 +149,7 @@ def asked(home: Home, seconds: float = ANSWER_SECONDS) -> list[GatewayState]:
         return None if any(map(silent, states)) else states
 
     found = _awaited(answered, seconds)
-    held = f"It has not answered for {seconds:g} s: its event loop is held, or the process was stopped."
+    held = f"It has not answered for {seconds:g} s: its event loop is blocked, or the process was stopped."
     return found or [replace(each, ailments=(held,)) if silent(each) else each for each in read_states(home)]
 
 

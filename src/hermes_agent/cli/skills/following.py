@@ -31,7 +31,7 @@ NAMES = click.argument("names", nargs=-1, type=INSTALLED)
 @JSON
 @pass_surface
 def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
-    """Ask the sources of installed skills whether they have newer ones. Nothing is changed."""
+    """Check the sources of installed skills for newer versions, and change nothing."""
 
     async def act(hub: Hub, _: By) -> list[Standing]:
         return [await standing(hub, name) for name in names or sorted(hub.lock.get().skills)]
@@ -41,14 +41,16 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
         (each.name, each.status.value, each.commit[:12], each.there[:12] or "-", _marks(each), each.words)
         for each in found
     ]
-    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "Nothing is installed from anywhere."
+    heads, nothing = ("SKILL", "STATUS", "HERE", "THERE", "", ""), "No skill is installed."
     show(found, lambda _: table(rows, heads) if rows else nothing, as_json=as_json)
 
 
 @click.command()
 @NAMES
-@click.option("--keep", type=click.Choice([each.value for each in Keep][1:]), help="Who wins where both changed it.")
-@click.option("--moved", is_flag=True, help="Follow a tag that points elsewhere now.")
+@click.option(
+    "--keep", type=click.Choice([each.value for each in Keep][1:]), help="Which side wins where both changed it."
+)
+@click.option("--moved", is_flag=True, help="Follow tags that were moved.")
 @click.option("--back", is_flag=True, help="Undo the last update of these skills.")
 @FORCE
 @JSON
@@ -56,10 +58,10 @@ def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
 def update(  # noqa: PLR0913  what a person may say about it
     surface: Surface, names: tuple[str, ...], keep: str | None, moved: bool, back: bool, force: bool, as_json: bool
 ) -> int:
-    """Take what is newer: installed skills from their sources, and your changed copies of bundled and external ones.
+    """Update installed skills, and merge updates into your changed copies of bundled and external ones.
 
-    Your changes stay: both are merged, and where that cannot be done the conflict is shown and nothing is changed.
-    Pinned skills and tags that were moved are left alone.
+    Your changes stay: Hermes merges both sides, or shows the conflict and changes nothing. It skips pinned skills
+    and moved tags.
     """
     wish = Wish(keep=Keep(keep or Keep.NEITHER), moved=moved, back=back, insist=force)
 
@@ -76,7 +78,7 @@ def update(  # noqa: PLR0913  what a person may say about it
         for conflict in each.conflicts:
             remark(f"--- {each.name}/{conflict.file}\n{conflict.text.rstrip()}")
     if not outcomes:
-        say("Nothing is installed from anywhere, and no copy of yours is behind.")
+        say("No skill is installed, and your copies are up to date.")
     return _code(outcomes)
 
 
@@ -85,7 +87,7 @@ def update(  # noqa: PLR0913  what a person may say about it
 @JSON
 @pass_surface
 def audit(surface: Surface, everything: bool, as_json: bool) -> int:
-    """Look at installed skills again: are they what was installed, and what does the scanner say today?"""
+    """Check installed skills against their lock, and scan them by today's rules."""
     found = with_hub(surface, lambda hub, _: look_again(hub, str(current_folder()), everything=everything))
     if as_json:
         say_json(found)
@@ -113,9 +115,9 @@ def publish(  # noqa: PLR0913  what a person may say about it
     message: str,
     as_json: bool,
 ) -> None:
-    """Put a skill on a branch of a repository, and write the same as a patch to send.
+    """Commit a skill to a branch of a repository, and write a patch to send.
 
-    Skills that hold secrets, or what the scanner is alarmed by, are not published.
+    Skills with secrets or alarms of the scanner are refused.
     """
 
     async def act(hub: Hub, _: By) -> Published:
@@ -143,7 +145,7 @@ def _target(sources: Sources, text: str) -> Tap:
 def _author(text: str) -> tuple[str, str]:
     found = AUTHOR.fullmatch(text.strip())
     if found is None:
-        raise HubError(f"`{text}` is no author: 'Name <mail>'.")
+        raise HubError(f"`{text}` is not an author: 'Name <mail>'.")
     return found[1].strip(), found[2].strip()
 
 
@@ -159,7 +161,7 @@ def _say_audited(found: list[Audited]) -> None:
     rows = [
         (each.name, each.owner, "yes" if each.intact else "NO", each.commit[:12] or "-", each.source) for each in found
     ]
-    say(table(rows, ("SKILL", "OWNER", "INTACT", "COMMIT", "FROM")) if rows else "Nothing is installed from anywhere.")
+    say(table(rows, ("SKILL", "OWNER", "INTACT", "COMMIT", "FROM")) if rows else "No skill is installed.")
     for each in found:
         for words in each.grave:
             remark(f"{each.name}: {words}")

@@ -16,10 +16,10 @@ from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.installing import Held, Hub
 from hermes_agent.skills.hub.sources import Offer
 
-FROM = click.option("--from", "source", default="", metavar="ADDRESS", help="A repository that need not be a tap.")
+FROM = click.option("--from", "source", default="", metavar="ADDRESS", help="A repository, also one that is not a tap.")
 AT = click.option("--at", "ref", default="", metavar="REF", help="A branch, a tag or a commit.")
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-FORCE = click.option("--force", is_flag=True, help="Take it in spite of what the scanner found.")
+FORCE = click.option("--force", is_flag=True, help="Install it in spite of what the scanner found.")
 SHOWN = 20
 
 
@@ -39,7 +39,7 @@ class Row:
 @click.command()
 @click.argument("words", nargs=-1, required=True)
 @click.option("--tap", "tap_name", default="", type=TAP, help="Only this tap.")
-@click.option("--refresh", is_flag=True, help="Ask the repositories, whatever was fetched within the hour.")
+@click.option("--refresh", is_flag=True, help="Ask the repositories again, even if they were asked within the hour.")
 @JSON
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], tap_name: str, refresh: bool, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def search(surface: Surface, words: tuple[str, ...], tap_name: str, refresh: boo
 
 @click.command()
 @click.argument("tap_name", metavar="[TAP]", default="", type=TAP)
-@click.option("--refresh", is_flag=True, help="Ask the repositories, whatever was fetched within the hour.")
+@click.option("--refresh", is_flag=True, help="Ask the repositories again, even if they were asked within the hour.")
 @JSON
 @pass_surface
 def browse(surface: Surface, tap_name: str, refresh: bool, as_json: bool) -> None:
@@ -93,7 +93,7 @@ def install(  # noqa: PLR0913  what a person may say about it
 ) -> int:
     """Install a skill of a repository, pinned to its commit and content.
 
-    SKILL is a name, tap/name, or a path in the repository. It is fetched into quarantine, looked through and shown
+    SKILL is a name, tap/name, or a path in the repository. Hermes fetches it into quarantine, scans and shows it
     before anything uses it.
     """
 
@@ -102,7 +102,7 @@ def install(  # noqa: PLR0913  what a person may say about it
             held = await hub.hold(await hub.sources.find(skill, source, ref))
             if held.against and not force:
                 _show(held)
-                raise HubError(f"`{held.name}` was not installed; `--force` takes it in spite of what was found.")
+                raise HubError(f"`{held.name}` was not installed; `--force` installs it all the same.")
             if not yes:
                 _show(held)
                 remark(f"Until you answer, its files are in {held.folder}")
@@ -113,7 +113,7 @@ def install(  # noqa: PLR0913  what a person may say about it
     if as_json:
         say_json({**_report(held), "installed": True})
         return Exit.OK
-    say(f"`{held.name}` is installed, at {entry.commit[:12]}. `hermes skills uninstall {held.name}` takes it away.")
+    say(f"`{held.name}` is installed, at {entry.commit[:12]}. `hermes skills uninstall {held.name}` removes it.")
     if held.name in COMMANDS:
         remark(f"`/{held.name}` is a command, so the skill has no slash of its own.")
     if held.report.commands:
@@ -125,14 +125,14 @@ def install(  # noqa: PLR0913  what a person may say about it
 @click.argument("name", type=INSTALLED)
 @pass_surface
 def uninstall(surface: Surface, name: str) -> None:
-    """Take an installed skill out of use, with the changes that were made of it. Nothing of it is lost."""
+    """Uninstall a skill and its changes. Nothing is lost: `restore` brings it back."""
 
     async def act(hub: Hub, by: By) -> bool:
         async with hub.alone():
             return await hub.uninstall(name, by)
 
     copy = with_hub(surface, act)
-    say(f"`{name}` is uninstalled{', your changes of it are put aside' if copy else ''}.")
+    say(f"`{name}` is uninstalled{', your changes are archived' if copy else ''}.")
     say(f"`hermes skills restore {name}` brings it back.")
 
 

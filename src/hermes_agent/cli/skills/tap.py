@@ -17,12 +17,14 @@ from hermes_agent.skills.hub.git import address_of
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.sources import Tap, Taps
 
-TRUSTED = click.option("--trust", "trusted", is_flag=True, help="Believe it: what the scanner only warns of is taken.")
+TRUSTED = click.option(
+    "--trust", "trusted", is_flag=True, help="Trust it: mere warnings of the scanner do not stop an installation."
+)
 
 
-@click.group(short_help="Choose the repositories that are looked through for skills.")
+@click.group(short_help="Choose the repositories to find skills in.")
 def tap() -> None:
-    """Choose the repositories that are looked through for skills."""
+    """Choose the repositories to find skills in."""
 
 
 @tap.command("list")
@@ -38,7 +40,7 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 @tap.command()
 @click.argument("address")
-@click.option("--name", default="", help="How to call it; otherwise the end of the address.")
+@click.option("--name", default="", help="Its name; by default the end of the address.")
 @click.option("--at", "ref", default="", metavar="REF", help="A branch or tag instead of the main branch.")
 @TRUSTED
 @pass_surface
@@ -64,6 +66,6 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
 @click.argument("name", type=TAP)
 @pass_surface
 def remove(surface: Surface, name: str) -> None:
-    """Forget a repository. What was installed from it stays."""
+    """Remove a repository. Its installed skills stay."""
     gone = asyncio.run(Taps(surface.home.skills).remove(name))
-    say(f"`{gone.name}` is no longer a tap; what was installed from it stays.")
+    say(f"`{gone.name}` is no longer a tap; its installed skills stay.")

@@ -172,7 +172,7 @@ class EmailChannel(Channel):
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         people = [each for each in to.chat.split(",") if each != self._author.address]
         if not people or not all(map(is_address, people)):
-            raise NeverHere(f"{to.chat or 'Nothing'} is no mail address.")
+            raise NeverHere(f"{to.chat or 'Nothing'} is not a mail address.")
         thread = await self._thread(to, part.answers)
         id_ = self._author.message_id(key)
         at, content = self._clock.now(), await bytes_of(part.file) if part.file is not None else b""
@@ -261,7 +261,7 @@ def _server(options: Mapping[str, str], name: str) -> Address:
     if not host:
         raise ConfigError(f"{where}_host is missing: the name of your mail server.")
     if not port.isdecimal():
-        raise ConfigError(f"{where}_port is no number: {port}.")
+        raise ConfigError(f"{where}_port is not a number: {port}.")
     if security not in SECURITIES:
         raise ConfigError(f"{where}_security is one of {', '.join(SECURITIES)}.")
     if security == "none" and host not in LOOPBACK_HOSTS:

@@ -158,7 +158,7 @@ class Verifying:
             try:
                 return self._answer(kind, at, own, other, content, way)
             except UnicodeEncodeError as error:  # Half a sign, which no UTF-8 has and nobody can hash or sign.
-                raise Wrong("m.invalid_message", "The message is no text.") from error
+                raise Wrong("m.invalid_message", "The message is not text.") from error
         except Wrong as error:
             self._running.pop(at, None)
             log.warning("matrix: %s could not verify this device: %s", other.user, error)

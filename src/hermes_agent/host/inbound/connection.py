@@ -125,7 +125,9 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             pass  # It is answered like any other request: there is nothing else to speak here.
         except httptools.HttpParserError:
-            self._refuse(_too_large(self._size) or Refused(400, "That is no request of HTTP/1.1.", code="invalid_http"))
+            self._refuse(
+                _too_large(self._size) or Refused(400, "That is not a request of HTTP/1.1.", code="invalid_http")
+            )
             return
         if self._in_head and (error := _too_large(self._size)) is not None:
             self._refuse(error)

@@ -30,7 +30,7 @@ def check_names(request: Request, names: Iterable[str]) -> None:
     """
     host = request.headers.get("host", "")
     if not is_ours(host, names):
-        words = "That is no name of this server. Names that it has besides go to `allowed_hosts`."
+        words = "This server does not have that name. Add its other names to `allowed_hosts`."
         raise Refused(421, words, code="wrong_host")
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2].lower() != host.lower():

@@ -25,7 +25,7 @@ from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.learning.proposals import PART, Why
 from hermes_agent.store.versions import Author, Backing
 
-PUT_BACK = "Past queries did not find what they had found: put back."
+PUT_BACK = "Past queries no longer found their skill: restored."
 
 
 @dataclass(slots=True, kw_only=True)

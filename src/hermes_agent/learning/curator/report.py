@@ -68,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         """In a few lines."""
         lines = [summary(self)]
-        lines += ["This pass only looked: nothing was changed."] if self.looks else []
+        lines += ["This pass only reported: nothing was changed."] if self.looks else []
         lines += [f"It ended early: {self.failed}"] if self.failed else []
         return "\n".join(lines)
 
@@ -139,17 +139,17 @@ def one_kept(folder: Path, name: str) -> Run:
 WORDS = {
     "done": "done",
     "skipped": "not done",
-    "waits": "waits for your yes",
-    "back": "put back",
+    "waits": "needs your approval",
+    "back": "restored",
     "would": "would be done",
 }
-KINDS = {"unused": "Put aside, unused", "patch": "Mended", "join": "Joined"}
+KINDS = {"unused": "Archived, unused", "patch": "Repaired", "join": "Merged"}
 
 
 def markdown(run: Run) -> str:
     """The report as a person reads it."""
     head = f"# Curator, {moment(run.began)}"
-    only = ["This pass only looked: nothing was changed."] if run.looks else []
+    only = ["This pass only reported: nothing was changed."] if run.looks else []
     rolled = [f"Rolled back {moment(run.rolled_back)}."] if run.rolled_back else []
     failed = [f"It ended early: {run.failed}"] if run.failed else []
     parts = [head, *only, *rolled, *failed, summary(run), _spent(run)]
@@ -164,7 +164,7 @@ def markdown(run: Run) -> str:
     parts += _section("Refused", [f"- {each.call}: {each.reason}" for each in run.refused])
     parts += _section("Lost", [f"- a past query no longer finds `{name}`" for name in run.lost])
     if run.touched and not run.rolled_back:
-        parts.append(f"Take it back: `hermes curator rollback {run.id}` (or one change: `hermes learn undo VERSION`).")
+        parts.append(f"Undo it: `hermes curator rollback {run.id}` (or one change: `hermes learn undo VERSION`).")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -181,7 +181,7 @@ def summary(run: Run) -> str:
 def _spent(run: Run) -> str:
     if not run.calls:
         return "No model was asked."
-    cost = "of unknown price" if run.cost is None else f"US dollars {run.cost:.4f}"
+    cost = "price unknown" if run.cost is None else f"US dollars {run.cost:.4f}"
     return f"{run.model}: {run.calls} calls, {run.input:,} tokens in, {run.output:,} out, {cost}."
 
 

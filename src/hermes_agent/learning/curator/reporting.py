@@ -30,7 +30,7 @@ from hermes_agent.store.learning.jobs import Account, Job
 from hermes_agent.store.versions import Kind, Version
 
 PAGE = 200
-GIVEN_UP = "The pass was given up half-way."
+GIVEN_UP = "The pass stopped half-way."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ async def put_back(writer: Writer, job: str, name: str, by: By) -> str:
         return f"`{name}` was changed since: it stays (`hermes skills history {name}`)."
     if not was:
         await writer.archive(name, by)
-        return f"`{name}`, which the pass made, is put aside."
+        return f"`{name}`, which the pass made, is archived."
     aside = await asyncio.to_thread(files_of_folder, writer.home / ARCHIVE / name)
     if not now and {f"{name}/{file}": each.content for file, each in aside.items()} == was:
         await writer.restore(name, by)
@@ -169,7 +169,7 @@ def _chosen(logs: Path, name: str) -> Run:
     runs = [report.one_kept(logs, name)] if name else report.all_kept(logs)
     run = next((each for each in runs if name or (each.touched and not each.rolled_back)), None)
     if run is None:
-        raise HermesError("No pass changed anything that was not taken back already.")
+        raise HermesError("There is no pass left to undo.")
     if run.rolled_back or not run.touched:
-        raise HermesError(f"The pass {run.id} {'was taken back already' if run.touched else 'changed nothing'}.")
+        raise HermesError(f"The pass {run.id} {'was undone already' if run.touched else 'changed nothing'}.")
     return run

@@ -140,7 +140,7 @@ class CuratorTools:
             raise ToolError(f"`{name}` has no file `{file[:200]}`.", hint=f"There are: {', '.join(sorted(files))}.")
         text = text_or_none(found.content)
         if text is None:
-            return f"{file}: {len(found.content):,} bytes that are no text."
+            return f"{file}: {len(found.content):,} bytes that are not text."
         others = ", ".join(sorted(set(files) - {FILE}))
         return text if file or not others else f"{text}\n[Files: {others}]"
 

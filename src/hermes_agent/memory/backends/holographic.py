@@ -142,7 +142,7 @@ class Holographic(ToldAlready):
         try:
             found = msgspec.json.decode(content, type=list[Taken])
         except msgspec.DecodeError as error:
-            raise HermesError(f"holographic: {self.file} is damaged ({error}); mend it or move it away.") from error
+            raise HermesError(f"holographic: {self.file} is damaged ({error}); repair it or move it away.") from error
         facts = await asyncio.to_thread(lambda: [made_of(each.text, each.trust) for each in found if each.text])
         source = Source(author=Author.FOREGROUND)
         for start in range(0, len(facts), AT_ONCE):  # Others want to write meanwhile.

@@ -209,7 +209,7 @@ def _retry(history: History, situation: Situation) -> Try | str:
     if delay is None:
         delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(len(here) - 1, 10)) * (1 - situation.chance / 2)
     elif delay > LONGEST_WAIT or (delay > SHORT_WAIT and _next_station(history, situation) is not None):
-        return f"the provider wants {delay:.0f} s of rest"
+        return f"the provider asks for a pause of {delay:.0f} s"
     if situation.left is not None and delay >= situation.left:
         return "the deadline comes before another attempt"
     return Try(step=Step.RETRY, place=last.place, delay=delay)

@@ -89,7 +89,7 @@ class Router:
         if not resting:
             return ""
         last = min(resting, key=lambda rest: rest.until)
-        return f"{leg.route.name} rests for another {last.until - now:.0f} s ({last.reason})"
+        return f"{leg.route.name} is paused for another {last.until - now:.0f} s ({last.reason})"
 
     def _first(self) -> Place:
         return Place(station=0, credential=self._legs[0].credentials[0].name)

@@ -93,7 +93,7 @@ class TokenRefresh:
         signed_in = self.file.read().get(facts.vendor)
         if signed_in is None:
             raise AuthRefused(
-                f"Nobody is signed in to {facts.title}: `hermes login {facts.vendor}`.", provider=facts.vendor
+                f"You are not signed in to {facts.title}: `hermes login {facts.vendor}`.", provider=facts.vendor
             )
         if signed_in.lost:
             raise _must_sign_in(facts, signed_in.lost)

@@ -244,7 +244,7 @@ class LocalPlace:
 
     def _path(self, exec_id: str) -> Path:
         if not EXEC_ID.fullmatch(exec_id):
-            raise PlaceFailed(f"`{exec_id}` is no exec id.")
+            raise PlaceFailed(f"`{exec_id}` is not an exec id.")
         return self._folder / exec_id
 
 

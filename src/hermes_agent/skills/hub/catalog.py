@@ -61,7 +61,7 @@ def _wrong(name: str, entry: TreeEntry) -> str:
         return f"`{name[:80]}` has {entry.size:,} bytes, at most {LARGEST_FILE:,} are taken"
     odd = any(each in FORBIDDEN or not each.isprintable() for each in name)
     if odd or ".." in parts or len(parts) > DEEPEST or any(len(part.encode()) > 200 for part in parts):
-        return f"`{name[:80]!a}` is no name for a file"
+        return f"`{name[:80]!a}` is not a name for a file"
     return ""
 
 
@@ -169,6 +169,6 @@ def _offered(entry: TreeEntry, content: bytes | None) -> Offered:
         skill = read(content.decode(), folder)
         return Offered(name=skill.name, path=path, description=skill.description)
     except UnicodeDecodeError:
-        return Offered(name=folder, path=path, problem=f"{FILE} is no UTF-8 text.")
+        return Offered(name=folder, path=path, problem=f"{FILE} is not UTF-8 text.")
     except BadSkill as error:
         return Offered(name=folder, path=path, problem=str(error))

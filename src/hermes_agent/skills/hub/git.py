@@ -46,7 +46,7 @@ def address_of(text: str) -> Address:
     """The repository that a text names. Raises `HubError` with the forms that there are."""
     text = text.strip()
     if not text or len(text) > LONGEST or text.startswith("-") or any(not each.isprintable() for each in text):
-        raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+        raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
     if text.startswith(("/", "./", "../", "~", "file:")) or text in (".", ".."):
         return _local(text)
     if "://" in text:
@@ -55,7 +55,7 @@ def address_of(text: str) -> Address:
         return Address(url=f"https://github.com/{text.removesuffix('.git')}", protocol="https", name=_name(text))
     if found := SCP.fullmatch(text):
         return Address(url=text, protocol="ssh", name=_name(found[3]))
-    raise HubError(f"`{text[:80]}` is no repository: give {FORMS}.")
+    raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
 
 
 def _by_url(text: str) -> Address:
@@ -63,12 +63,12 @@ def _by_url(text: str) -> Address:
         parts = urlsplit(text)
         host = parts.hostname or ""
     except ValueError as error:
-        raise HubError(f"`{text[:80]}` is no address ({error}).") from error
+        raise HubError(f"`{text[:80]}` is not an address ({error}).") from error
     if parts.password or (parts.username and parts.scheme != "ssh"):
         raise HubError("The address holds a name or a key, which would be written down: use ssh, or ~/.netrc.")
     plain = parts.scheme == "http" and host in LOOPBACK
     if parts.scheme not in ("https", "ssh") and not plain:
-        raise HubError(f"`{parts.scheme}` is not spoken to repositories: give {FORMS}.")
+        raise HubError(f"`{parts.scheme}` is not supported for repositories: give {FORMS}.")
     if not host or host.startswith("-") or not parts.path.strip("/") or " " in text:
         raise HubError(f"`{text[:80]}` names no repository: give {FORMS}.")
     return Address(url=text, protocol=parts.scheme, name=_name(parts.path))
@@ -210,7 +210,7 @@ class Repository:
         if COMMIT.fullmatch(ref):
             return At(commit=ref, ref="")
         if ref and (not REF.fullmatch(ref) or ".." in ref):
-            raise HubError(f"`{ref[:80]}` is no branch, tag or commit.")
+            raise HubError(f"`{ref[:80]}` is not a branch, tag or commit.")
         names = (ref,) if ref.startswith("refs/") else (f"refs/tags/{ref}", f"refs/heads/{ref}")
         ended = await self._git(
             ["ls-remote", "--symref", "--", self.address.url, *(names if ref else ("HEAD",))],
@@ -310,7 +310,7 @@ def _entry(line: bytes) -> TreeEntry:
     try:
         return TreeEntry(path=path.decode(), kind=kind, oid=oid, size=int(size) if size.isdigit() else 0)
     except UnicodeDecodeError as error:
-        raise HubError(f"A file has a name that is no text: {path!r}.") from error
+        raise HubError(f"A file has a name that is not text: {path!r}.") from error
 
 
 def _batch(out: bytes, oids: Sequence[str]) -> list[bytes]:

@@ -53,7 +53,7 @@ class Taps:
     async def add(self, tap: Tap) -> None:
         """Add a tap, or replace the one of its name. Raises `HubError` for a name that is none."""
         if not NAME.fullmatch(tap.name):
-            raise HubError(f"`{tap.name[:80]}` is no name of a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
+            raise HubError(f"`{tap.name[:80]}` is not a name for a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
         await self._write(tap.name, tap)
 
     async def remove(self, name: str) -> Tap:

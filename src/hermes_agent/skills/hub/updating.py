@@ -74,7 +74,7 @@ async def _merged_file(
         return "You changed it, and it was removed at its source.\n", False
     texts = [text_or_none(each) for each in (mine, was or b"", new)]
     if any(text is None for text in texts):
-        return "Both sides changed it, and it is no text.\n", False
+        return "Both sides changed it, and it is not text.\n", False
     return await _lines([mine, was or b"", new], variables)
 
 
@@ -100,7 +100,7 @@ def _still_a_skill(name: str, content: bytes | None) -> list[Conflict]:
     try:
         read(content.decode(), name)
     except BadSkill as error:
-        return [Conflict(file=FILE, text=f"What the merge gives is no skill: {error}\n")]
+        return [Conflict(file=FILE, text=f"What the merge gives is not a skill: {error}\n")]
     return []
 
 

@@ -104,7 +104,7 @@ class Pairing:
 
         found = await self._engine.write(change)
         if found is False:
-            raise PairingLocked("Too many wrong codes: no code is taken for an hour.")
+            raise PairingLocked("Too many wrong codes: no code is accepted for an hour.")
         return found if isinstance(found, Known) else None
 
     async def waiting(self) -> list[Known]:

@@ -196,7 +196,7 @@ class KnownFacts:
             made = _change(row)
             fact = await _held(tx, made.space, made.fact, any_state=True)
             if await tx.row(UNDONE, number) is not None:
-                raise HermesError(f"Change {number} was taken back already.")
+                raise HermesError(f"Change {number} was undone already.")
             after = await _before(tx, made, fact)
             await _set(tx, fact, after, _Act(action=Action.UNDO, at=at, source=source, undoes=number))
             return made

@@ -66,7 +66,7 @@ async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -
             re.compile(query.pattern)
         glob = finder.glob_pattern(query.glob) if query.glob else None
     except re.error as error:
-        where = f"`{error.pattern!s}` is no regular expression: {error}"
+        where = f"`{error.pattern!s}` is not a regular expression: {error}"
         raise BadArguments(f"search_files: {where} - at `$.pattern`") from error
     try:
         if ripgrep and query.pattern and means_the_same(query.pattern):

@@ -104,7 +104,7 @@ class Permission:
             return Allowed()
         reasons = "; ".join(verdict.asks)
         if not request.attended:
-            return Denied(f"It needs a person's approval ({reasons}), and nobody is there to give it.", unasked=True)
+            return Denied(f"It needs a person's approval ({reasons}), and no person is here.", unasked=True)
         text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{what(request)}\nin {folder_of(request)}"
         key = binding(request)
         question = Question(text=text, about=key, choices=CHOICES, purpose="approval")

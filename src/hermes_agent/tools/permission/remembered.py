@@ -38,9 +38,12 @@ def wrong_with(path: Path) -> str:
     try:
         parsed(read_small(path) or b"")
     except HomeError as error:
-        return f"{error} What it allows is asked again."
+        return f"{error} Hermes will ask again for everything that it allowed."
     except (msgspec.DecodeError, ValueError) as error:
-        return f"{path.name} cannot be read, so what it allows is asked again: {' '.join(str(error).split())}"
+        return (
+            f"{path.name} cannot be read, so Hermes will ask again for everything that it allowed: "
+            f"{' '.join(str(error).split())}"
+        )
     return ""
 
 
@@ -65,7 +68,7 @@ class RememberedFile:
         def work() -> None:
             entries = self._read()
             if self._broken:
-                raise HomeError(f"{self._path} cannot be read ({self._broken}): mend it or move it away.")
+                raise HomeError(f"{self._path} cannot be read ({self._broken}): repair it or move it away.")
             added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now())
             write_private(self._path, HEAD + msgspec.yaml.encode((*entries, added)))
 
@@ -88,5 +91,7 @@ class RememberedFile:
             return parsed(content)
         except (msgspec.DecodeError, ValueError) as error:
             self._broken = " ".join(str(error).split())
-            log.warning("%s cannot be read, so what it allows is asked again: %s", self._path, error)
+            log.warning(
+                "%s cannot be read, so Hermes will ask again for everything that it allowed: %s", self._path, error
+            )
             return ()

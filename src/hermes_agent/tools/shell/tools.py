@@ -39,7 +39,7 @@ def check_patterns(patterns: Sequence[str]) -> None:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise BadArguments(f"`{pattern}` is no regular expression: {error}.") from error
+            raise BadArguments(f"`{pattern}` is not a regular expression: {error}.") from error
         if len(pattern) > LONGEST_PATTERN or re.search(_NESTED, pattern):
             raise BadArguments(f"`{pattern[:80]}` may take too long.", hint="Watch for a few plain words.")
 

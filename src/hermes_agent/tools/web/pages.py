@@ -103,7 +103,7 @@ def parsed(url: str) -> SplitResult:
             raise ValueError("its port is 0")
         _host(parts)
     except ValueError as error:
-        raise BadArguments(f"`{url[:200]}` is no address that can be read: {error} - at `$.url`") from error
+        raise BadArguments(f"`{url[:200]}` is not an address that can be read: {error} - at `$.url`") from error
     return parts
 
 

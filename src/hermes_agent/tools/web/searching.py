@@ -98,7 +98,7 @@ def rows_of(body: bytes, *path: str) -> list[Mapping[str, object]]:
     try:
         found = json.loads(body)
     except ValueError as error:
-        raise Unsearched("The search service answered something that is no JSON.") from error
+        raise Unsearched("The search service answered something that is not JSON.") from error
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
     if not isinstance(found, list):

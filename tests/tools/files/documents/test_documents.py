@@ -151,5 +151,5 @@ async def test_the_tool_shows_documents_in_pages(files: Bench, workspace: Path):
 async def test_the_tool_says_why_a_document_cannot_be_read(files: Bench, workspace: Path):
     (workspace / "a.xlsx").write_bytes(b"PK\3\4 but no more")
 
-    with pytest.raises(ToolError, match=r"a.xlsx cannot be read: it is no office document"):
+    with pytest.raises(ToolError, match=r"a.xlsx cannot be read: it is not an office document"):
         await files("read_file", path="a.xlsx")

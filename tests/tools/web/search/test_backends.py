@@ -75,7 +75,7 @@ async def test_a_key_that_the_service_refuses_is_told(name: str):
     [
         (Response(status=429, body=b"slow down"), "allows no more searches for now"),
         (Response(status=500, body=b"oh no"), "answered 500: oh no"),
-        (Response(body=b"<html>maintenance</html>"), "no JSON|none of its results"),
+        (Response(body=b"<html>maintenance</html>"), "not JSON|none of its results"),
         (Response(body=b'{"error": "odd"}'), "answered without|none of its results"),
         (Response(body=b"x" * (6 << 20)), "more than 5 MB"),
     ],

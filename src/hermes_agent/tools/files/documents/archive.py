@@ -17,6 +17,6 @@ def check_archive(content: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise Damaged("it is no office document, or it is cut off") from error
+        raise Damaged("it is not an office document, or it is cut off") from error
     if size > MOST_UNPACKED:
         raise Damaged(f"it unpacks to {size:,} bytes")

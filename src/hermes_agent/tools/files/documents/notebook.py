@@ -17,7 +17,7 @@ def lines_of(content: bytes) -> list[str]:
         cells = notebook["cells"]
         return [line for number, cell in enumerate(cells, 1) for line in _cell(number, cell)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Damaged("it is no notebook of format 4") from error
+        raise Damaged("it is not a notebook of format 4") from error
 
 
 def _cell(number: int, cell: dict[str, Any]) -> list[str]:

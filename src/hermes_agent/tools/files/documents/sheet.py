@@ -28,7 +28,7 @@ def lines_of(content: bytes) -> list[str]:
             finally:
                 book.close()
     except (broken, ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
-        raise Damaged("it is no Excel workbook") from error
+        raise Damaged("it is not an Excel workbook") from error
 
 
 def _rows(book: Any) -> Iterator[str]:  # noqa: ANN401 - the library's own workbook, which it does not type

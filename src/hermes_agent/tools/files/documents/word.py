@@ -19,7 +19,7 @@ def lines_of(content: bytes) -> list[str]:
         document = module.Document(io.BytesIO(content))
         return list(_blocks(document.iter_inner_content()))
     except (broken, ValueError, KeyError, SyntaxError, AttributeError) as error:
-        raise Damaged("it is no Word document") from error
+        raise Damaged("it is not a Word document") from error
 
 
 def _blocks(items: Iterator[Any]) -> Iterator[str]:
