@@ -47,10 +47,8 @@ class CuratorSettings:
     interval_hours: float = setting(168.0, "Hours from one pass to the next.", least=1)
     min_idle_hours: float = setting(2.0, "Hours without any conversation after which a pass may start.", least=0)
     stale_after_days: int = setting(30, "Days unused after which a skill is stale.", least=1)
-    archive_after_days: int = setting(90, "Days unused after which a skill is put aside.", least=1)
-    consolidate: bool = setting(
-        True, "Whether a model grades and mends skills, and joins those that overlap; no: only age counts."
-    )
+    archive_after_days: int = setting(90, "Days unused after which a skill is archived.", least=1)
+    consolidate: bool = setting(True, "Whether a model grades, repairs and merges skills; false: only age counts.")
     keep: int = setting(
         5, "Does nothing any more: `rollback` reads the ledger of versions, which keeps all of them.", least=1, most=100
     )
