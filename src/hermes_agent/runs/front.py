@@ -52,12 +52,10 @@ class Receive(Protocol):
 
 
 class Hermes:  # noqa: PLR0904  every surface asks for all of it here
-    """One agent on one store.
+    """The agent on one store: submit, follow, stop, answer.
 
-    `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue, as `service` says. `scheduler` has the runs;
-    `receive` is asked about each message.
-    """
+    `queue` names the lanes of this process: a surface with a person in front of it runs only its own sessions
+    (`own_only`), a gateway or worker every lane, as `service` says. `receive` checks each message."""
 
     def __init__(
         self,
