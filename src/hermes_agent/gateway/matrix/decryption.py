@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
-from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
-from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.shapes import Event, count, inside, table, tables, text
-from hermes_agent.gateway.matrix.verification_replies import Say, VerificationReplies
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party
-from hermes_agent.gateway.matrix.vouching import Vouching
+from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
+from hermes_agent.gateway.matrix.signing import Vouching
+from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
 from hermes_agent.host.late import late
 
 log = logging.getLogger(__name__)
@@ -36,7 +34,7 @@ SEEN = 1000
 """Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
 
 
-class Decryption:
+class Decryption(Crypto):
     """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other;
     what is asked of the homeserver meanwhile keeps only those waiting who write in the same room.
 

@@ -13,10 +13,9 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere, TokenRefused
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import STRANGER, Hear, Invited, Sender
-from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.client import Client, Event, joined, number, table, text
 from hermes_agent.gateway.matrix.events import PLATFORM
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.shapes import Event, number, table, text
 
 log = logging.getLogger(__name__)
 
