@@ -23,7 +23,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.email.reading import OWN_IDS
-from hermes_agent.gateway.html import html
+from hermes_agent.gateway.text.markdown import html
 
 GREYLISTED = 60.0
 """Seconds after which a server that says "later" is asked again (RFC 6647 speaks of a minute and more)."""

@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part, TokenRefused
-from hermes_agent.gateway.html import html
 from hermes_agent.gateway.service import Answer, Service
+from hermes_agent.gateway.text.markdown import html
 
 CLIENT, MEDIA = "_matrix/client", "_matrix/media/v3"
 GIVEN_OUT = "_matrix/client/v1/media/download"

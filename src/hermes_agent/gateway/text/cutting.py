@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
-from hermes_agent.gateway.text.fences import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
+from hermes_agent.gateway.text.markdown import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
 
 Size = Callable[[str], int]
 
