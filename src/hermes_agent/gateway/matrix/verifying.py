@@ -163,14 +163,14 @@ class Verifying:
             return [(f"{PREFIX}ready", {"from_device": own.device, "methods": [SAS], **way})]
         at = (other.user, mark)
         try:
-            try:
-                return self._answer(kind, at, own, other, content, way)
-            except UnicodeEncodeError as error:  # Half a sign, which no UTF-8 has and nobody can hash or sign.
-                raise Wrong("m.invalid_message", "The message is no text.") from error
+            return self._answer(kind, at, own, other, content, way)
         except Wrong as error:
-            self._running.pop(at, None)
-            log.warning("matrix: %s could not verify this device: %s", other.user, error)
-            return [(f"{PREFIX}cancel", {"code": error.code, "reason": str(error), **way})]
+            wrong = error
+        except UnicodeEncodeError:  # Half a sign, which no UTF-8 has and nobody can hash or sign.
+            wrong = Wrong("m.invalid_message", "The message is no text.")
+        self._running.pop(at, None)
+        log.warning("matrix: %s could not verify this device: %s", other.user, wrong)
+        return [(f"{PREFIX}cancel", {"code": wrong.code, "reason": str(wrong), **way})]
 
     def device_of(self, user: str, mark: str) -> str:
         """The device with which somebody verifies this one; empty where they do not."""
