@@ -20,34 +20,8 @@ HEADER = re.compile(r"\*?[^\W\d_][^\n:]{0,20}:\*? .{1,300}")
 HEADERS = 3
 LARGEST_HTML = 500_000
 """Characters of a mail that are read; what follows is not. (Gmail shows 102,000.)"""
-SILENT = frozenset({"script", "style", "head", "title", "noscript", "template", "svg", "iframe", "object", "select"})
-BLOCKS = frozenset(
-    {
-        "p",
-        "div",
-        "tr",
-        "table",
-        "ul",
-        "ol",
-        "blockquote",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "pre",
-        "section",
-        "article",
-        "header",
-        "footer",
-        "hr",
-        "dl",
-        "dd",
-        "dt",
-        "form",
-    }
-)
+SILENT = frozenset(["script", "style", "head", "title", "noscript", "template", "svg", "iframe", "object", "select"])
+BLOCKS = re.compile(r"p|div|tr|table|ul|ol|blockquote|pre|section|article|header|footer|hr|dl|dd|dt|form|h[1-6]")
 QUOTED = "blockquote[type=cite], .gmail_quote, .yahoo_quoted, .moz-cite-prefix, #divRplyFwdMsg, #appendonsend"
 BREAK = "\x1e"
 WHITE = (255, 255, 255)
@@ -121,7 +95,7 @@ def _open(node: LexborNode, look: Style, pieces: list[str], stack: list[tuple[Le
             pieces.append(" ")
         case "img" if look.shown and (alt := node.attributes.get("alt")):
             pieces.append(f"[{alt}]")
-    if tag in BLOCKS:
+    if BLOCKS.fullmatch(tag):
         pieces.append(BREAK)
         stack.append((BREAK, look))
     if tag == "a" and look.shown and _leads_elsewhere(node):

@@ -190,8 +190,7 @@ class Decryption(Crypto):
     async def _exchange(self) -> None:
         """Give the homeserver keys that it has not, and messages for devices."""
         await self._vouching.check(*self._who, self._fingerprint)
-        if self._olm.should_upload_keys:
-            await self._devices.upload(await self._run(self._olm.share_keys))
+        await self._devices.upload()
         await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
         await self._devices.send_pending()
 

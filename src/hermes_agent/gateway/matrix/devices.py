@@ -156,9 +156,11 @@ class Devices:
         missing = self.olm.get_missing_sessions(answered)
         self._keyless |= {(user, each) for user in missing for each in asked[user].keys() & set(missing[user])}
 
-    async def upload(self, content: Event) -> None:
-        """Give the homeserver keys of this device."""
-        await self._run(self._take, self.nio.KeysUploadResponse, await self._asked("upload", content))
+    async def upload(self) -> None:
+        """Give the homeserver keys of this device that it has not."""
+        if self.olm.should_upload_keys:
+            answer = await self._asked("upload", await self._run(self.olm.share_keys))
+            await self._run(self._take, self.nio.KeysUploadResponse, answer)
 
     async def _asked(self, what: str, content: Event) -> Event:
         return await self._client.call("POST", f"keys/{what}", content, reads=True)

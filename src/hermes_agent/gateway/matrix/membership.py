@@ -126,17 +126,11 @@ class Membership:
     async def _succeeds(self, room: str) -> bool:
         """Go on in a room as in the one that it says it replaces, if that one says the same: anybody can say so of a
         room of theirs."""
-        before = text(table((await self._state(room, "m.room.create")).get("predecessor")).get("room_id"))
-        if not before or (await self._state(before, "m.room.tombstone")).get("replacement_room") != room:
+        before = text(table((await self.rooms.state(room, "m.room.create")).get("predecessor")).get("room_id"))
+        if not before or (await self.rooms.state(before, "m.room.tombstone")).get("replacement_room") != room:
             return False
         await self.moves.moved(before, room)
         return True
-
-    async def _state(self, room: str, kind: str) -> Event:
-        try:
-            return await self.client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
-        except (NeverHere, MessageGone):
-            return {}
 
 
 PLACE = "place"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.bounded_cache import BoundedCache
@@ -139,11 +138,14 @@ class Rooms:
         """What a room is called; empty where it has no name."""
         if (known := self._titles.get(room)) is not None:
             return known
-        content: Event = {}
-        with suppress(NeverHere, MessageGone):
-            path = f"{joined('rooms', room, 'state', NAME)}/"
-            content = await self._client.call("GET", path, reads=True)
-        return self._titles.put(room, text(content.get("name")))
+        return self._titles.put(room, text((await self.state(room, NAME)).get("name")))
+
+    async def state(self, room: str, kind: str) -> Event:
+        """What holds in a room; empty where nobody says."""
+        try:
+            return await self._client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
+        except (NeverHere, MessageGone):
+            return {}
 
     def changed(self, room: str, event: Event) -> None:
         """A room's state changed."""

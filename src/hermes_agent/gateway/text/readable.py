@@ -150,20 +150,9 @@ def _prose(lines: list[str]) -> list[str]:
 
 def _end_of_table(lines: list[str], at: int) -> int:
     """Behind the table that begins there; `at` where none does."""
-    if at + 1 >= len(lines) or not (_is_head(lines[at]) and _is_rule(lines[at + 1])):
+    if at + 1 >= len(lines) or not (0 < lines[at].count("|") <= MOST_COLUMNS and _is_rule(lines[at + 1])):
         return at
-    end = at + 2
-    while end < len(lines) and _is_row(lines[end]):
-        end += 1
-    return end
-
-
-def _is_row(line: str) -> bool:
-    return "|" in line
-
-
-def _is_head(line: str) -> bool:
-    return 0 < line.count("|") <= MOST_COLUMNS
+    return next((end for end in range(at + 2, len(lines)) if "|" not in lines[end]), len(lines))
 
 
 def _is_rule(line: str) -> bool:
