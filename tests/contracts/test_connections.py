@@ -99,7 +99,7 @@ async def to_a_mailbox() -> AsyncIterator[None]:
 async def to_a_post_office() -> AsyncIterator[None]:
     async with mail_platform() as platform:
         address = Address(host=LOOPBACK, port=platform.smtp_port, security="none")
-        async with Post(address, "u", "secret", "hermes@a.test")._connected():
+        async with Post(address=address, user="u", password="secret", own="hermes@a.test")._connected():
             yield
 
 

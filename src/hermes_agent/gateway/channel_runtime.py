@@ -12,7 +12,7 @@ from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Pace, Part
 from hermes_agent.gateway.media import one_line
 from hermes_agent.gateway.text.cutting import cut, size_in
-from hermes_agent.gateway.text.fences import closed, plainest
+from hermes_agent.gateway.text.markdown import closed, plainest
 from hermes_agent.gateway.text.readable import readable
 
 log = logging.getLogger(__name__)

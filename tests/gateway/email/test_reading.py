@@ -18,7 +18,6 @@ from hermes_agent.gateway.email.reading import (
     parsed,
     read,
     read_apart,
-    without_quotes,
 )
 from tests.holds import longest_hold
 
@@ -152,13 +151,6 @@ def test_what_a_person_wrote_is_all_theirs(own: str):
     read_ = mail("Subject: x\r\n", own)
 
     assert (read_.text, read_.quoted) == (own, "")
-
-
-def test_quotes_and_signatures_end_a_text():
-    assert without_quotes("Yes\n\nOn Mon you\nwrote:\n> a") == "Yes"
-    assert without_quotes("> a\nanswer\n> b\nmore") == "> a\nanswer\n> b\nmore"
-    assert without_quotes("Yes\n-- \nAnn\n+39") == "Yes"
-    assert without_quotes("Note:\n") == "Note:"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ async def platform():
 
 
 def post(platform, password: str = "secret", security: str = "none") -> Post:
-    return Post(Address(host="127.0.0.1", port=platform.smtp_port, security=security), "u", password, "hermes@a.test")
+    address = Address(host="127.0.0.1", port=platform.smtp_port, security=security)
+    return Post(address=address, user="u", password=password, own="hermes@a.test")
 
 
 CONTENT = b"Subject: x\r\nMessage-ID: <1@a.test>\r\n\r\n.Hello\r\n"

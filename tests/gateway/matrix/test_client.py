@@ -1,7 +1,30 @@
+import json
+
 import pytest
 
-from hermes_agent.gateway.channel import MessageGone, NeverHere, TokenRefused
-from hermes_agent.gateway.matrix.client import Client, joined, meaning
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.channel import MessageGone, NeverHere, Part, TokenRefused
+from hermes_agent.gateway.matrix.client import (
+    LARGEST,
+    SIGNS,
+    Client,
+    changed,
+    count,
+    file,
+    inside,
+    joined,
+    meaning,
+    number,
+    once,
+    placed,
+    reaction,
+    table,
+    tables,
+    text,
+    transaction,
+    words,
+)
 from hermes_agent.gateway.service import Answer, Service
 from tests.gateway.matrix.hearing import hearing
 
@@ -53,3 +76,81 @@ async def test_an_older_homeserver_gives_files_out_in_the_older_way(tmp_path):
         client = Client(Service(title="x", http=at.needs.http, headers=headers, base=at.platform.url, meaning=meaning))
 
         assert await client.download("mxc://hermes.test/f1", 10**9) == b"content"
+
+
+@pytest.mark.parametrize("odd", [None, 5, "x", [], {}, True, 1e400, float("nan"), -3, 10**400])
+def test_whatever_stands_there_something_of_its_kind_comes_back(odd):
+    assert isinstance(table(odd), dict)
+    assert isinstance(inside(odd, "a", "b"), dict)
+    assert all(isinstance(each, dict) for each in tables(odd))
+    assert isinstance(text(odd), str)
+    assert number(odd) == number(odd)
+    assert count(odd) >= 0
+
+
+def test_what_is_there_is_found():
+    assert inside({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
+    assert tables([{"a": 1}, "x"]) == [{"a": 1}]
+    assert (text("x"), number(5), count(7), count(-7), count(True)) == ("x", 5.0, 7, 0, 0)
+
+
+def test_half_a_sign_is_shown_as_one_that_cannot_be_read():
+    assert text("a\ud800b").encode() == "a\ufffdb".encode()
+
+
+ROOM = Conversation(platform="matrix", chat="!1:x")
+
+
+def test_a_text_mentions_nobody_and_is_formatted():
+    made = words(Part(text="**Hi** @room\x00 @ann:x"))
+
+    assert made["m.mentions"] == {}
+    assert made["body"] == "**Hi** @room @ann:x"
+    assert made["formatted_body"].startswith("<p><strong>Hi</strong>")
+
+
+def test_choices_are_listed_with_their_signs():
+    buttons = tuple(Button(label=f"choice {number}", value="v") for number in range(12))
+
+    made = words(Part(text="Which?", buttons=buttons, slot=5))
+
+    assert len(set(SIGNS)) == 10
+    assert made["body"].splitlines()[2] == "1\ufe0f\u20e3 choice 0"
+    assert made["body"].splitlines()[-1] == "\U0001f51f choice 9"
+    assert made["hermes.slot"] == 5
+
+
+def test_what_formatting_makes_too_large_goes_out_plain():
+    made = words(Part(text='"' * 16_000))
+
+    assert "formatted_body" not in made
+    assert len(json.dumps(changed(made, "$1"))) < LARGEST
+
+
+def test_a_file_has_its_name_and_its_words():
+    attached = Attachment(path="/x", name="a.png", media_type="image/png")
+    made = file(Part(text="See", file=attached), attached, 3, {"url": "mxc://x/1"})
+    bare = file(Part(text="", file=attached), attached, 3, {"url": "mxc://x/1"})
+
+    assert (made["msgtype"], made["body"], made["filename"], made["info"]["size"]) == ("m.image", "See", "a.png", 3)
+    assert bare["body"] == "a.png"
+
+
+def test_an_answer_stands_in_its_thread_or_replies():
+    thread = Conversation(platform="matrix", chat="!1:x", thread="$root")
+
+    assert placed({}, ROOM, "") == {}
+    assert placed({}, ROOM, "$1") == {"m.relates_to": {"m.in_reply_to": {"event_id": "$1"}}}
+    inside = placed({}, thread, "$1")["m.relates_to"]
+    assert (inside["event_id"], inside["is_falling_back"], inside["m.in_reply_to"]) == (
+        "$root",
+        False,
+        {"event_id": "$1"},
+    )
+    assert placed({}, thread, "")["m.relates_to"]["is_falling_back"] is True
+
+
+def test_one_key_is_one_transaction_and_edits_are_each_their_own():
+    assert transaction("a") == transaction("a") != transaction("b")
+    assert once() != once()
+    assert reaction("$1", "x")["m.relates_to"]["event_id"] == "$1"

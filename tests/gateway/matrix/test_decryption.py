@@ -15,7 +15,7 @@ from hermes_agent.gateway.channel import NeverHere, NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.inbound_events import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client, meaning
-from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption, locked, unlocked
+from hermes_agent.gateway.matrix.decryption import KEYLESS, TAKE, Decryption
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
@@ -192,7 +192,7 @@ async def test_what_anybody_sends_to_the_device_keeps_it_from_nothing(tmp_path: 
 
     await crypto._run(crypto._learn, {"to_device": {"events": [event]}, "device_one_time_keys_count": {}})
 
-    assert len(crypto._seen) == 1
+    assert len(crypto._seen._kept) == 1
     await crypto.close()
 
 
@@ -204,7 +204,7 @@ async def test_of_what_anybody_sends_to_the_device_no_more_than_a_hash_is_kept(t
     for _ in range(2):
         await crypto._run(crypto._learn, {"to_device": {"events": [event]}})
 
-    (mark,) = crypto._seen
+    (mark,) = crypto._seen._kept
     assert len(mark) == 32
     await crypto.close()
 
@@ -256,26 +256,31 @@ async def test_what_is_not_encrypted_in_a_known_way_is_not_read(tmp_path: Path):
     await crypto.close()
 
 
-def test_a_file_is_what_it_was():
-    content, keys = locked(b"content")
+@pytest.fixture
+def crypto(tmp_path: Path) -> Decryption:
+    return closed(tmp_path)
+
+
+def test_a_file_is_what_it_was(crypto):
+    content, keys = crypto.lock(b"content")
 
     assert content != b"content"
-    assert unlocked(content, keys) == b"content"
+    assert crypto.unlock(content, keys) == b"content"
 
 
 @pytest.mark.parametrize("odd", [{}, {"iv": 5}, {"key": "x"}, {"hashes": {"sha256": "x"}}])
-def test_a_file_with_another_key_is_refused(odd):
-    content, keys = locked(b"content")
+def test_a_file_with_another_key_is_refused(crypto, odd):
+    content, keys = crypto.lock(b"content")
 
     with pytest.raises(NeverHere, match="cannot be decrypted"):
-        unlocked(content, {**keys, **odd} if odd else {})
+        crypto.unlock(content, {**keys, **odd} if odd else {})
 
 
-def test_a_file_with_other_bytes_is_refused():
-    content, keys = locked(b"content")
+def test_a_file_with_other_bytes_is_refused(crypto):
+    content, keys = crypto.lock(b"content")
 
     with pytest.raises(NeverHere, match="cannot be decrypted"):
-        unlocked(content[:-1], keys)
+        crypto.unlock(content[:-1], keys)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Into which rooms the agent goes, and which it leaves."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -301,12 +300,6 @@ def test_a_place_is_read_as_it_was_written():
     place.wait("$1", "!2", 7.0)
 
     assert Place.read(place.written()) == place
-
-
-def test_one_that_an_earlier_version_wrote_is_read():
-    written = json.dumps({"since": "s1", "invitations": {"!1": "@x"}, "told": ["!2"]})
-
-    assert Place.read(written) == Place(since="s1", invitations={"!1": ("@x", False)}, told=["!2"])
 
 
 @pytest.mark.parametrize("written", ["", "[]", "x", '{"since": 1, "told": 5, "unread": [], "invitations": {"!1": 5}}'])

@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.gateway.channel import NeverHere
 from hermes_agent.gateway.inbound_events import Pressed, Said
-from hermes_agent.gateway.matrix.rooms import PEOPLE_KNOWN, Known, Rooms, thread_of
+from hermes_agent.gateway.matrix.rooms import PEOPLE_KNOWN, Crypto, Known, Rooms, thread_of
 from tests.doubles.matrix import OWN, Room
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 
@@ -133,3 +133,20 @@ async def test_a_room_is_called_what_it_is_called_last(tmp_path):
         await at.until(Said, 2)
         assert await rooms.title(ROOM) == "Parties"
         assert [said.title for said in at.of(Said)][1] == "Parties"
+
+
+async def test_without_encryption_nothing_is_read_and_nothing_goes_out_in_the_clear():
+    shut = Crypto()
+    await shut.begin("@x:y", "D")
+    await shut.synced({})
+
+    shut.verify({}, shut.begin)
+    assert await shut.read("!1", {}) is None
+    assert "matrix-e2ee" in shut.excuse
+    with pytest.raises(NeverHere, match="encrypt"):
+        await shut.write("!1", "m.room.message", {})
+    with pytest.raises(NeverHere, match="encrypt"):
+        shut.lock(b"")
+    with pytest.raises(NeverHere, match="encrypt"):
+        shut.unlock(b"", {})
+    await shut.close()

@@ -1,11 +1,21 @@
 """The account's keys."""
 
 import json
+import shutil
+import time
 
 import pytest
 import vodozemac
 
+from hermes_agent.gateway.channel import NotNow, TokenRefused
+from hermes_agent.gateway.matrix.client import Client, meaning
+from hermes_agent.gateway.matrix.decryption import Decryption
+from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.signing import USAGES, canonical, is_signed, kept, made
+from hermes_agent.gateway.service import Service
+from tests.contracts.channels import needs
+from tests.doubles.homeserver import matrix_platform
+from tests.doubles.matrix import OWN, MatrixPlatform
 
 USER = "@hermes:x"
 
@@ -65,3 +75,92 @@ def test_the_master_key_signs_the_others_and_they_what_they_are_for(tmp_path):
 
 def test_what_is_signed_is_written_in_one_way():
     assert canonical({"b": [1, "ö"], "a": {"d": None, "c": True}}) == '{"a":{"c":true,"d":null},"b":[1,"ö"]}'.encode()
+
+
+DEVICE = "DEVICE"
+
+
+@pytest.fixture
+async def platform():
+    async with matrix_platform() as made:
+        yield made
+
+
+@pytest.fixture
+async def given(tmp_path):
+    made = needs(tmp_path)
+    yield made
+    await made.http.close()
+
+
+async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
+    """Begin as another process; what its owner is told."""
+    notes: list[str] = []
+    headers = {"Authorization": "Bearer x"}
+
+    client = Client(Service(title="x", http=given.http, headers=headers, base=platform.url, meaning=meaning))
+    crypto = Decryption(client, folder, Rooms(client), time.monotonic, notes.append)
+    try:
+        await crypto.begin(OWN, DEVICE)
+        await crypto.synced({})
+        await crypto.synced({})
+    finally:
+        await crypto.close()
+    return notes
+
+
+async def test_an_account_without_keys_gets_some_and_they_sign_the_device_once(platform, given, tmp_path):
+    (first,) = await begun(platform, given, tmp_path / "keys")
+    known = str(platform.keys)
+    (second,) = await begun(platform, given, tmp_path / "keys")
+
+    fingerprint = platform.keys["device_keys"][OWN][DEVICE]["keys"][f"ed25519:{DEVICE}"]
+    assert is_signed(platform.keys, OWN, DEVICE)
+    assert platform.keys["master_keys"][OWN]["signatures"][OWN].keys() == {f"ed25519:{DEVICE}"}
+    assert first == second
+    assert first.startswith(f"device {DEVICE}, fingerprint ")
+    assert first.replace(" ", "").endswith(fingerprint)
+    assert str(platform.keys) == known
+
+
+async def test_keys_of_another_program_are_left_alone(platform, given, tmp_path, caplog):
+    theirs = {"user_id": OWN, "usage": ["master"], "keys": {"ed25519:other": "other"}}
+    platform.keys["master_keys"] = {OWN: theirs}
+    (note,) = await begun(platform, given, tmp_path / "keys")
+
+    assert platform.keys["master_keys"] == {OWN: theirs}
+    assert note.endswith("not signed by its account")
+    assert "verify this device from there" in caplog.text
+
+
+async def test_a_homeserver_that_wants_a_password_leaves_it_unsigned_and_at_work(platform, given, tmp_path, caplog):
+    platform.guarded = True
+    (note,) = await begun(platform, given, tmp_path / "keys")
+    assert note.endswith("not signed by its account")
+    assert "takes no signature" in caplog.text
+
+    platform.guarded = False
+    (note,) = await begun(platform, given, tmp_path / "keys")
+    assert not note.endswith("not signed by its account")
+    platform.keys["device_keys"][OWN][DEVICE]["signatures"].clear()
+    platform.guarded = True
+    (note,) = await begun(platform, given, tmp_path / "keys")
+    assert note.endswith("not signed by its account")
+
+
+async def test_a_device_whose_keys_were_lost_is_said_and_not_used(platform, given, tmp_path):
+    await begun(platform, given, tmp_path / "keys")
+    known = str(platform.keys)
+    shutil.rmtree(tmp_path / "keys")
+
+    with pytest.raises(TokenRefused, match="log in anew"):
+        await begun(platform, given, tmp_path / "keys")
+    assert str(platform.keys) == known
+
+
+async def test_a_file_that_cannot_be_read_is_no_reason_for_other_keys(platform, given, tmp_path):
+    (tmp_path / "keys" / "signing.json").mkdir(parents=True)
+
+    with pytest.raises(NotNow, match="not a file"):
+        await begun(platform, given, tmp_path / "keys")
+    assert "master_keys" not in platform.keys

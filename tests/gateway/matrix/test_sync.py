@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.inbound_events import Removed, Said
-from hermes_agent.gateway.matrix.crypto import SHUT
+from hermes_agent.gateway.matrix.rooms import SHUT
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing, until
 
 

@@ -2,15 +2,36 @@
 
 import hashlib
 
+import nio
 import pytest
 import vodozemac
+from nio.store import SqliteMemoryStore
 
-from hermes_agent.gateway.matrix.emoji import EMOJI
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.inbound_events import Said
 from hermes_agent.gateway.matrix.signing import canonical, unpadded
-from hermes_agent.gateway.matrix.verifying import MACS, MOST, PREFIX, REQUEST, Party, Verifying, is_verification, way_of
+from hermes_agent.gateway.matrix.verifying import (
+    EACH,
+    MACS,
+    MINUTE,
+    MOST,
+    OTHERS,
+    PREFIX,
+    REQUEST,
+    STRANGERS,
+    Limits,
+    Party,
+    Verifying,
+    is_verification,
+    way_of,
+)
+from hermes_agent.testing.clock import FakeClock
+from tests.doubles.matrix import OWN
+from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
 
-OWN = Party(user="@hermes:x", device="H", keys={"ed25519:H": "hkey", "ed25519:master": "master"})
-ANN = Party(user="@ann:x", device="A", keys={"ed25519:A": "akey"})
+OURS = Party(user="@hermes:x", device="H", keys={"ed25519:H": "hkey", "ed25519:master": "master"})
+THEIRS = Party(user="@ann:x", device="A", keys={"ed25519:A": "akey"})
 IN_A_ROOM = {"m.relates_to": {"rel_type": "m.reference", "event_id": "$request"}}
 BETWEEN_DEVICES = {"transaction_id": "t1"}
 
@@ -27,9 +48,9 @@ class Ann:
         self.start: dict = {}
         self.commitment = ""
 
-    def say(self, kind: str, other: Party = ANN, **content: object) -> list:
+    def say(self, kind: str, other: Party = THEIRS, **content: object) -> list:
         event = {"type": f"{PREFIX}{kind}", "sender": other.user, "content": {**content, **self.way}}
-        return self.verifying.hear(OWN, other, event)
+        return self.verifying.hear(OURS, other, event)
 
     def starts(self, **other: object) -> list:
         self.start = {
@@ -51,7 +72,7 @@ class Ann:
         assert self.commitment == unpadded(expected)
         self.shared = self.sas.diffie_hellman(vodozemac.Curve25519PublicKey.from_base64(key))
         info = f"MATRIX_KEY_VERIFICATION_SAS|@ann:x|A|{self.sas.public_key.to_base64()}|@hermes:x|H|{key}|{self.mark}"
-        return ", ".join(EMOJI[index] for index in self.shared.bytes(info).emoji_indices)
+        return ", ".join(" ".join(nio.crypto.Sas.emoji[index]) for index in self.shared.bytes(info).emoji_indices)
 
     def sealed(self, content: str, name: str, sides: str = "@ann:xA@hermes:xH") -> str:
         seal = self.shared.calculate_mac if self.mac == MACS[0] else self.shared.calculate_mac_invalid_base64
@@ -77,7 +98,7 @@ def test_a_person_finds_the_same_emoji_and_the_keys_of_device_and_account(way, m
     (kind, content), (last, _) = ann.compares()
     back = "@hermes:xH@ann:xA"
     assert (kind, last) == (f"{PREFIX}mac", f"{PREFIX}done")
-    assert content["mac"] == {name: ann.sealed(key, name, back) for name, key in OWN.keys.items()}
+    assert content["mac"] == {name: ann.sealed(key, name, back) for name, key in OURS.keys.items()}
     assert content["keys"] == ann.sealed("ed25519:H,ed25519:master", "KEY_IDS", back)
     assert ann.say("done") == []
     assert ann.verifying.device_of("@ann:x", ann.mark) == ""
@@ -88,17 +109,17 @@ def test_a_request_is_answered_in_the_way_it_came():
     room = {
         "type": "m.room.message",
         "event_id": "$request",
-        "content": {"msgtype": REQUEST, "to": OWN.user, "from_device": "A", "methods": ["m.sas.v1"]},
+        "content": {"msgtype": REQUEST, "to": OURS.user, "from_device": "A", "methods": ["m.sas.v1"]},
     }
     device = {"type": f"{PREFIX}request", "content": {"transaction_id": "t1", "from_device": "A"}}
 
-    ((kind, in_room),) = verifying.hear(OWN, ANN, room)
-    ((_, directly),) = verifying.hear(OWN, ANN, device)
+    ((kind, in_room),) = verifying.hear(OURS, THEIRS, room)
+    ((_, directly),) = verifying.hear(OURS, THEIRS, device)
 
     assert kind == f"{PREFIX}ready"
     assert in_room == {"from_device": "H", "methods": ["m.sas.v1"], **IN_A_ROOM}
     assert directly == {"from_device": "H", "methods": ["m.sas.v1"], **BETWEEN_DEVICES}
-    assert is_verification(room, OWN.user)
+    assert is_verification(room, OURS.user)
     assert not is_verification(room, "@other:x")
 
 
@@ -152,7 +173,7 @@ def test_what_comes_out_of_its_order_ends_it():
 def test_what_belongs_to_none_is_passed_over():
     ann = Ann(IN_A_ROOM)
     assert ann.say("key", key="x") == ann.say("mac", mac=5) == ann.say("cancel") == []
-    assert ann.verifying.hear(OWN, ANN, {"type": f"{PREFIX}start", "content": {}}) == []
+    assert ann.verifying.hear(OURS, THEIRS, {"type": f"{PREFIX}start", "content": {}}) == []
     assert way_of({"content": "x"})[0] == ""
     ann.ready()
     assert ann.say("accept") == []
@@ -186,3 +207,171 @@ def test_half_a_sign_in_the_name_of_a_key_ends_the_verification_alone():
     ((kind, content),) = ann.say("mac", mac={"ed25519:\ud800": "x"}, keys="x")
 
     assert (kind, content["code"]) == (f"{PREFIX}cancel", "m.invalid_message")
+
+
+TO = Conversation(platform="matrix", chat=ROOM)
+MALLORY = "@mallory:far.test"
+ABLE = {
+    "method": "m.sas.v1",
+    "key_agreement_protocols": ["curve25519-hkdf-sha256"],
+    "hashes": ["sha256"],
+    "message_authentication_codes": ["hkdf-hmac-sha256.v2"],
+    "short_authentication_string": ["emoji"],
+}
+
+
+@pytest.fixture
+async def at(tmp_path):
+    async with hearing(tmp_path, encryption="yes") as made, made.listening():
+        made.platform.room(ROOM, {MALLORY: "Mallory"})
+        await made.platform.say("in the clear")
+        await made.until(Said)
+        await made.settled()
+        made.platform.asked.clear()
+        yield made
+        made.platform.spoken.set()
+
+
+def sends(at: Hearing, kind: str, mark: str, user: str = ANN, **more: object) -> None:
+    """Somebody writes from device to device."""
+    content = {"transaction_id": mark, "from_device": "A", **ABLE, **more}
+    at.platform.to_device.append({"type": f"{PREFIX}{kind}", "sender": user, "content": content})
+    at.platform.more.set()
+
+
+def says(at: Hearing, mark: str, user: str = ANN) -> None:
+    """Somebody begins in the room."""
+    relation = {"rel_type": "m.reference", "event_id": mark}
+    at.platform.happens(ROOM, f"{PREFIX}start", {"from_device": "A", **ABLE, "m.relates_to": relation}, user)
+
+
+def has_device(at: Hearing, user: str) -> dict:
+    olm = nio.crypto.Olm(user, "A", SqliteMemoryStore(user, "A"))
+    keys: dict = olm.share_keys()["device_keys"]
+    at.platform.keys.setdefault("device_keys", {})[user] = {"A": keys}
+    return keys
+
+
+def answers(at: Hearing) -> list[tuple[str, dict]]:
+    """What was answered from device to device."""
+    found = [(kind, content) for kind, to in at.platform.direct for each in to.values() for content in each.values()]
+    return [(kind.removeprefix(PREFIX), content) for kind, content in found]
+
+
+def shown(at: Hearing) -> list[str]:
+    """What was answered in the room."""
+    events = [event for event in at.platform.rooms[ROOM].events.values() if event["sender"] == OWN]
+    return [event["type"].removeprefix(PREFIX) for event in events if event["type"].startswith(PREFIX)]
+
+
+@pytest.mark.parametrize("in_room", [True, False])
+async def test_a_server_that_says_nothing_of_its_people_keeps_nobody_waiting(at: Hearing, in_room: bool):
+    at.platform.silent.add(MALLORY)
+    says(at, "$1", MALLORY) if in_room else sends(at, "start", "t1", MALLORY)
+    await until(lambda: bool(at.platform.asked))
+    at.platform.rooms[ROOM].people.pop(MALLORY)
+    at.channel._rooms.forget(ROOM)
+    at.platform.rooms[ROOM].encrypted = True
+    at.channel._rooms._encrypted.clear()
+    await at.platform.say("words")
+    await at.until(Said, 2)
+    receipt = await at.channel.send(TO, Part(text="A secret"), "k1")
+
+    assert at.platform.rooms[ROOM].events[receipt]["type"] == "m.room.encrypted"
+
+
+async def test_keys_are_asked_for_where_a_verification_begins_alone(at: Hearing):
+    sends(at, "request", "t1")
+    sends(at, "key", "t1")
+    sends(at, "done", "t1")
+    sends(at, "request", "t2")
+    await until(lambda: len(answers(at)) == 2)
+
+    assert at.platform.asked == []
+
+
+@pytest.mark.parametrize("in_room", [True, False])
+async def test_the_device_of_who_begins_is_asked_for_and_its_key_taken(at: Hearing, in_room: bool):
+    has_device(at, ANN)
+    says(at, "$1") if in_room else sends(at, "start", "t1")
+    await until(lambda: bool(shown(at) or answers(at)))
+
+    assert (shown(at) or [kind for kind, _ in answers(at)]) == ["accept"]
+    assert at.platform.asked == [1]
+
+
+async def test_the_key_of_a_device_that_is_known_is_not_asked_for(at: Hearing):
+    has_device(at, ANN)
+    await at.channel._crypto._devices.know([ANN])
+    at.platform.asked.clear()
+    sends(at, "start", "t1")
+    await until(lambda: bool(answers(at)))
+
+    assert ([kind for kind, _ in answers(at)], at.platform.asked) == (["accept"], [])
+
+
+@pytest.mark.parametrize("wrong", [{"user_id": MALLORY}, {"keys": {"ed25519:A": "x"}}, {"keys": 5}, {"signatures": 5}])
+async def test_a_key_that_no_device_signed_is_not_taken(at: Hearing, wrong: dict):
+    has_device(at, ANN).update(wrong)
+    sends(at, "start", "t1")
+    await until(lambda: bool(answers(at)))
+
+    assert [(kind, content["code"]) for kind, content in answers(at)] == [("cancel", "m.key_mismatch")]
+
+
+async def test_people_are_answered_side_by_side_and_each_in_their_order(at: Hearing):
+    at.platform.silent.add(MALLORY)
+    sends(at, "start", "m1", MALLORY)
+    sends(at, "request", "m2", MALLORY)
+    has_device(at, ANN)
+    sends(at, "start", "t1")
+    sends(at, "start", "t2", from_device="B")
+    await until(lambda: len(answers(at)) == 2)
+    assert [(kind, content["transaction_id"]) for kind, content in answers(at)] == [("accept", "t1"), ("cancel", "t2")]
+
+    at.platform.spoken.set()
+    await until(lambda: len(answers(at)) == 4)
+    assert [content["transaction_id"] for _, content in answers(at)[2:]] == ["m1", "m2"]
+
+
+async def test_about_strangers_nobody_is_asked(at: Hearing):
+    has_device(at, "@eve:far.test")
+    sends(at, "start", "t1", "@eve:far.test")
+    await until(lambda: bool(answers(at)))
+
+    ((kind, content),) = answers(at)
+    assert (kind, content["code"], at.platform.asked) == ("cancel", "m.key_mismatch", [])
+
+
+async def test_who_begins_again_and_again_is_answered_so_often_also_in_a_room(at: Hearing, caplog):
+    for number in range(EACH + 10):
+        says(at, f"${number}", MALLORY)
+    await at.settled()
+    sends(at, "request", "last")
+    await until(lambda: bool(answers(at)) and len(shown(at)) >= EACH)
+
+    assert len(shown(at)) == EACH
+    assert caplog.text.count("too much is sent to verify this device") == 1
+
+
+async def test_a_failed_query_is_no_end(at: Hearing):
+    at.platform.keys["device_keys"] = {ANN: None}
+    sends(at, "start", "t1")
+    await until(lambda: len(answers(at)) == 1)
+    at.platform.keys["device_keys"] = {ANN: object()}  # It answers 500.
+    sends(at, "start", "t2")
+    await until(lambda: len(answers(at)) == 2)
+
+    assert [kind for kind, _ in answers(at)] == ["cancel", "cancel"]
+
+
+async def test_strangers_use_up_nobody_elses_share_and_after_a_minute_all_have_theirs_again():
+    clock = FakeClock()
+    limits = Limits(clock.monotonic)
+    strange = [limits.allow(f"@{number}:far.test", strange=True) for number in range(STRANGERS + 5)]
+    others = [limits.allow(f"@{number}:x", strange=False) for number in range(OTHERS + 5)]
+    await clock.advance(MINUTE)
+    again = [limits.allow(ANN, strange=False) for _ in range(EACH + 5)]
+
+    assert (sum(strange), sum(others), sum(again)) == (STRANGERS, OTHERS, EACH)
+    assert len(limits._taken) == 2

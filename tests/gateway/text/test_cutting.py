@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.gateway.channel import Unit
 from hermes_agent.gateway.text.cutting import cut, size_in
-from hermes_agent.gateway.text.fences import Block, closed, read
+from hermes_agent.gateway.text.markdown import Block, closed, read
 
 LINK = "[the manual](https://example.org/manual)"
 FAMILY = "👩‍👩‍👧‍👦"

@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel_runtime import made
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.text.fences import HARMLESS
+from hermes_agent.gateway.text.markdown import HARMLESS
 from hermes_agent.testing.clock import FakeClock
 from tests.contracts.channels import MAKERS, Stage
 

@@ -283,7 +283,7 @@ def make(needs: Needs) -> Channel:
         raise ConfigError("EMAIL_PASSWORD is missing: the mailbox's password, or an app password.")
     user = options["user"] or own
     login = Login(user=user, password=password, folder=options["folder"])
-    post = Post(_server(options, "smtp"), user, password, own)
+    post = Post(address=_server(options, "smtp"), user=user, password=password, own=own)
     author = Author(address=own, name=options["name"])
     return EmailChannel(author, (_server(options, "imap"), login), post, options["authserv_id"].strip(), needs)
 

@@ -26,25 +26,28 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Hear, Media
-from hermes_agent.gateway.matrix.client import Client, joined, meaning
-from hermes_agent.gateway.matrix.crypto import Crypto, Shut
-from hermes_agent.gateway.matrix.decryption import Decryption
-from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.membership import Membership, Places
-from hermes_agent.gateway.matrix.rooms import Known, Rooms
-from hermes_agent.gateway.matrix.shapes import Event, table, text
-from hermes_agent.gateway.matrix.sync import Sync
-from hermes_agent.gateway.matrix.writing import (
+from hermes_agent.gateway.matrix.client import (
     SIGNS,
     SLOT,
+    Client,
+    Event,
     changed,
     file,
+    joined,
+    meaning,
     once,
     placed,
     reaction,
+    table,
+    text,
     transaction,
     words,
 )
+from hermes_agent.gateway.matrix.decryption import Decryption
+from hermes_agent.gateway.matrix.events import PLATFORM, Reader
+from hermes_agent.gateway.matrix.membership import Membership, Places
+from hermes_agent.gateway.matrix.rooms import Crypto, Known, Rooms
+from hermes_agent.gateway.matrix.sync import Sync
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.upload import bytes_of
 
@@ -67,7 +70,7 @@ class MatrixChannel(Channel):
         self._crypto: Crypto = (
             Decryption(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note)
             if encryption
-            else Shut()
+            else Crypto()
         )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()

@@ -17,7 +17,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.trust import automatic, vouched
-from hermes_agent.gateway.email.visible import visible_text
+from hermes_agent.gateway.email.words import is_signature, own_words, visible_text, without_quotes
 from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 
 OWN_IDS = "hermes."
@@ -28,8 +28,6 @@ LONGEST_TEXT = 400_000
 MOST_PARTS = 100
 MOST_PEOPLE = 20
 """People of a mail that is still a conversation; with more it is a circular, which is not answered."""
-LONGEST_LINE = 100
-"""Characters of a line that programs of mail write around words of theirs."""
 DECORATION = 10_000
 """Bytes below which a picture within the text is a logo or a tracking mark."""
 ID = re.compile(r"<([!#-;=?-\[\]-~]{1,200})>")
@@ -40,9 +38,6 @@ ASCII, MEANT = ("us-ascii", "ascii"), {"iso-8859-1": "cp1252", "latin-1": "cp125
 """What programs of mail call their text that write more than that, and what they mean."""
 BY_PROGRAMS = re.compile(r"^(?:>|[\w-]+:).*|^.*:$|<[^<>\s]{1,200}>", re.MULTILINE)
 """Where programs of mail name people: what is quoted or was forwarded, the line before that, angle brackets."""
-HEADER = re.compile(r"\*?[^\W\d_][^\n:]{0,20}:\*? .{1,300}")
-"""A line of the head that programs put above a mail which is quoted or forwarded, in any language."""
-HEADERS = 3
 FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
@@ -137,11 +132,15 @@ def _named(text: str) -> dict[str, None]:
 def header(message: Message, name: str) -> str:
     """A header as one line of text; empty where there is none."""
     value = next((_unencoded(str(raw)) for key, raw in message.raw_items() if key.lower() == name.lower()), "")
+    return " ".join(_encoded(value).split())
+
+
+def _encoded(value: str) -> str:
+    """What encoded words say (RFC 2047)."""
     try:
-        text = str(make_header(decode_header(value)))
+        return _whole(str(make_header(decode_header(value))))
     except (MessageError, LookupError, ValueError):  # An encoding that nobody knows: as it stands there.
-        text = value
-    return " ".join(_whole(text).split())
+        return _whole(value)
 
 
 def _unencoded(value: str) -> str:
@@ -242,43 +241,6 @@ def _decoded(part: Message) -> str:
     return _whole(text).replace("\r\n", "\n").replace("\0", "")
 
 
-def without_quotes(text: str) -> str:
-    """A plain text without the earlier mail below it, the line that names its author, and the signature."""
-    lines = text.split("\n")
-    if "-- " in lines:
-        lines = lines[: lines.index("-- ")]
-    end = len(lines)
-    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
-        end -= 1
-    quoted = any(line.startswith(">") for line in lines[end:])
-    if quoted and end and lines[end - 1].rstrip().endswith(":"):
-        end -= 1
-        if end and lines[end - 1].startswith("On "):  # The line of the author was wrapped.
-            end -= 1
-    return "\n".join(lines[:end]).strip()
-
-
-def own_words(text: str) -> str:
-    """A text without what others wrote: lines behind `>`, and what begins at the head of another mail."""
-    lines = text.split("\n")
-    end = next((number for number in range(len(lines)) if _is_head(lines[number : number + HEADERS])), len(lines))
-    own = text if end == len(lines) else without_quotes("\n".join(lines[:end]))
-    return "\n".join(line for line in own.split("\n") if not line.startswith(">")).strip()
-
-
-def _is_head(lines: list[str]) -> bool:
-    """Whether another mail begins here: with a line of words between dashes, or with lines of a head that name one."""
-    first = lines[0].strip()
-    if first[:3] == first[-3:] == "---" and len(first) < LONGEST_LINE and first.strip("- "):
-        return True
-    return len(lines) == HEADERS and all(map(HEADER.fullmatch, lines)) and any("@" in line for line in lines)
-
-
-def is_signature(text: str) -> bool:
-    """Whether the rest of a mail is its sender's, who signs it."""
-    return text.startswith("-- \n") and own_words(text) == text
-
-
 def _files(parts: list[tuple[int, Message]]) -> Iterator[Enclosed]:
     for number, (_, part) in enumerate(parts, 1):
         if not _is_file(part):
@@ -300,12 +262,10 @@ def _content(part: Message) -> bytes:
 
 
 def _file_name(part: Message, number: int) -> str:
-    name = part.get_filename() or ""
-    try:
-        name = str(make_header(decode_header(name)))
-    except (MessageError, LookupError, ValueError):
-        name = ""
-    return _whole(name) or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+    return (
+        _encoded(part.get_filename() or "")
+        or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+    )
 
 
 TOLD = "hermes_agent.gateway.email.reading:parsed"

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
-
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.email.mailbox import Address
-from hermes_agent.host.late import late
-
-if TYPE_CHECKING:
-    import aiosmtplib
-import hashlib
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, formataddr
+from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.email.mailbox import Address
 from hermes_agent.gateway.email.reading import OWN_IDS
-from hermes_agent.gateway.html import html
+from hermes_agent.gateway.text.markdown import html
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    import aiosmtplib
 
 GREYLISTED = 60.0
 """Seconds after which a server that says "later" is asked again (RFC 6647 speaks of a minute and more)."""
@@ -31,21 +29,21 @@ ANSWER_SECONDS = 50.0
 CLOSING = 421
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Sends mail through one server."""
+    """Sends mail of the address `own` through one server."""
 
-    def __init__(self, address: Address, user: str, password: str, own: str) -> None:
-        self._address = address
-        self._user = user
-        self._password = password
-        self._own = own
+    address: Address
+    user: str
+    password: str
+    own: str
 
     async def send(self, to: Sequence[str], content: bytes) -> None:
         """Hand the mail to the server. Raises `ChannelError` as `gateway/channel.py` `Channel.send` says."""
         library = late("aiosmtplib")
         async with self._connected() as client:
             try:
-                await client.mail(self._own)
+                await client.mail(self.own)
                 await self._name(client, to)
             except library.SMTPResponseException as error:
                 raise refused(error.code, error.message) from error
@@ -78,7 +76,7 @@ class Post:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[aiosmtplib.SMTP]:
-        library, where = late("aiosmtplib"), self._address
+        library, where = late("aiosmtplib"), self.address
         client: aiosmtplib.SMTP = library.SMTP(
             hostname=where.host,
             port=where.port,
@@ -92,10 +90,10 @@ class Post:
             await client.connect()
             await client.ehlo()
             if client.supports_extension("auth"):
-                await client.login(self._user, self._password)
+                await client.login(self.user, self.password)
         except library.SMTPAuthenticationError as error:
             client.close()
-            raise refused_login(error.code, self._user, where.host) from error
+            raise refused_login(error.code, self.user, where.host) from error
         except (library.SMTPException, OSError) as error:
             client.close()
             raise NotNow(f"The mail server {where.host}:{where.port} cannot be reached: {error}") from error

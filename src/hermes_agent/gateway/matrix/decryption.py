@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
-from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.client import Client, Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
-from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.shapes import Event, count, inside, table, tables, text
-from hermes_agent.gateway.matrix.verification_replies import Say, VerificationReplies
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party
-from hermes_agent.gateway.matrix.vouching import Vouching
+from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
+from hermes_agent.gateway.matrix.signing import Vouching
+from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
 from hermes_agent.host.late import late
 
 log = logging.getLogger(__name__)
@@ -36,7 +35,7 @@ SEEN = 1000
 """Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
 
 
-class Decryption:
+class Decryption(Crypto):
     """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other;
     what is asked of the homeserver meanwhile keeps only those waiting who write in the same room.
 
@@ -62,7 +61,7 @@ class Decryption:
         self._devices = Devices(client, self._run)
         self._writing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._seen = BoundedCache[bytes, bool](SEEN)
         self._vouching = Vouching(client, folder, note)
         self._answering = VerificationReplies(self._devices, rooms, now, self._own)
         self._asked: deque[Event] = deque(maxlen=VERIFIED)
@@ -97,16 +96,23 @@ class Decryption:
         async with self._writing[room]:
             await self._devices.know(users)
             await self._devices.share(room, users)
-            made = await self._run(self._encrypt, room, {"type": kind, "content": dict(content)})
+            made: dict[str, Any] = await self._run(
+                self._olm.group_encrypt, room, {"type": kind, "content": dict(content)}
+            )
         if "m.relates_to" in content:  # Homeservers must see what belongs together.
             made["m.relates_to"] = content["m.relates_to"]
         return ENCRYPTED, made
 
     def lock(self, content: bytes) -> tuple[bytes, Event]:
-        return locked(content)
+        made, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
+        return bytes(made), dict(keys)
 
     def unlock(self, content: bytes, keys: Event) -> bytes:
-        return unlocked(content, keys)
+        key, digest = text(inside(keys, "key").get("k")), text(inside(keys, "hashes").get("sha256"))
+        try:
+            return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, text(keys.get("iv"))))
+        except (late("nio.exceptions:EncryptionError"), TypeError, ValueError) as error:
+            raise NeverHere("The file cannot be decrypted.") from error
 
     async def close(self) -> None:
         await self._answering.close()
@@ -138,11 +144,9 @@ class Decryption:
         """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
         for event in tables(inside(found, "to_device").get("events")):
             mark = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
-            if mark not in self._seen:
+            if not self._seen.get(mark):
                 self._hear(event)
-            self._seen[mark] = None
-        while len(self._seen) > SEEN:
-            self._seen.popitem(last=False)
+            self._seen.put(mark, True)
         changed = inside(found, "device_lists").get("changed")
         if isinstance(changed, list):
             self._devices.changed({text(user) for user in changed})
@@ -176,10 +180,6 @@ class Decryption:
             return None
         return opened
 
-    def _encrypt(self, room: str, content: dict[str, Any]) -> dict[str, Any]:
-        made: dict[str, Any] = self._olm.group_encrypt(room, content)
-        return made
-
     def _request_key(self, event: Any) -> None:  # noqa: ANN401  matrix-nio's
         """Ask the device that wrote it for the key of a message, once."""
         queued = {getattr(each, "request_id", "") for each in self._olm.outgoing_to_device_messages}
@@ -190,8 +190,7 @@ class Decryption:
     async def _exchange(self) -> None:
         """Give the homeserver keys that it has not, and messages for devices."""
         await self._vouching.check(*self._who, self._fingerprint)
-        if self._olm.should_upload_keys:
-            await self._devices.upload(await self._run(self._olm.share_keys))
+        await self._devices.upload()
         await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
         await self._devices.send_pending()
 
@@ -214,22 +213,6 @@ class Decryption:
         if (keys := self._vouching.keys) is not None:
             own[f"ed25519:{keys.public('master')}"] = keys.public("master")
         return Party(user=user, device=device, keys=own)
-
-
-def locked(content: bytes) -> tuple[bytes, Event]:
-    """The bytes under which a file goes out, and its key."""
-    made, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
-    return bytes(made), dict(keys)
-
-
-def unlocked(content: bytes, keys: Event) -> bytes:
-    """The file. Raises `NeverHere` where these are not its bytes, or no key."""
-    wrong = late("nio.exceptions:EncryptionError")
-    key, digest = text(inside(keys, "key").get("k")), text(inside(keys, "hashes").get("sha256"))
-    try:
-        return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, text(keys.get("iv"))))
-    except (wrong, TypeError, ValueError) as error:
-        raise NeverHere("The file cannot be decrypted.") from error
 
 
 TAKE = "_handle_forwarded_room_key_event"

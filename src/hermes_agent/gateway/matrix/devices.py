@@ -9,10 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from typing import Any
 
 from hermes_agent.gateway.channel import ChannelError
-from hermes_agent.gateway.matrix.client import Client, joined
-from hermes_agent.gateway.matrix.shapes import Event, inside, text
-from hermes_agent.gateway.matrix.writing import once
-from hermes_agent.host.late import late
+from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, once
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -51,41 +48,19 @@ class Devices:
         store = self.olm.device_store
         return user in store.users and any(not each.deleted for each in tuple(store[user].values()))
 
-    async def kept_keys(self, devices: Iterable[Device]) -> dict[Device, str]:
-        """The public keys that devices sign with, of those that are known."""
-        kept: dict[Device, str] = await self._run(self._kept_keys, frozenset(devices))
-        return kept
-
-    def _kept_keys(self, devices: frozenset[Device]) -> dict[Device, str]:
-        known = [user for user in {user for user, _ in devices} if user in self.olm.device_store.users]
-        found = [each for user in known for each in self.olm.device_store.active_user_devices(user)]
-        return {(each.user_id, each.id): str(each.ed25519) for each in found if (each.user_id, each.id) in devices}
-
-    async def keys_of(self, devices: Iterable[Device]) -> dict[Device, str]:
-        """The same of devices that are not known, as far as the homeserver says. The machine is told nothing of them,
-        so that this may go on beside everything else, however long it takes."""
-        asked: dict[str, list[str]] = {}
-        for user, device in devices:
-            asked.setdefault(user, []).append(device)
-        wanted = {"device_keys": asked, "timeout": PATIENCE_MILLISECONDS}
-        answer = await self._client.call("POST", "keys/query", wanted, reads=True)
-        found = {(user, id_): inside(answer, "device_keys", user, id_) for user, ids in asked.items() for id_ in ids}
-        keys: dict[Device, str] = await self._run(self._signed, found)
-        return keys
-
-    def _signed(self, found: Mapping[Device, Event]) -> dict[Device, str]:
-        """The keys of those that say of themselves which device they are."""
-        signed = {}
-        for (user, device), each in found.items():
-            key = text(inside(each, "keys").get(f"ed25519:{device}"))
-            if (each.get("user_id"), each.get("device_id")) != (user, device) or not key:
-                continue
+    async def key_of(self, user: str, device: str) -> str:
+        """The public key that a device signs with, asked for where it is not known; empty where nobody says it."""
+        if not (key := await self._run(self._key_of, user, device)):
             try:
-                if self.olm.verify_json(dict(each), key, user, device):
-                    signed[user, device] = key
-            except (self.nio.EncryptionError, late("vodozemac:KeyException"), *WRONG) as error:
-                log.warning("matrix: keys of %s are passed over: %s", user, error)
-        return signed
+                await self.query([user])
+            except ChannelError as error:
+                log.warning("matrix: the keys of %s are not known: %s", user, error)
+            key = await self._run(self._key_of, user, device)
+        return str(key)
+
+    def _key_of(self, user: str, device: str) -> str:
+        known = self.olm.device_store.active_user_devices(user) if user in self.olm.device_store.users else ()
+        return next((str(each.ed25519) for each in known if each.id == device), "")
 
     def changed(self, users: Collection[str]) -> None:
         """The devices of people are others now. Called in the thread."""
@@ -181,9 +156,11 @@ class Devices:
         missing = self.olm.get_missing_sessions(answered)
         self._keyless |= {(user, each) for user in missing for each in asked[user].keys() & set(missing[user])}
 
-    async def upload(self, content: Event) -> None:
-        """Give the homeserver keys of this device."""
-        await self._run(self._take, self.nio.KeysUploadResponse, await self._asked("upload", content))
+    async def upload(self) -> None:
+        """Give the homeserver keys of this device that it has not."""
+        if self.olm.should_upload_keys:
+            answer = await self._asked("upload", await self._run(self.olm.share_keys))
+            await self._run(self._take, self.nio.KeysUploadResponse, answer)
 
     async def _asked(self, what: str, content: Event) -> Event:
         return await self._client.call("POST", f"keys/{what}", content, reads=True)

@@ -11,9 +11,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.matrix.client import SIGNS, SLOT, Event, count, inside, number, table, text
 from hermes_agent.gateway.matrix.rooms import Rooms, thread_of
-from hermes_agent.gateway.matrix.shapes import Event, count, inside, number, table, text
-from hermes_agent.gateway.matrix.writing import SIGNS, SLOT
 
 PLATFORM = "matrix"
 FILES = frozenset({"m.image", "m.file", "m.audio", "m.video"})

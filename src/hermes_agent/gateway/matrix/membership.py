@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, field
+from dataclasses import field
+
+import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere, TokenRefused
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import STRANGER, Hear, Invited, Sender
-from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.client import Client, Event, joined, table, text
 from hermes_agent.gateway.matrix.events import PLATFORM
 from hermes_agent.gateway.matrix.rooms import Rooms
-from hermes_agent.gateway.matrix.shapes import Event, number, table, text
 
 log = logging.getLogger(__name__)
 
@@ -126,17 +126,11 @@ class Membership:
     async def _succeeds(self, room: str) -> bool:
         """Go on in a room as in the one that it says it replaces, if that one says the same: anybody can say so of a
         room of theirs."""
-        before = text(table((await self._state(room, "m.room.create")).get("predecessor")).get("room_id"))
-        if not before or (await self._state(before, "m.room.tombstone")).get("replacement_room") != room:
+        before = text(table((await self.rooms.state(room, "m.room.create")).get("predecessor")).get("room_id"))
+        if not before or (await self.rooms.state(before, "m.room.tombstone")).get("replacement_room") != room:
             return False
         await self.moves.moved(before, room)
         return True
-
-    async def _state(self, room: str, kind: str) -> Event:
-        try:
-            return await self.client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
-        except (NeverHere, MessageGone):
-            return {}
 
 
 PLACE = "place"
@@ -180,23 +174,15 @@ class Place:
         self.strangers.pop(room, None)
 
     def written(self) -> str:
-        return json.dumps(asdict(self))
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def read(cls, written: str) -> Place:
         """What `written` gave; a place that has not begun where there is nothing to read."""
         try:
-            found = table(json.loads(written))
-        except ValueError:
+            return msgspec.json.decode(written, type=cls)
+        except msgspec.DecodeError:
             return cls()
-        told = found.get("told")
-        return cls(
-            since=text(found.get("since")),
-            invitations={room: (str(user), bool(direct)) for room, (user, direct) in _pairs(found, "invitations")},
-            strangers={room: (str(user), number(at)) for room, (user, at) in _pairs(found, "strangers")},
-            unread={event: (str(room), number(at)) for event, (room, at) in _pairs(found, "unread")},
-            told=[text(room) for room in told] if isinstance(told, list) else [],
-        )
 
 
 class Places:
@@ -216,13 +202,3 @@ class Places:
         if (written := place.written()) != self._before:
             await self._kept.set(self._name, PLACE, written)
             self._before = written
-
-
-def _pairs(found: object, name: str) -> list[tuple[str, tuple[object, object]]]:
-    """Pairs by key; one text alone, as earlier versions wrote it, has nothing behind it."""
-    kept = table(table(found).get(name))
-    return [
-        (key, (each[0], each[1]) if isinstance(each, list) and len(each) == 2 else (each, False))
-        for key, each in kept.items()
-        if isinstance(each, str | list)
-    ]

@@ -3,16 +3,65 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import MessageGone, NeverHere
-from hermes_agent.gateway.matrix.client import Client, joined
-from hermes_agent.gateway.matrix.crypto import Crypto, Shut
-from hermes_agent.gateway.matrix.shapes import Event, count, inside, table, tables, text
-from hermes_agent.gateway.matrix.writing import SLOT
+from hermes_agent.gateway.matrix.client import SLOT, Client, Event, count, inside, joined, table, tables, text
+
+SHUT = (
+    "This room is encrypted, and I cannot read what is written here: use a room without encryption, or let my owner "
+    "install `hermes-runtime[matrix-e2ee]` and set `gateway.channels.matrix.options.encryption` to `yes`."
+)
+
+
+Say = Callable[[str, Event], Awaitable[None]]
+"""Sends type and content of an event where a message came from."""
+
+
+class Crypto:
+    """Reads and writes encrypted events; this one does neither: encrypted rooms stay shut, and nothing goes into them
+    in the clear.
+
+    - `excuse` is what a room is told, once, whose messages cannot be read, `patience` how many seconds a message's key
+      may come after it;
+    - `begin` is called before the first sync, `synced` with each answer of a sync before its rooms are looked at;
+    - `verify` is given a message in a room of somebody who verifies the device, returns at once, and answers by `say`
+      later, with type and content;
+    - `read` gives the event that an encrypted one holds, None where it cannot be read;
+    - `write` gives type and content under which a content goes out in an encrypted room, `lock` the bytes under which a
+      file does, with what its receivers need to know (`file` of the content), `unlock` the bytes of such a file;
+    - all of them raise only `ChannelError`.
+    """
+
+    excuse = SHUT
+    patience = 0.0
+
+    async def begin(self, user: str, device: str) -> None:
+        """There is nothing to prepare."""
+
+    async def synced(self, found: Event) -> None:
+        """There is nothing to learn."""
+
+    def verify(self, event: Event, say: Say) -> None:
+        """There is nothing to verify."""
+
+    async def read(self, room: str, event: Event) -> Event | None:  # noqa: ARG002  it reads none
+        return None
+
+    async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:  # noqa: ARG002  it writes none
+        raise NeverHere("The room is encrypted, and options.encryption is not `yes`.")
+
+    def lock(self, content: bytes) -> tuple[bytes, Event]:  # noqa: ARG002  it writes none
+        raise NeverHere("The room is encrypted, and options.encryption is not `yes`.")
+
+    def unlock(self, content: bytes, keys: Event) -> bytes:  # noqa: ARG002  it reads none
+        raise NeverHere("The file is encrypted, and options.encryption is not `yes`.")
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
 
 PEOPLE_KNOWN = 50_000
 """Of so many people in rooms the names are kept; of the rooms that were asked for last at any rate."""
@@ -39,7 +88,7 @@ class Rooms:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.crypto: Crypto = Shut()
+        self.crypto = Crypto()
         self._people: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._steps: Counter[str] = Counter()
         self._encrypted: dict[str, bool] = {}
@@ -89,11 +138,14 @@ class Rooms:
         """What a room is called; empty where it has no name."""
         if (known := self._titles.get(room)) is not None:
             return known
-        content: Event = {}
-        with suppress(NeverHere, MessageGone):
-            path = f"{joined('rooms', room, 'state', NAME)}/"
-            content = await self._client.call("GET", path, reads=True)
-        return self._titles.put(room, text(content.get("name")))
+        return self._titles.put(room, text((await self.state(room, NAME)).get("name")))
+
+    async def state(self, room: str, kind: str) -> Event:
+        """What holds in a room; empty where nobody says."""
+        try:
+            return await self._client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
+        except (NeverHere, MessageGone):
+            return {}
 
     def changed(self, room: str, event: Event) -> None:
         """A room's state changed."""

@@ -16,12 +16,10 @@ from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Removed, Said
-from hermes_agent.gateway.matrix.client import Client, joined
-from hermes_agent.gateway.matrix.crypto import Crypto
+from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, number, table, tables, text
 from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
-from hermes_agent.gateway.matrix.rooms import NAME, Rooms
-from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
+from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Rooms
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
 

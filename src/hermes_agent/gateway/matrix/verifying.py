@@ -1,22 +1,29 @@
 """Verification by emoji: a person compares seven of them, made on both sides of keys that nobody in between has.
 
 The agent answers; it begins none. Both sides' messages are as in "Short Authentication String (SAS) verification" of
-the client-server API, in a room or from device to device.
+the client-server API, in a room or from device to device. matrix-nio's own is of no use: its commitment and its emoji
+are not those of the specification, and it knows neither rooms nor the account's keys.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.matrix.emoji import EMOJI
-from hermes_agent.gateway.matrix.shapes import Event, inside, table, text
+from hermes_agent.gateway.channel import ChannelError
+from hermes_agent.gateway.matrix.client import Event, inside, table, text
+from hermes_agent.gateway.matrix.devices import Devices
+from hermes_agent.gateway.matrix.rooms import Rooms, Say
 from hermes_agent.gateway.matrix.signing import canonical, unpadded
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +109,8 @@ class Sas:
             f"{self.own.user}|{self.own.device}|{self._public}",
         )
         made = self.shared.bytes(f"MATRIX_KEY_VERIFICATION_SAS|{'|'.join(sides)}|{self.mark}")
-        return ", ".join(EMOJI[index] for index in made.emoji_indices)
+        signs = late("nio.crypto:Sas").emoji
+        return ", ".join(" ".join(signs[index]) for index in made.emoji_indices)
 
     def compared(self, content: Event) -> list[Reply]:
         """The person over there found the emoji the same: the keys that each side vouches for."""
@@ -155,14 +163,14 @@ class Verifying:
             return [(f"{PREFIX}ready", {"from_device": own.device, "methods": [SAS], **way})]
         at = (other.user, mark)
         try:
-            try:
-                return self._answer(kind, at, own, other, content, way)
-            except UnicodeEncodeError as error:  # Half a sign, which no UTF-8 has and nobody can hash or sign.
-                raise Wrong("m.invalid_message", "The message is not text.") from error
+            return self._answer(kind, at, own, other, content, way)
         except Wrong as error:
-            self._running.pop(at, None)
-            log.warning("matrix: %s could not verify this device: %s", other.user, error)
-            return [(f"{PREFIX}cancel", {"code": error.code, "reason": str(error), **way})]
+            wrong = error
+        except UnicodeEncodeError:  # Half a sign, which no UTF-8 has and nobody can hash or sign.
+            wrong = Wrong("m.invalid_message", "The message is not text.")
+        self._running.pop(at, None)
+        log.warning("matrix: %s could not verify this device: %s", other.user, wrong)
+        return [(f"{PREFIX}cancel", {"code": wrong.code, "reason": str(wrong), **way})]
 
     def device_of(self, user: str, mark: str) -> str:
         """The device with which somebody verifies this one; empty where they do not."""
@@ -219,3 +227,73 @@ def is_verification(event: Event, own: str) -> bool:
     content = table(event.get("content"))
     asks = content.get("msgtype") == REQUEST and content.get("to") == own
     return asks or text(event.get("type")).startswith(PREFIX)
+
+
+MINUTE = 60.0
+EACH, STRANGERS, OTHERS = 20, 20, 100
+"""Messages about verifying that are taken in within a minute: of one person, of all strangers, of all others. Who
+verifies a device sends five."""
+
+
+class VerificationReplies:
+    """Answers each person's messages in their order, and people side by side: anybody anywhere may begin, and a server
+    may take long to give keys. `own` is this device, whose keys are there by then."""
+
+    def __init__(self, devices: Devices, rooms: Rooms, now: Callable[[], float], own: Callable[[], Party]) -> None:
+        self._devices = devices
+        self._rooms = rooms
+        self._limits = Limits(now)
+        self._own = own
+        self._verifying = Verifying()
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        self._work: set[asyncio.Task[None]] = set()
+
+    def take(self, event: Event, say: Say | None = None) -> None:
+        """Answer a message soon; by `say` where it came in a room. What is too much is passed over."""
+        sender = text(event.get("sender"))
+        strange = say is None and not self._rooms.met(sender) and not self._devices.has(sender)
+        if self._limits.allow(sender, strange=strange):
+            work = spawn(self._answer(event, sender, say, strange=strange), name="matrix verification")
+            self._work.add(work)
+            work.add_done_callback(self._work.discard)
+
+    async def close(self) -> None:
+        for work in self._work:
+            work.cancel()
+        if self._work:
+            await asyncio.wait(self._work)
+
+    async def _answer(self, event: Event, sender: str, say: Say | None, *, strange: bool) -> None:
+        """Strangers' keys are not asked for: each may cost seconds."""
+        device = text(inside(event, "content").get("from_device"))
+        begins = device and event.get("type") == f"{PREFIX}start"
+        async with self._turns.setdefault(sender, asyncio.Lock()):
+            key = await self._devices.key_of(sender, device) if begins and not strange else ""
+            other = Party(user=sender, device=device, keys={f"ed25519:{device}": key} if key else {})
+            to = device or self._verifying.device_of(sender, way_of(event)[0])
+            replies = self._verifying.hear(self._own(), other, event) if say is not None or to else []
+            with suppress(ChannelError):
+                for kind, content in replies:
+                    await (self._devices.send({sender: {to: content}}, kind) if say is None else say(kind, content))
+
+
+class Limits:
+    """How much is taken in within a minute. Strangers, of whom there may be any number, use up nobody else's share."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._begun = now()
+        self._taken: Counter[str | bool] = Counter()
+        self._said = False
+
+    def allow(self, user: str, *, strange: bool) -> bool:
+        """Whether one more is taken in; what is counts."""
+        if self._now() - self._begun >= MINUTE:
+            self._begun, self._taken, self._said = self._now(), Counter(), False
+        if self._taken[user] < EACH and self._taken[strange] < (STRANGERS if strange else OTHERS):
+            self._taken.update((user, strange))
+            return True
+        if not self._said:
+            self._said = True
+            log.warning("matrix: too much is sent to verify this device, of %s too; the rest is passed over", user)
+        return False

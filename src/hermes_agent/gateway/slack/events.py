@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.dispatcher import is_control
 from hermes_agent.gateway.inbound_events import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.text.dialect import Dialect, rendered
+from hermes_agent.gateway.text.markdown import Dialect, rendered
 
 PLATFORM = "slack"
 BUTTON = "hermes"

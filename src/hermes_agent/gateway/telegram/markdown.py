@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.gateway.text.dialect import Dialect, rendered
+from hermes_agent.gateway.text.markdown import Dialect, rendered
 
 RESERVED = str.maketrans({sign: f"\\{sign}" for sign in "_*[]()~`>#+-=|{}.!\\"})
 IN_CODE = re.compile(r"([`\\])")

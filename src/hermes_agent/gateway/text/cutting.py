@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
-from hermes_agent.gateway.text.fences import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
+from hermes_agent.gateway.text.markdown import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
+from hermes_agent.host.late import late
 
 Size = Callable[[str], int]
 
@@ -18,8 +18,6 @@ WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,1000}\)|https?://\S+|``?[^`\n]+`
 LONGEST_WHOLE = 2000
 LONGEST_CHARACTER = 64
 """Code points of one visible character that are kept together; more than that is somebody's joke."""
-JOINER, REGIONAL = "\N{ZERO WIDTH JOINER}", range(0x1F1E6, 0x1F200)
-SKIN, SELECTORS, TAGS = range(0x1F3FB, 0x1F400), range(0xFE00, 0xFE10), range(0xE0020, 0xE0080)
 
 
 def size_in(unit: Unit) -> Size:
@@ -123,29 +121,8 @@ def _is_empty(text: str) -> bool:
 
 def _whole_character(text: str, at: int) -> int:
     """The last place at or before `at` that is between two visible characters."""
-    start = at
-    while 0 < at < len(text) and start - at < LONGEST_CHARACTER and _joined(text, at):
-        at -= 1
-    return at if at > 0 and start - at < LONGEST_CHARACTER else start
-
-
-def _joined(text: str, at: int) -> bool:
-    sign, before = text[at], text[at - 1]
-    code = ord(sign)
-    if (
-        sign == JOINER
-        or before == JOINER
-        or code in SELECTORS
-        or code in SKIN
-        or code in TAGS
-        or unicodedata.combining(sign)
-    ):
-        return True
-    if unicodedata.category(sign) in ("Mn", "Me", "Mc"):
-        return True
-    if code in REGIONAL and ord(before) in REGIONAL:
-        run = at
-        while run > 0 and ord(text[run - 1]) in REGIONAL:
-            run -= 1
-        return (at - run) % 2 == 1
-    return False
+    if not 0 < at < len(text):
+        return at
+    begins = max(0, at - LONGEST_CHARACTER)
+    start: int = late("wcwidth:grapheme_boundary_before")(text[begins : at + 1], at + 1 - begins)
+    return begins + start if start else at

@@ -1,11 +1,10 @@
-"""The words of an HTML mail that a person sees: what is hidden, tiny or in the colour of its ground is left out."""
+"""The words of a mail: those of its HTML that a person sees, and which of them are its sender's and not quoted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
@@ -14,69 +13,15 @@ from hermes_agent.host.late import late
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+LONGEST_LINE = 100
+"""Characters of a line that programs of mail write around words of theirs."""
+HEADER = re.compile(r"\*?[^\W\d_][^\n:]{0,20}:\*? .{1,300}")
+"""A line of the head that programs put above a mail which is quoted or forwarded, in any language."""
+HEADERS = 3
 LARGEST_HTML = 500_000
 """Characters of a mail that are read; what follows is not. (Gmail shows 102,000.)"""
-DEEPEST = 500
-"""Elements within each other that are read: parsing takes the square of it (100,000 of them: 44 seconds)."""
-MOST_RULES = 100
-"""Rules of style sheets that are looked at."""
-LONGEST_RULE = 1000
-"""Characters of the selector, and of the declarations, of a rule that is looked at."""
-TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-SINGLE = frozenset(
-    {
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-        "p",
-        "li",
-        "td",
-        "th",
-        "tr",
-        "dt",
-        "dd",
-    }
-)
-"""Elements that have no end, or need none."""
-SILENT = frozenset({"script", "style", "head", "title", "noscript", "template", "svg", "iframe", "object", "select"})
-BLOCKS = frozenset(
-    {
-        "p",
-        "div",
-        "tr",
-        "table",
-        "ul",
-        "ol",
-        "blockquote",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "pre",
-        "section",
-        "article",
-        "header",
-        "footer",
-        "hr",
-        "dl",
-        "dd",
-        "dt",
-        "form",
-    }
-)
+SILENT = frozenset(["script", "style", "head", "title", "noscript", "template", "svg", "iframe", "object", "select"])
+BLOCKS = re.compile(r"p|div|tr|table|ul|ol|blockquote|pre|section|article|header|footer|hr|dl|dd|dt|form|h[1-6]")
 QUOTED = "blockquote[type=cite], .gmail_quote, .yahoo_quoted, .moz-cite-prefix, #divRplyFwdMsg, #appendonsend"
 BREAK = "\x1e"
 WHITE = (255, 255, 255)
@@ -116,10 +61,7 @@ class Style:
 
 def visible_text(html: str, *, quotes: bool = True) -> str:
     """What is to be read, in lines. Without `quotes`, what the person's program quoted of earlier mails is left out."""
-    html = html[:LARGEST_HTML]
-    if _depth(html) > DEEPEST:
-        return "(The HTML of this mail is nested too deep to be read.)"
-    tree: LexborHTMLParser = late("selectolax.lexbor:LexborHTMLParser")(html)
+    tree: LexborHTMLParser = late("selectolax.lexbor:LexborHTMLParser")(html[:LARGEST_HTML])
     if tree.body is None:
         return ""
     if not quotes:
@@ -139,16 +81,6 @@ def visible_text(html: str, *, quotes: bool = True) -> str:
     return _lines("".join(pieces))
 
 
-def _depth(html: str) -> int:
-    """How many elements stand within each other, at most."""
-    depth = deepest = 0
-    for found in TAG.finditer(html):
-        if found[2].lower() not in SINGLE:
-            depth = max(depth - 1, 0) if found[1] else depth + 1
-            deepest = max(deepest, depth)
-    return deepest
-
-
 def _open(node: LexborNode, look: Style, pieces: list[str], stack: list[tuple[LexborNode | str, Style]]) -> None:
     """Put the element's children on the stack, between what it puts around them."""
     if look.gone:
@@ -163,7 +95,7 @@ def _open(node: LexborNode, look: Style, pieces: list[str], stack: list[tuple[Le
             pieces.append(" ")
         case "img" if look.shown and (alt := node.attributes.get("alt")):
             pieces.append(f"[{alt}]")
-    if tag in BLOCKS:
+    if BLOCKS.fullmatch(tag):
         pieces.append(BREAK)
         stack.append((BREAK, look))
     if tag == "a" and look.shown and _leads_elsewhere(node):
@@ -244,11 +176,10 @@ def _sheet(tree: LexborHTMLParser) -> dict[int, str]:
     """What the mail's own style sheets say of each element, as one text of declarations."""
     styles: dict[int, str] = {}
     text = "\n".join(node.text(deep=True) for node in tree.css("style"))
-    for selector, declared in islice(_rules(text), MOST_RULES):
-        if WATCHED.search(declared) is None or ":" in selector or max(len(selector), len(declared)) > LONGEST_RULE:
-            continue
-        for node in _selected(tree, selector):
-            styles[node.mem_id] = f"{styles.get(node.mem_id, '')};{declared}"
+    for selector, declared in _rules(text):
+        if ":" not in selector and WATCHED.search(declared):
+            for node in _selected(tree, selector):
+                styles[node.mem_id] = f"{styles.get(node.mem_id, '')};{declared}"
     return styles
 
 
@@ -285,3 +216,40 @@ def _without_what_follows(node: LexborNode) -> None:
         after.decompose()
         after = following
     node.decompose()
+
+
+def without_quotes(text: str) -> str:
+    """A plain text without the earlier mail below it, the line that names its author, and the signature."""
+    lines = text.split("\n")
+    if "-- " in lines:
+        lines = lines[: lines.index("-- ")]
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
+        end -= 1
+    quoted = any(line.startswith(">") for line in lines[end:])
+    if quoted and end and lines[end - 1].rstrip().endswith(":"):
+        end -= 1
+        if end and lines[end - 1].startswith("On "):  # The line of the author was wrapped.
+            end -= 1
+    return "\n".join(lines[:end]).strip()
+
+
+def own_words(text: str) -> str:
+    """A text without what others wrote: lines behind `>`, and what begins at the head of another mail."""
+    lines = text.split("\n")
+    end = next((number for number in range(len(lines)) if _is_head(lines[number : number + HEADERS])), len(lines))
+    own = text if end == len(lines) else without_quotes("\n".join(lines[:end]))
+    return "\n".join(line for line in own.split("\n") if not line.startswith(">")).strip()
+
+
+def _is_head(lines: list[str]) -> bool:
+    """Whether another mail begins here: with a line of words between dashes, or with lines of a head that name one."""
+    first = lines[0].strip()
+    if first[:3] == first[-3:] == "---" and len(first) < LONGEST_LINE and first.strip("- "):
+        return True
+    return len(lines) == HEADERS and all(map(HEADER.fullmatch, lines)) and any("@" in line for line in lines)
+
+
+def is_signature(text: str) -> bool:
+    """Whether the rest of a mail is its sender's, who signs it."""
+    return text.startswith("-- \n") and own_words(text) == text

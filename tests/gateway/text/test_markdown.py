@@ -3,20 +3,31 @@
 import itertools
 from collections.abc import Callable
 from math import isqrt
+from time import process_time
 
 import pytest
 
 from hermes_agent.gateway.access_control import harmless
 from hermes_agent.gateway.channel import Unit
 from hermes_agent.gateway.discord.events import plain as of_discord
-from hermes_agent.gateway.email.reading import without_quotes
-from hermes_agent.gateway.email.visible import visible_text
+from hermes_agent.gateway.email.words import visible_text, without_quotes
 from hermes_agent.gateway.slack.events import mrkdwn, plain
 from hermes_agent.gateway.telegram.markdown import formatted
 from hermes_agent.gateway.text.cutting import cut, size_in
-from hermes_agent.gateway.text.fences import HARMLESS, Block, closed, heading, open_at_end, opening, plainest, read
-from hermes_agent.gateway.text.formulas import plain_formula
-from hermes_agent.gateway.text.readable import readable
+from hermes_agent.gateway.text.markdown import (
+    HARMLESS,
+    Block,
+    Dialect,
+    closed,
+    heading,
+    html,
+    open_at_end,
+    opening,
+    plainest,
+    read,
+    rendered,
+)
+from hermes_agent.gateway.text.readable import plain_formula, readable
 from tests.growth import grows
 
 NESTED = "````markdown\n# Doc\n```python\nprint(1)\n```\nmore\n````\nAfter"
@@ -146,3 +157,39 @@ def test_a_row_longer_than_its_head_keeps_its_words():
 
 def test_signs_of_nothing_are_no_code():
     assert readable("$\x005\0") == "$5"
+
+
+PLAIN = Dialect(escape=str, code=str.upper, link=lambda shown, address: f"{shown} <{address}>")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**a *b* c** ~~d~~", "*a _b_ c* ~d~"),
+        ("# A `b`\n> c\n- d", "*A `B`*\n> c\n• d"),
+        ("[a](b) [c]()", "a <b> c"),
+        ("```py\nx\n```\nnever `closed", "```\nX\n```\nnever `closed"),
+    ],
+)
+def test_a_record_says_how_it_looks(text: str, shown: str):
+    assert rendered(text, PLAIN) == shown
+
+
+def test_markdown_becomes_html_without_tags_of_its_own_and_pictures_of_others():
+    made = html("**a** <script>x</script> ![p](https://x.test/p.png)\n\n| a |\n|---|\n| b |")
+
+    assert "<strong>a</strong>" in made
+    assert "<table>" in made
+    assert "<script>" not in made
+    assert "<img" not in made
+
+
+@pytest.mark.parametrize(
+    "unit", ["*", "_", "[", "](", "[a](", "`", "<", "&", "> ", "- ", "|-|\n", "![", "***a ", "\\", "~"]
+)
+def test_a_text_that_somebody_made_for_it_takes_no_time(unit: str):
+    began = process_time()
+
+    html((unit * 20_000)[:20_000])
+
+    assert process_time() - began < 3
