@@ -1,6 +1,7 @@
 """Outgoing connections: kept and used again, requests in one piece, answers in every form, and what is none."""
 
 import asyncio
+import gc
 import ssl
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -38,6 +39,25 @@ async def test_connections_are_kept_and_over_the_limit_a_request_waits():
         assert {(await each).text for each in asked} == {"ok"}
         await http.get(server.url)
         assert (most, len(http._transport._all)) == (4, 4)
+
+
+async def test_a_request_that_is_given_up_at_any_moment_leaves_no_socket():
+    async def answer(_: Request) -> Response:
+        return Response(body=b"ok")
+
+    async def give_up(url: str, steps: int) -> None:
+        async with client() as http:
+            asked = asyncio.create_task(http.get(url))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            asked.cancel()
+            await asyncio.wait([asked])
+
+    async with serve(answer) as server:
+        for steps in range(30):
+            await give_up(server.url, steps)
+
+    gc.collect()  # A socket that nobody closed warns when it is collected.
 
 
 async def test_an_answer_that_is_left_takes_its_connection_along():

@@ -252,7 +252,9 @@ class Transport(httpx2.AsyncBaseTransport):
         secure, host, port, name = place
         more: dict[str, Any] = {"ssl": self._verify, "server_hostname": name} if secure else {}
         loop = asyncio.get_running_loop()
-        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries one address after the other.
+        # uvloop tries one address after the other. A race loses the socket of a request that is given up, so that an
+        # address without a name has none.
+        if isinstance(loop, asyncio.BaseEventLoop) and not (host[-1].isdigit() or ":" in host):
             more["happy_eyeballs_delay"] = 0.25
         try:
             async with asyncio.timeout(patience):
