@@ -14,7 +14,6 @@ from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import (
     Answered,
     Asked,
-    Branched,
     MessageTaken,
     Notice,
     Outcome,
@@ -30,7 +29,7 @@ from hermes_agent.runs.front import Hermes
 from hermes_agent.store.workers import Timings, Workers
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.harness import OWNER, PLACE, Harness, Piece, interrupted, tool
+from tests.agent.harness import OWNER, PLACE, Harness, Piece, tool
 
 
 def counting():
@@ -144,52 +143,6 @@ async def test_what_a_dead_process_held_can_be_held(tmp_path):
             await journal.commit(Notice(text="mine"))
 
         assert await harness.kinds() == ["notice"]
-
-
-async def test_a_branch_of_a_run_that_was_interrupted_does_not_go_on_with_it(tmp_path):
-    change = tool("change", effect=Effect.WRITES)
-    async with Harness(tmp_path, counting(), (change,)).open() as harness:
-        await interrupted(harness, Call("change"), begun=False)
-        source = await harness.hermes.record(harness.session)
-        branch = await harness.hermes.branch(source)
-        harness.session = branch.id
-        after = (await harness.log())[-1].number
-        await harness.say("Something else")
-
-        assert change.calls == []
-        kinds = [entry.event.kind for entry in (await harness.log())[after:]]
-        assert kinds[:2] == ["run_started", "message_taken"]
-        assert "Not run" in (await harness.transcript())[2]
-
-
-async def test_a_branch_up_to_a_number_knows_nothing_of_what_came_after(tmp_path):
-    async with Harness(tmp_path, counting()).open() as harness:
-        await harness.say("One")
-        number = (await harness.log())[-1].number
-        await harness.say("Two")
-        source = await harness.hermes.record(harness.session)
-        branch = await harness.hermes.branch(source, "Before", upto=number)
-        harness.session = branch.id
-
-        assert await harness.transcript() == ["user: One", "assistant: Reply 1."]
-        last = (await harness.log())[-1].event
-        assert isinstance(last, Branched)
-        assert (last.session, last.upto, branch.title) == (source.id, number, "Before")
-
-
-async def test_a_branch_has_the_runs_of_its_copy_and_ends_where_the_log_does(tmp_path):
-    async with Harness(tmp_path, counting()).open() as harness:
-        await harness.say("One")
-        log = await harness.log()
-        source = await harness.hermes.record(harness.session)
-        branch = await harness.hermes.branch(source, upto=2**53 - 1)
-        run, history = log[-1].run, harness.hermes.store.history
-
-        assert [entry.number async for page in history.of_run(branch.id, run) for entry in page] == [
-            entry.number for entry in log if entry.run == run
-        ]
-        harness.session = branch.id
-        assert (await harness.log())[-1].event == Branched(session=source.id, upto=log[-1].number)
 
 
 async def test_two_processes_on_one_session_have_one_run_at_a_time(tmp_path):
