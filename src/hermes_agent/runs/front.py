@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -260,8 +261,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
 
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
         """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
-        last = await self.store.history.last_number(source.id)
-        number = last if upto is None else min(upto, last)
+        number = min(await self.store.history.last_number(source.id), sys.maxsize if upto is None else upto)
         now = self._seam.clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
         record = replace(source, id=self._seam.ids.session(now), title=name, created=now, updated=now, parent=source.id)

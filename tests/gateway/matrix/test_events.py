@@ -192,7 +192,7 @@ async def test_what_is_said_to_it_in_a_group_begins_a_thread_where_that_is_wante
         await at.platform.say("Hermes: alone", chat=ROOM)
         said = await at.until(Said, 3)
 
-    assert [each.where.thread for each in said] == [first, "", ""]
+    assert {(each.where.chat, each.where.thread) for each in said} == {(GROUP, first), (GROUP, ""), (ROOM, "")}
 
 
 ODD = st.recursive(
