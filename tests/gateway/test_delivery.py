@@ -234,7 +234,7 @@ async def test_what_cannot_be_shown_at_all_is_given_up_soon_and_its_chat_is_told
         await eventually(lambda: any("is lost" in message.text for message in here.platform.chats.of("1")))
 
         assert here.platform.chats.of("1")[-1].text == (
-            "Something that I wanted to say here is lost: a defect in this program. Ask me again, if you wait for it."
+            "I could not deliver a message here: a defect in this program. Ask me again if you need it."
         )
         assert (await here.ask("And?")).startswith("Next.")
         (failed,) = await here.store.outbox.failed()
