@@ -114,7 +114,7 @@ def test_a_limit_has_its_exit_code(shell: Shell):
 
     assert said.code == 6
     assert said.out == ""
-    assert said.err == 'Stopped: the time limit (`agent.max_seconds`) was reached.\n`hermes -c -z ""` goes on.\n'
+    assert said.err == 'Stopped: the time limit (`agent.max_seconds`) was reached.\n`hermes -c -z ""` resumes it.\n'
 
 
 def test_without_a_model_no_session_is_begun(tmp_path: Path):

@@ -54,7 +54,7 @@ def test_a_limit_has_its_own_code_and_can_be_continued(model, capsys):
     half = capsys.readouterr()
     assert half.out == "Half.\n"
     assert half.err.startswith("Stopped: the turn limit (1, `agent.max_turns`) was reached.\n")
-    assert '`hermes -c -z ""` goes on.' in half.err
+    assert '`hermes -c -z ""` resumes it.' in half.err
     assert run(Invocation(question="", go_on=True)) == Exit.OK
     assert capsys.readouterr().out == "Whole.\n"
 

@@ -10,6 +10,6 @@ def test_what_is_lost_is_told_in_its_place_and_tells_of_nothing_further():
     letter = lost(3, place, "it cannot be read")
 
     assert letter.to == place
-    assert letter.content.text.startswith("Something that I wanted to say here is lost: it cannot be read.")
+    assert letter.content.text.startswith("I could not deliver a message here: it cannot be read.")
     assert letter.key.startswith(TOLD)
     assert letter.key != lost(4, place, "").key

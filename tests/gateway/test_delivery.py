@@ -231,10 +231,10 @@ async def test_what_cannot_be_shown_at_all_is_given_up_soon_and_its_chat_is_told
             await here.ask("/sethome")
         await here.platform.say("What have you?", user="7", chat="1")
 
-        await eventually(lambda: any("is lost" in message.text for message in here.platform.chats.of("1")))
+        await eventually(lambda: any("I could not deliver" in message.text for message in here.platform.chats.of("1")))
 
         assert here.platform.chats.of("1")[-1].text == (
-            "Something that I wanted to say here is lost: a defect in this program. Ask me again, if you wait for it."
+            "I could not deliver a message here: a defect in this program. Ask me again if you need it."
         )
         assert (await here.ask("And?")).startswith("Next.")
         (failed,) = await here.store.outbox.failed()
@@ -323,7 +323,7 @@ async def test_a_chat_that_is_gone_is_told_to_the_owner_and_the_reply_is_kept(tm
         await here.platform.say("Hi", chat="5", group=True, addressed=True)
 
         (told,) = await here.shown(chat="7")
-        assert "could not be delivered" in told.text
+        assert "I could not deliver" in told.text
         assert "The chat is gone." in told.text
         (slot,) = await here.store.outbox.failed()
         assert slot.content.text == "The answer is 42."

@@ -137,7 +137,7 @@ async def test_a_conversation_in_a_chat_is_reviewed_beside_it_and_told_of_there(
         assert (reply, told) == ("It is done.", "Learned: skill `tea`: create (undo: /learn undo 1).")
         (job,) = await gateway.store.learning.list(JobKind.REVIEW)
         assert job.state is JobState.DONE
-        assert "is taken back" in await gateway.ask("/learn undo 1")
+        assert "is undone" in await gateway.ask("/learn undo 1")
         assert not list((tmp_path / "home/skills").glob("tea/SKILL.md"))
 
 

@@ -350,7 +350,7 @@ async def test_a_slot_that_cannot_be_read_is_given_up_at_once_and_its_place_is_t
     (told,) = await store.outbox.claim(CHANNELS)
 
     assert (other.key, after.key, told.to) == ("sound", "next", after.to)
-    assert told.content.text.startswith("Something that I wanted to say here is lost: its record is damaged.")
+    assert told.content.text.startswith("I could not deliver a message here: its record is damaged.")
     (failed,) = await store.outbox.failed()
     assert (failed.key, failed.error) == ("broken", "its record is damaged")
     assert (await store.outbox.find("broken")) == failed

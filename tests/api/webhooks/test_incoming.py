@@ -305,7 +305,7 @@ async def test_any_name_is_let_in_and_health_is_told(tmp_path):
 
 
 def test_a_filter_that_is_no_pattern_is_found_at_the_start():
-    with pytest.raises(ConfigError, match=r"routes\.x\.filters\.a: no regular expression"):
+    with pytest.raises(ConfigError, match=r"routes\.x\.filters\.a: not a regular expression"):
         check(WebhookSettings(routes={"x": WebhookRoute(filters={"a": "("})}), {})
 
 

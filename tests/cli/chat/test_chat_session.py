@@ -88,5 +88,5 @@ async def test_a_command_may_switch_the_session(runtime: System):
 async def test_words_are_no_command_and_a_busy_session_refuses_some(runtime: System):
     chat_session = await opened(runtime)
     assert await chat_session.command("hello /new", busy=False) is None
-    with pytest.raises(HermesError, match="has to wait"):
+    with pytest.raises(HermesError, match="does not work during a run"):
         await chat_session.command("/new", busy=True)

@@ -41,7 +41,7 @@ def test_what_is_removed_is_gone_with_its_rules(tmp_path: Path) -> None:
     keep(tmp_path)
     typed(tmp_path, "secrets", "allow", "MY_TOKEN", "--host", "x")
 
-    assert "forgotten" in typed(tmp_path, "secrets", "remove", "MY_TOKEN").out
+    assert "deleted" in typed(tmp_path, "secrets", "remove", "MY_TOKEN").out
     assert "no secret" in typed(tmp_path, "secrets", "remove", "MY_TOKEN").out
     assert json.loads(typed(tmp_path, "secrets", "list", "--json").out) == []
 
