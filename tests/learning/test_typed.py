@@ -273,7 +273,7 @@ async def test_it_neither_ages_nor_is_joined_or_changed_unasked_and_is_undone_li
 
     assert (candidate.whose, candidate.is_ours, row.why_not) == (Whose.PERSON, False, "it is a person's")
     assert f"{ASKED} by foreground" in log[0]
-    assert "is taken back" in undone
+    assert "is undone" in undone
     assert left == []
 
 

@@ -4,6 +4,8 @@ along."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.verbs import Kind, Noun, option, place, verb
@@ -16,17 +18,7 @@ from hermes_agent.host.files import read_small
 from hermes_agent.memory.entries import decoded, entries_of, size_of
 from hermes_agent.memory.log import LedgerRow, log, undo
 from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.whose import Person, Target, target_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hermes_agent.app.operations.access import Access, HomeSystem
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from hermes_agent.memory.whose import space_in
+from hermes_agent.memory.whose import Person, Target, space_in, target_of
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
 
 if TYPE_CHECKING:
