@@ -25,7 +25,7 @@ LAST = "the very last line"
 LARGE = "".join(f"line {number} of a long report\n" for number in range(17_000)) + LAST
 """500 kB."""
 WHERE = re.compile(r"(\d[\d,]*) line ends, kept whole in `([^`]+)`")
-TOLD = "is larger than what the model's window takes at once (128,000 tokens)"
+TOLD = "is too large for the model's window (128,000 tokens)"
 
 
 def reads_on(heard: Heard) -> object:

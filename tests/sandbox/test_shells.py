@@ -176,7 +176,7 @@ TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "sandbox/bubblewrap.py": (jails,),
     "sandbox/backends/docker.py": (containers,),
     "sandbox/backends/ssh.py": (machines, synced_files),
-    "app/hooks/hooks.py": (hooks,),
+    "app/hooks.py": (hooks,),
 }
 PLAIN = {"tools/checkpoints/shadow.py": "a redirection and nothing else"}
 HANDS_OVER = re.compile(r"""(["'](/bin/)?sh["']|_shell), *["']-c["']|entrypoint["'], *["']sh["']""")

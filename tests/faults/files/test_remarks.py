@@ -24,7 +24,7 @@ def text(name: str, content: bytes) -> Callable[[Path], object]:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "approvals": (text("approvals.yaml", b"- {"), "approvals.yaml cannot be read, so what it allows is asked again"),
+    "approvals": (text("approvals.yaml", b"- {"), "approvals.yaml cannot be read, so Hermes will ask again"),
     "approvals that are a map": (text("approvals.yaml", b"a: 1\n"), "approvals.yaml cannot be read"),
     "approvals that are not text": (text("approvals.yaml", b"\xff\x00"), "approvals.yaml cannot be read"),
     "approvals that are a folder": (lambda home: (home / "approvals.yaml").mkdir(), "is a folder, not a file"),
