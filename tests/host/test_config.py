@@ -110,7 +110,7 @@ def test_damaged_last_good_settings_are_none(tmp_path: Path, kept: str) -> None:
     result = loaded(tmp_path, "jailed: [")
 
     assert (result.basis, result.value) == ("defaults", Settings())
-    with pytest.raises(ConfigError, match="never right"):
+    with pytest.raises(ConfigError, match="never valid"):
         result.usable()
 
 

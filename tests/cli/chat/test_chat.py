@@ -54,7 +54,7 @@ def test_a_queued_message_waits_for_the_end_of_the_run(at_terminal: Open):
     terminal.wait_for("slow slow")
 
     terminal.send("/queue later\r")
-    terminal.wait_for("> later (waits)")
+    terminal.wait_for("> later (queued)")
     terminal.send("/stop\r")
 
     terminal.wait_for("Stopped", "You said: 'later'")

@@ -97,11 +97,11 @@ def test_a_message_during_a_run_is_read_by_the_model(at_terminal: Open):
     terminal.wait_for("slow slow")
 
     terminal.send("hurry\r")
-    terminal.wait_for("> hurry (waits)")
+    terminal.wait_for("> hurry (queued)")
     terminal.send("\x03")
 
     text = terminal.wait_for("You said: 'hurry'", "Ctrl-C again leaves")
-    assert "(waits)" not in text
+    assert "(queued)" not in text
     assert "Stopped" in text
 
 

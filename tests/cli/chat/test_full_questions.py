@@ -60,7 +60,7 @@ def test_a_sentence_that_begins_like_a_choice_is_none(asking: Callable[..., Term
     terminal.wait_until(lambda: time.monotonic() > seen + TOO_SOON, "the time to read the question")
 
     terminal.send("actually not\r")
-    terminal.wait_for("> actually not (waits)", "[a] always")
+    terminal.wait_for("> actually not (queued)", "[a] always")
     terminal.send("deny keep it\r")
 
     terminal.wait_for("Decided: keep it", IDLE)
@@ -73,7 +73,7 @@ def test_words_are_no_decision(asking: Callable[..., Terminal]):
     terminal.wait_for("[d] deny")
 
     terminal.send("what is build\r")
-    terminal.wait_for("> what is build (waits)", "[d] deny")
+    terminal.wait_for("> what is build (queued)", "[d] deny")
     terminal.send("deny keep it\r")
 
     terminal.wait_for("Decided: keep it")

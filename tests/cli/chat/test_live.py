@@ -48,7 +48,7 @@ def test_messages_that_were_not_read_yet_are_shown():
     transcript, _ = shown(RunStarted())
     transcript.wait(1, "hurry\nup")
     lines = Live(transcript, as_written).lines(0.0, 40, 20)
-    assert [plain(line) for line in lines] == ["", "> hurry up (waits)"]
+    assert [plain(line) for line in lines] == ["", "> hurry up (queued)"]
 
 
 @pytest.mark.parametrize("width", [20, 33])
