@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
 
 
 def same(given: str, expected: str) -> bool:
@@ -21,11 +20,6 @@ def hmac_hex(key: str, data: bytes, algorithm: str = "sha256") -> str:
 def hmac_base64(key: bytes, data: bytes, algorithm: str = "sha256") -> str:
     """HMAC as base64."""
     return base64.b64encode(hmac.digest(key, data, algorithm)).decode()
-
-
-def sorted_form(url: str, fields: Mapping[str, str]) -> bytes:
-    """What is signed of a form: the address, then every field's name and value, ordered by their names."""
-    return f"{url}{''.join(f'{name}{fields[name]}' for name in sorted(fields))}".encode()
 
 
 def digest(data: bytes) -> str:
