@@ -44,7 +44,7 @@ async def test_of_many_runs_only_the_one_that_the_program_dies_of_waits_and_a_wo
             await until(30, lambda: any(shown.text == "Re: kill\n\nplease" for shown in telegram.written()))
             await crew.end()
 
-    assert "The program died 3 times while it worked on this, so it waits. Write again" in said.pop("4")
+    assert "The program crashed 3 times during this run, so Hermes stopped retrying. Write again" in said.pop("4")
     assert {chat: text.partition("\n")[0] for chat, text in said.items()} == {
         telegram.chat(person): f"Re: m{person}" for person in range(PEOPLE) if person != 3
     }

@@ -282,7 +282,7 @@ async def test_a_run_during_which_the_program_died_again_and_again_waits_with_a_
 
         assert not model.exchanges
     said = " ".join(shown.text for shown in platform.chats.of("1"))
-    assert "The program died 3 times while it worked on this, so it waits." in said
+    assert "The program crashed 3 times during this run, so Hermes stopped retrying." in said
 
 
 def dies_at_work(home: Home, death: int) -> None:
