@@ -132,6 +132,8 @@ async def serve(store: Store, log: int) -> None:
         pause = await store.workers.tend(running.keys())
         while len(running) < SLOTS and (lease := await store.lanes.claim(QUEUES)) is not None:
             running[lease.lane] = asyncio.create_task(work(Turn(store, lease, log)))
+        if len(running) < SLOTS and (ready := await store.lanes.next_ready(QUEUES)) is not None:
+            pause = min(pause, ready)  # What was put aside after a death rings nobody when its time has come.
         ring = ring or asyncio.create_task(store.workers.wait(60.0))
         await asyncio.wait((ring, *running.values()), timeout=pause, return_when=asyncio.FIRST_COMPLETED)
         if ring.done():
