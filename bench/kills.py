@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.figures import Figure
 from bench.long_run import REPORT, TASK, TURNS, LongRun, source_tree
-from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, ToolEnded

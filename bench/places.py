@@ -18,13 +18,12 @@ from bench.figures import Figure
 from hermes_agent.sandbox.backends.docker import build as build_docker
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.backends.ssh import build as build_ssh
-from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of, scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.settings import ContainerSettings
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 from tests.sandbox.sshd import NoServer, server
 from tests.tools.bench import Bench

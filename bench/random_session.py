@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw  # reads what the program wrote, without the program
 
 from hermes_agent.app.opening import Options, open_system
-from hermes_agent.app.replay.driver import Played, played
+from hermes_agent.app.replay import Played, played
 from hermes_agent.app.system import System
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.agent.agent import Agent, Closing
-from hermes_agent.agent.hooks import Hook
+from hermes_agent.agent.agent import Agent, Closing, Hook
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import Environment, SessionPrompt
-from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import BadArguments, UnknownTool
@@ -22,6 +20,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
 from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, StopReason, ToolSchema, Usage
+from hermes_agent.core.spending import Budget, Limits
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.providers.demo.script import Call
 from hermes_agent.replay.seam import Seam

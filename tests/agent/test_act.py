@@ -6,7 +6,7 @@ import json
 import pytest
 
 from hermes_agent.agent.act import INTERRUPTED
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.core.effects import Effect, Location
 from hermes_agent.core.errors import LostLease, Refused, ToolError
 from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone

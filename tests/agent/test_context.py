@@ -2,8 +2,8 @@
 
 import time
 
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.events import ToolProgress
+from hermes_agent.core.spending import Limits
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import Harness, Piece

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.agent.in_hand import InHand
+from hermes_agent.agent.journal import InHand
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Answered, Asked, MessageTaken, Outcome, ToolEnded, Undone
 from hermes_agent.core.model import Through

@@ -14,10 +14,9 @@ import httpx2
 
 from hermes_agent.api.keys import open_keys
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.server import api_server
-from hermes_agent.app.api_settings import SERVED
+from hermes_agent.api.serve import api_server
 from hermes_agent.app.opening import Options, open_system
-from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings import SERVED, Settings
 from hermes_agent.app.system import System
 from hermes_agent.core.events import Entry
 from hermes_agent.host.config import load

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes_agent.api.endpoint import AppState, Nothing
-from hermes_agent.api.server import ENDPOINTS
+from hermes_agent.api.serve import ENDPOINTS
 from hermes_agent.api.service import AgentService, Wish
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.inbound.message import Refused

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.api.keys import open_keys
-from hermes_agent.app.api_settings import API_KEY, ApiKeySettings, ApiSettings
+from hermes_agent.app.settings import API_KEY, ApiKeySettings, ApiSettings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
 

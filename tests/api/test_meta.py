@@ -10,10 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.openapi import description
-from hermes_agent.api.serve import Servers, keys_of, serve
-from hermes_agent.api.server import ENDPOINTS
-from hermes_agent.app.api_settings import ApiKeySettings, ApiSettings, WebhookSettings
-from hermes_agent.app.settings import Settings
+from hermes_agent.api.serve import ENDPOINTS, Servers, keys_of, serve
+from hermes_agent.app.settings import ApiKeySettings, ApiSettings, Settings, WebhookSettings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
 from hermes_agent.host.inbound.listener import Listening

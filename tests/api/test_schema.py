@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.test_api import KEY, running, settle
+from tests.cli.commands.test_worker import KEY, running, settle
 from tests.cli.shell import ROOT
 
 EXAMPLES = "15"

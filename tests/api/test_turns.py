@@ -4,7 +4,7 @@ it came through."""
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes_agent.api.server import ENDPOINTS
+from hermes_agent.api.serve import ENDPOINTS
 from hermes_agent.core.events import MessageTaken, RunEnded, RunStarted
 from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say

@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.checkpoints import CheckpointHook
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
@@ -16,7 +16,7 @@ from hermes_agent.testing.place import FakePlace
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import CheckpointSettings, TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.app.place import place
 from tests.tools.bench import Context
 

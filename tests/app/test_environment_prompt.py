@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.environment_prompt import (
     CONTEXT_FILES,
     LONGEST_CONTEXT,

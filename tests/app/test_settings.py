@@ -1,7 +1,17 @@
 """The settings as one tree."""
 
+import pytest
+
 from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySettings
-from hermes_agent.app.settings import BudgetSettings, LimitSettings, Settings
+from hermes_agent.app.settings import (
+    ApiKeySettings,
+    ApiSettings,
+    BudgetSettings,
+    LimitSettings,
+    Settings,
+    standing_by_key,
+)
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice
 
 
@@ -23,3 +33,29 @@ def test_each_scope_that_is_set_becomes_a_limit():
         Limit(scope=Scope.PURPOSE, money=20_000_000, purpose="title"),
         Limit(scope=Scope.PURPOSE, tokens=9, purpose="web"),
     )
+
+
+KEYS = ApiSettings(keys={"anna": ApiKeySettings(), "a:b": ApiKeySettings(standing=Standing.OWNER)})
+
+
+@pytest.mark.parametrize(
+    ("principal", "standing"),
+    [
+        ("api:owner", Standing.OWNER),
+        ("api:anna", Standing.MEMBER),
+        ("api:a:b", Standing.OWNER),
+        ("api:a", None),
+        ("api:", None),
+        ("API:owner", None),
+        ("cli:owner", None),
+        ("webhook:anna", None),
+        ("owner", None),
+    ],
+)
+def test_a_key_stands_for_what_the_settings_say_and_for_nobody_else(principal, standing):
+    assert standing_by_key(KEYS, principal) is standing
+
+
+def test_a_key_of_the_owner_s_name_is_what_it_is_set_to():
+    named = ApiSettings(keys={"owner": ApiKeySettings(standing=Standing.GUEST)})
+    assert standing_by_key(named, "api:owner") is Standing.GUEST

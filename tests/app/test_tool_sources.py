@@ -1,14 +1,91 @@
 """Tools of several sources: some of them come and go, and no prefix changes with them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hermes_agent.app.manifest.built_in import BuiltIn
+from hermes_agent.app.manifest import BuiltIn
 from hermes_agent.app.process import Options
+from hermes_agent.app.tool_sources import ToolSource
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import RunEnded
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import CallContext, Tool, tool
+from hermes_agent.host.late import Needs
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.runs.front import Hermes
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.app.manifest.changing import Changing
+from hermes_agent.tools.schema import from_function
 from tests.app.place import another, counting, place, settle_home
+
+
+def made(name: str) -> Tool:
+    return from_function(name, lambda: f"{name} did it", f"Does {name}.", ())
+
+
+class Changing:
+    """A `ToolSource` whose tools are those of these names, except for guests."""
+
+    dynamic = True
+    quarantined = ()
+
+    def __init__(self, *names: str) -> None:
+        self._listeners: list[Callable[[], None]] = []
+        self._tools: Sequence[Tool] = tuple(map(made, names))
+        self.closed = 0
+
+    def source(self, _: Needs) -> ToolSource:
+        return self
+
+    def become(self, *names: str) -> None:
+        self._tools = tuple(map(made, names))
+        for changed in self._listeners:
+            changed()
+
+    def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
+        return () if surface == "guest" else self._tools
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        self._listeners.append(changed)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class NoteTools:
+    """A toolset with a need of its own: the front door."""
+
+    def __init__(self, hermes: Hermes) -> None:
+        self._hermes = hermes
+
+    @tool(effect=Effect.WRITES, needs=(Capability.SPAWN,))
+    async def note_later(self, words: str, context: CallContext) -> str:
+        """Say something in this conversation, once this run is over.
+
+        Args:
+            words: what is said
+        """
+        record = await self._hermes.record(context.session)
+        platform, _, user = record.principal.partition(":")
+        later = Inbound(
+            source="note",
+            source_id=context.key,
+            principal=Principal(platform=platform, user=user, standing=Standing.OWNER),
+            conversation=Conversation.parse(record.conversation),
+            parts=(Text(text=words, origin=Origin.OWNER),),
+            received=record.updated,
+            busy=Busy.ALONE,
+        )
+        await self._hermes.submit(later, record.id)
+        return "It will be said."
+
+
+def note_tools(needs: Needs) -> NoteTools:
+    """What the line of the table names."""
+    return NoteTools(needs.get(Hermes))
+
 
 TAIL = "Tools that come and go"
 
@@ -93,7 +170,7 @@ async def test_another_process_and_a_later_one_keep_the_prefix_and_tell_what_the
 
 
 async def test_a_toolset_with_a_need_of_its_own_is_one_line_of_the_table(tmp_path: Path):
-    table = {"notes": "tests.app.manifest.changing:note_tools"}
+    table = {"notes": "tests.app.test_tool_sources:note_tools"}
     script = [Call("note_later", {"words": "And now?"}), Say("Noted."), Say("Now.")]
     options = Options(tool_sources=(lambda needs: BuiltIn(needs, table),), allow=("note_later",))
     async with place(tmp_path, script, options) as here:

@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.manifest.built_in import IN_CHATS, TOOLSETS
+from hermes_agent.app.manifest import IN_CHATS, TOOLSETS
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit, needs_without_store

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.candidates import BUILT_IN, candidates
+from hermes_agent.cli.offers import BUILT_IN, candidates
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.local import Place
-from hermes_agent.providers.signin.auth_file import AuthFile, SignedIn
+from hermes_agent.providers.signin.token_refresh import AuthFile, SignedIn
 from hermes_agent.testing.model_servers import openai_model, serving
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.cli.group import hermes
-from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, parse
+from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, parse, recording_of, step_of
+from hermes_agent.core.errors import CassetteError
+from hermes_agent.replay.recorder import Recorder
 
 WORDS = st.one_of(
     st.sampled_from([flag for option in OPTIONS for flag in option.flags]),
@@ -61,3 +66,22 @@ def test_the_form_of_the_answer_and_what_is_allowed_stand_before_the_question() 
 
 def test_a_subcommand_or_a_mistake_is_left_to_click() -> None:
     assert [parse(words) for words in (["config"], ["--help"], ["-x"], ["-z"], ["--json=1"])] == [None] * 5
+
+
+def test_nothing_is_recorded_without_being_asked_for() -> None:
+    assert recording_of(Invocation()) is None
+
+
+def test_the_options_become_a_tape(tmp_path: Path) -> None:
+    assert isinstance(recording_of(Invocation(record=str(tmp_path / "x"))), Recorder)
+    with pytest.raises(CassetteError, match="cannot be read"):
+        recording_of(Invocation(replay=str(tmp_path / "none")))
+    with pytest.raises(CassetteError, match="--replay FILE is missing"):
+        recording_of(Invocation(nearest=True))
+
+
+def test_a_step_is_a_number_from_one() -> None:
+    assert (step_of(""), step_of("3")) == (None, 3)
+    for text in ("0", "x", "-1"):
+        with pytest.raises(CassetteError, match="not a step"):
+            step_of(text)

@@ -10,8 +10,7 @@ import pytest
 
 from hermes_agent.host.late import late
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of, scrubbed
 from hermes_agent.sandbox.place import PLACES, Place
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers

@@ -10,7 +10,7 @@ import pytest
 
 from hermes_agent.core.tool import Answer
 from hermes_agent.sandbox.place import Command, Place
-from hermes_agent.tools.code.tools import CodeTools
+from hermes_agent.tools.code import CodeTools
 from hermes_agent.tools.schema import collect, said
 from hermes_agent.tools.settings import CodeSettings
 from tests.tools.bench import Bench, words

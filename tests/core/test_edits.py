@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.edits import replace
+from hermes_agent.core.edits import plainer, replace
 from hermes_agent.core.errors import ToolError
 
 CODE = "class A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
@@ -115,3 +115,12 @@ def test_two_such_blocks_are_refused() -> None:
 
     with pytest.raises(ToolError, match="2 places"):
         replace(BLOCK + BLOCK, old, "pass", everywhere=False)
+
+
+def test_typographic_quotes_dashes_and_spaces_become_plain_ones():
+    assert plainer("\u201chi\u201d \u2013 it\u2019s\u00a0ok") == '"hi" - it\'s ok'
+
+
+@given(st.text())
+def test_positions_stay_where_they_are(text: str):
+    assert len(plainer(text)) == len(text)

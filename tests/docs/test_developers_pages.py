@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.__main__ import MODULES
 from hermes_agent.app.commands import COMMANDS as SLASH
-from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.cli.table import COMMANDS as SUBCOMMANDS
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.vendors import VENDORS

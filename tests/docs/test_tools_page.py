@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit, needs_without_store

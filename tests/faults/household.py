@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
-from hermes_agent.app.api_settings import SERVED
+from hermes_agent.app.settings import SERVED
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import Home

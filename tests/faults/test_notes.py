@@ -11,7 +11,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, entries_of
 from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.whose import Target
+from hermes_agent.memory.settings import Target
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind, VersionState
 from hermes_agent.testing.clock import FakeClock

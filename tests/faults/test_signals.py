@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.api_settings import DRAIN_SECONDS
+from hermes_agent.app.settings import DRAIN_SECONDS
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang

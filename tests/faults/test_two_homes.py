@@ -24,8 +24,7 @@ from hermes_agent.core.messages import Role, ToolCall
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import decoded, entries_of
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Target
+from hermes_agent.memory.settings import MemorySettings, Target
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.store.database import open_store

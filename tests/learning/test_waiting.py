@@ -4,7 +4,7 @@ own."""
 import pytest
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.learning import proposing, retracting  # noqa: F401 - what is tested here
+from hermes_agent.learning import learned, proposing  # noqa: F401 - what is tested here
 from hermes_agent.learning.proposing import DAY, bears_out, title_of, words_of
 from hermes_agent.learning.sources import Piece, Side, Sources
 from hermes_agent.providers.demo.script import Call, Say

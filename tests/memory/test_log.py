@@ -7,7 +7,7 @@ import pytest
 from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.log import log, undo
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, VersionState
 from tests.memory.harness import AGENT, ME, MEMORY, OWNER, notes_in, save

@@ -10,8 +10,7 @@ import pytest
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
 from tests.memory.harness import AGENT, ME, MEMORY, OWNER, notes_in, save

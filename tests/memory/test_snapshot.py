@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.memory.settings import MemorySettings, Person
 from hermes_agent.memory.snapshot import snapshot
-from hermes_agent.memory.whose import Person
 
 OWNER = Person(key="cli:ann", owner=True)
 

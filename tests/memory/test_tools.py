@@ -4,15 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.memory.entries import Operation
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.tools import MemoryTools
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import MemorySettings, Person, Target
+from hermes_agent.memory.tools import ConversationTools, MemoryTools
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Kind
+from hermes_agent.tools.schema import collect
 from tests.memory.harness import Call, notes_in
+from tests.store.test_search import tell
+from tests.tools.bench import Bench
 
 
 def tools(folder: Path, store: Store, settings: MemorySettings | None = None) -> MemoryTools:
@@ -102,3 +105,121 @@ async def test_a_run_that_goes_on_by_itself_is_the_sessions_own_persons(tmp_path
     await tools(tmp_path, store).memory(Call(speaker=""), "memory", "add", "x")
 
     assert (await store.versions.list(Kind.MEMORY))[0].change.principal == "cli:ann"
+
+
+ME = "cli:me"
+
+
+def bench(store: Store, session: str = "here") -> Bench:
+    return Bench(collect([ConversationTools(lambda: store)])[0], Path("/"), session)
+
+
+@pytest.fixture
+async def search(store: Store) -> Bench:
+    await tell(store, "garden", "Tomatoes need sun", "and water", principal=ME, at=1_683_500_000)
+    await tell(store, "kitchen", "the kettle is red", principal=ME, at=1_687_000_000)
+    await tell(store, "here", "hello", principal=ME)
+    await tell(store, "hers", "my tomatoes are secret", principal="cli:ann")
+    return bench(store)
+
+
+async def test_a_query_finds_sessions_with_dates_and_numbers(search: Bench):
+    found = await search("session_search", query="tomato")
+
+    assert found.splitlines()[0].startswith("session garden, ")
+    assert "#1 2023-05-07" in found or "#1 2023-05-08" in found
+    assert "user: **Tomatoes** need sun" in found
+
+
+async def test_what_it_says_is_the_word_of_a_tool(search: Bench):
+    answer = await search.answer("session_search", {"query": "tomato"})
+
+    assert [part.origin for part in answer.parts] == [Origin.TOOL]
+
+
+@pytest.mark.parametrize("query", ["tomatoes secret", "secret", "hers", "?!"])
+async def test_nobody_elses_conversations_are_found(search: Bench, query: str):
+    assert "my tomatoes" not in await search("session_search", query=query)
+
+
+@pytest.mark.parametrize("query", ["zucchini", "?!", "x" * 10_000])
+async def test_where_nothing_is_found_the_latest_are_listed(search: Bench, query: str):
+    found = await search("session_search", query=query)
+
+    assert found.startswith("No message contains these words. The latest conversations:")
+    assert "session garden" in found
+
+
+async def test_a_session_is_read_from_its_beginning(search: Bench):
+    page = await search("session_search", session="garden")
+
+    assert page.splitlines()[1].endswith("user: Tomatoes need sun")
+    assert page.splitlines()[2].endswith("user: and water")
+    assert page.endswith("The end.")
+
+
+async def test_a_long_session_is_read_in_pages(store: Store):
+    await tell(store, "here", *(f"text {number} {'x' * 300}" for number in range(1, 101)), principal=ME)
+    recall = bench(store)
+
+    page, numbers = await recall("session_search", session="here"), set()
+    while "More follows: around=" in page:
+        numbers |= {line.split()[0] for line in page.splitlines() if line.startswith("#")}
+        page = await recall("session_search", session="here", around=int(page.rpartition("around=")[2].rstrip(".")))
+    numbers |= {line.split()[0] for line in page.splitlines() if line.startswith("#")}
+
+    assert numbers == {f"#{number}" for number in range(1, 101)}
+    assert "(this conversation)" in page
+
+
+async def test_a_long_message_is_shown_when_it_is_asked_for(store: Store):
+    await tell(store, "here", "before", "x" * 5000, principal=ME)
+
+    assert "[3,500 characters more]" in await bench(store)("session_search", session="here")
+    assert "x" * 5000 in await bench(store)("session_search", session="here", around=2)
+
+
+async def test_a_number_after_the_end_shows_the_last_messages(search: Bench):
+    assert "and water" in await search("session_search", session="garden", around=99)
+
+
+async def test_a_session_without_messages_is_a_sentence(store: Store):
+    await tell(store, "here", principal=ME)
+
+    assert (await bench(store)("session_search", session="here")).endswith("Nothing was said in it.")
+
+
+async def test_without_anything_the_latest_are_listed_with_how_they_began(search: Bench):
+    listed = await search("session_search", limit=2)
+
+    assert listed.count("session ") == 2
+    assert "#1" in listed
+
+
+@pytest.mark.parametrize("session", ["hers", "nowhere"])
+async def test_a_session_of_somebody_else_is_not_there(search: Bench, session: str):
+    with pytest.raises(ToolError, match="No session"):
+        await search("session_search", session=session)
+
+
+async def test_who_does_not_own_the_session_sees_that_conversation_alone(search: Bench):
+    answer = await search.answer("session_search", {"query": "tomatoes", "limit": 5}, session="hers")
+
+    assert "need sun" not in answer.parts[0].text
+    with pytest.raises(ToolError, match="No session of this conversation"):
+        await search.answer("session_search", {"session": "garden"}, session="hers")
+
+
+async def test_a_session_that_is_gone_leaves_what_its_speaker_said(search: Bench):
+    answer = await search.answer("session_search", {"query": "tomatoes"}, session="gone")
+
+    assert "**Tomatoes** need sun" in answer.parts[0].text
+
+
+async def test_finding_and_reading_at_once_is_refused(search: Bench):
+    with pytest.raises(BadArguments):
+        await search("session_search", query="a", session="garden")
+
+
+async def test_an_empty_log_is_a_sentence(store: Store):
+    assert await bench(store)("session_search") == "There are no conversations yet."

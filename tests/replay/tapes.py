@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import UnknownTool
@@ -14,7 +13,7 @@ from hermes_agent.core.events import Outcome
 from hermes_agent.core.messages import Message, said
 from hermes_agent.core.model import Model, ModelRequest
 from hermes_agent.core.section import Section, freeze
-from hermes_agent.core.spending import Grant, Rules
+from hermes_agent.core.spending import Grant, Limits, Rules
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes

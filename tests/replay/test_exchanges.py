@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Overloaded, RequestDiffers, ToolError, UnknownTool
 from hermes_agent.core.messages import ToolCall, said
@@ -17,8 +17,7 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.replay.lines import Answered, Asked
 from hermes_agent.replay.questions import Questions
 from hermes_agent.replay.recorded_calls import RecordedCalls, call_of
-from hermes_agent.replay.recorded_model import RecordedModel
-from hermes_agent.replay.recorder import Recorder
+from hermes_agent.replay.recorder import RecordedModel, Recorder
 from hermes_agent.replay.replayed_calls import NearestCalls, NotRecorded, StrictCalls
 from hermes_agent.replay.replayed_model import LiveFrom, NearestModel, StrictModel
 from hermes_agent.replay.tracks import RecordedGate, ReplayedGate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, GoingInCircles

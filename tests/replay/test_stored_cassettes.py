@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.prompt import sections_of
-from hermes_agent.app.replay.driver import played
-from hermes_agent.app.replay.report import verdict_of
+from hermes_agent.app.replay import played, verdict_of
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.core.section import freeze
 from hermes_agent.host.paths import Home

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.spending import Limits
 from hermes_agent.replay.cassette import read_cassette
 from hermes_agent.replay.lines import Answered, RunBegun, StopAsked
 from hermes_agent.replay.recorder import Recorder

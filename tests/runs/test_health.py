@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import apsw
 import pytest
 
-from hermes_agent.core.budget import Limits
+from hermes_agent.core.spending import Limits
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.runs.health import BEAT, HELD, Health
 from hermes_agent.testing.scripted import ScriptedModel

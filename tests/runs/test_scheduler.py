@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,10 +14,11 @@ from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.replay.seam import Seam
-from hermes_agent.runs.scheduler import KEPT_VIEWS, Scheduler, keep, kept, rung
+from hermes_agent.runs.scheduler import KEPT_VIEWS, TRIAL, CrashIsolation, Scheduler, keep, kept, rung
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.workers import Timings
+from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.harness import OWNER, PLACE, Harness, Piece, tool
@@ -309,3 +310,56 @@ async def test_a_stop_whose_ring_was_lost_is_heeded_when_the_worker_looks_again(
 
         async with asyncio.timeout(5):
             assert (await harness.ended()).outcome is Outcome.STOPPED
+
+
+@dataclass
+class Run:
+    waits: bool = False
+
+
+def lease(name: str, *, suspect: bool = True, poison: str = "") -> Lease:
+    return Lease(lane=name, worker="w", epoch=1, suspect=suspect, poison=poison)
+
+
+def test_others_are_begun_side_by_side():
+    crash_isolation = CrashIsolation(FakeClock(), {"s1": Run(), "s2": Run()})
+
+    crash_isolation.begun(lease("s1", suspect=False))
+    crash_isolation.begun(lease("s2", poison="Given up."))
+
+    assert crash_isolation.open()
+
+
+def test_a_suspect_waits_until_the_one_before_has_ended():
+    running = {"s1": Run(), "s2": Run()}
+    crash_isolation = CrashIsolation(FakeClock(), running)
+    crash_isolation.begun(lease("s1"))
+    assert not crash_isolation.open()
+
+    del running["s1"]
+
+    assert crash_isolation.open()
+
+
+def test_one_that_waits_for_a_person_holds_nobody_up():
+    run = Run()
+    crash_isolation = CrashIsolation(FakeClock(), {"s1": run})
+    crash_isolation.begun(lease("s1"))
+
+    run.waits = True
+    assert crash_isolation.open()
+
+    run.waits = False
+    assert not crash_isolation.open()
+
+
+async def test_one_that_has_lived_long_enough_holds_nobody_up():
+    clock = FakeClock()
+    crash_isolation = CrashIsolation(clock, {"s1": Run()})
+    crash_isolation.begun(lease("s1"))
+
+    await clock.advance(TRIAL - 1)
+    assert not crash_isolation.open()
+
+    await clock.advance(1)
+    assert crash_isolation.open()

@@ -11,7 +11,7 @@ import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.bubblewrap import processes_at_most
-from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, check_workspace, jail_of
+from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, check_workspace, jail_of, scrubbed
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from tests.sandbox.escapes import BOMB, listening
 
@@ -245,3 +245,34 @@ def test_folders_that_hold_the_system_are_no_workspace(tmp_path: Path) -> None:
 def test_where_nothing_works_no_command_runs_without_walls() -> None:
     with pytest.raises(CannotJail, match="cannot be jailed here"):
         jail_of("no-such-jail", Walls())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",
+        "GITHUB_TOKEN",
+        "HERMES_HOME",
+        "SLACK_BOT_TOKEN",
+        "my_secret",
+        "TOKEN",
+        "SENTRY_DSN",
+    ],
+)
+def test_what_sounds_like_a_secret_is_not_passed_on(name: str) -> None:
+    assert name not in scrubbed({name: "x"})
+    assert scrubbed({name: "x"}, [name])[name] == "x"
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "LANG", "KEYBOARD", "MONKEY", "TOKENIZERS_PARALLELISM", "PASSAGE"])
+def test_what_only_looks_a_little_like_one_is(name: str) -> None:
+    assert scrubbed({name: "x"})[name] == "x"
+
+
+def test_pagers_and_prompts_are_switched_off() -> None:
+    seen = scrubbed({"PAGER": "less", "TERM": "xterm"})
+
+    assert (seen["PAGER"], seen["TERM"], seen["GIT_TERMINAL_PROMPT"]) == ("cat", "dumb", "0")

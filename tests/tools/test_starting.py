@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.sandbox.executions import EXEC_ID
 from hermes_agent.sandbox.place import Deletion, Ended
 from hermes_agent.testing.place import FakePlace
-from hermes_agent.tools.starting import decided, started, told_meanwhile
+from hermes_agent.tools.starting import decided, exec_name, lent_in, lent_name, started, told_meanwhile
 from tests.tools.bench import Context
 
 
@@ -107,3 +108,20 @@ async def test_where_nothing_is_to_be_decided_nobody_is_asked() -> None:
 
     assert await decided(ENDED, context) is ENDED
     assert context.asked == []
+
+
+@pytest.mark.parametrize("text", ["call_1", "../../x", "a b", "x" * 300, "ü", ".", "toolu.1"])
+def test_any_text_becomes_a_name(text: str):
+    assert EXEC_ID.fullmatch(f"{exec_name(text)}/{exec_name(text)}")
+
+
+def test_what_looks_alike_stays_different():
+    assert len({exec_name(text) for text in ("a b", "a_b", "a.b", "a/b")}) == 4
+    assert exec_name("call_1") == "call_1"
+
+
+def test_the_files_that_a_call_is_lent_are_those_of_its_own_key():
+    own, other = f"/x/{lent_name('s1-call_1', 'KEY')}", f"/x/{lent_name('s1-call_10', 'KEY')}"
+    command = f"curl -H \"$(cat '{own}')\" -u \"$(cat '{own}')\" && cat '{other}' && cat {own}"
+
+    assert lent_in(command, "s1-call_1") == (own,)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os.path
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Proposed
 from hermes_agent.agent.context import RunContext
-from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.plan import side_by_side
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.dataclass import dataclass
@@ -33,6 +32,73 @@ from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
 from hermes_agent.store.effects import Intent
+
+
+class HasFacts(Protocol):
+    """A planned call of a tool; without facts it only has an answer, which disturbs nobody."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def facts(self) -> CallFacts | None: ...
+
+
+ABOUT_PATHS = {Effect.READS, Effect.WRITES, Effect.KEYED}
+"""Effects that touch nothing but the paths that the call names, where it names any."""
+
+P = TypeVar("P", bound=HasFacts)
+
+
+def side_by_side(planned: Sequence[P]) -> Iterator[list[P]]:
+    """The calls in batches: those of one batch may run together, the batches run in order. A call comes after those of
+    the tools that it depends on."""
+    batch: list[P] = []
+    for item in _ordered(planned):
+        if batch and not all(_independent(item, other) for other in batch):
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
+
+
+def _ordered(planned: Sequence[P]) -> list[P]:
+    """As asked, but for those that depend on a tool that is called later."""
+    left, ordered = list(planned), []
+    while left:
+        names = {item.name for item in left}
+        free = next((item for item in left if names.isdisjoint(_depends_on(item) - {item.name})), left[0])
+        left.remove(free)
+        ordered.append(free)
+    return ordered
+
+
+def _depends_on(item: HasFacts) -> set[str]:
+    return set(item.facts.depends_on) if item.facts else set()
+
+
+def _independent(item: HasFacts, before: HasFacts) -> bool:
+    one, other = item.facts, before.facts
+    if one is None or other is None:
+        return True
+    if before.name in one.depends_on:
+        return False
+    effects = {one.effect, other.effect}
+    if effects == {Effect.READS}:
+        return True
+    if not effects <= ABOUT_PATHS or one.paths is None or other.paths is None:
+        return False
+    return _disjoint(one.paths, other.paths)
+
+
+def _disjoint(ours: Iterable[str], theirs: Sequence[str]) -> bool:
+    return not any(_within(a, b) or _within(b, a) for a in ours for b in theirs)
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith(outer.rstrip(os.path.sep) + os.path.sep)
+
 
 log = logging.getLogger(__name__)
 

@@ -6,19 +6,46 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
-from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
-from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.model import Model, Prefix
-from hermes_agent.core.tool import Tool
+from hermes_agent.core.spending import Budget
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, its
+    surroundings, and the number of its turn in the session."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+    facts: CallFacts
+    context: CallContext
+    turn: int = 0
+
+
+class Hook(Protocol):
+    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
+    the
+      tool does not run;
+    - `GoingInCircles`, raised by `before_call`, ends the run;
+    - `after_call` sees the answer, also that of a call that failed or was refused, before it is committed, and returns
+      it or another one;
+    - hooks run in their order, both ways."""
+
+    async def before_call(self, proposed: Proposed) -> None: ...
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer: ...
 
 
 class Prompt(Protocol):

@@ -7,9 +7,9 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import field
 from typing import Any, Protocol
 
-from hermes_agent.agent.in_hand import InHand
 from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
@@ -23,6 +23,22 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.effects import Intent
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
+
+
+@dataclass(slots=True, kw_only=True)
+class InHand:
+    """`begun` are the calls under way, each with the call that makes it (empty: the model); `asking` are those that
+    wait for a person. `told` is what the store was told last of `waits`."""
+
+    begun: dict[str, str] = field(default_factory=dict)
+    asking: set[str] = field(default_factory=set)
+    told: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing happens until a person answers."""
+        return bool(self.asking) and not self.begun.keys() - self.asking - set(self.begun.values())
+
 
 log = logging.getLogger(__name__)
 

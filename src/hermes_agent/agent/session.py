@@ -27,7 +27,7 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason
-from hermes_agent.core.sizes import tokens_of
+from hermes_agent.core.section import tokens_of
 
 LARGEST_SCALE = 4.0
 MANY = 50

@@ -16,3 +16,20 @@ class AgentSettings:
         default=None, metadata={"doc": "Seconds that one run may take; empty means no limit."}
     )
     max_parallel: int = field(default=8, metadata={"doc": "Tool calls of one turn that run in parallel."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionSettings:
+    """When and how far a conversation is shortened (section `compaction` of the configuration)."""
+
+    enabled: bool = field(
+        default=True, metadata={"doc": "Compact the conversation before it no longer fits the window."}
+    )
+    threshold: float = field(
+        default=0.75, metadata={"doc": "Share of the window (less the room for a reply) at which compaction starts."}
+    )
+    target: float = field(default=0.4, metadata={"doc": "Share of the window that compaction aims for."})
+    tail: float = field(
+        default=0.25, metadata={"doc": "Share of the window for the latest messages, which stay word for word."}
+    )
+    seconds: float = field(default=90.0, metadata={"doc": "How long a model may take to write the summary."})

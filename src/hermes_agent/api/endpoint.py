@@ -16,8 +16,8 @@ from hermes_agent.api.keys import Keys
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import JSON, bad, in_json
 from hermes_agent.api.service import AgentService
-from hermes_agent.app.api_settings import ApiSettings
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.settings import ApiSettings
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing

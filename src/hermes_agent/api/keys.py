@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 
-from hermes_agent.app.api_settings import API_KEY, API_OWNER, API_PLATFORM, ApiSettings
+from hermes_agent.app.settings import API_KEY, API_OWNER, API_PLATFORM, ApiSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Principal, Standing

@@ -15,7 +15,7 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, busy, missing
 from hermes_agent.api.requests import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.run_view import Ref, RunView, ref_of
-from hermes_agent.app.intake.intake import is_small
+from hermes_agent.app.intake import is_small
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.chats import retried
 from hermes_agent.app.operations.runs import begin_with, find_mail, mail_at, mail_log

@@ -8,7 +8,7 @@ import os
 from dataclasses import field
 from pathlib import Path
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect

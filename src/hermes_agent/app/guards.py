@@ -9,9 +9,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Protocol
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FILES, context_in
-from hermes_agent.app.manifest.built_in import TOOLSETS
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -23,10 +23,10 @@ from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.tools.excerpt import caps_of
+from hermes_agent.sandbox.jail import scrubbed
+from hermes_agent.tools.excerpt import Spill, caps_of
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
-from hermes_agent.tools.guardrails.watching import Call, Watch, call_of
+from hermes_agent.tools.guardrails import Call, Watch, call_of
 from hermes_agent.tools.permission.permission import Permission
 from hermes_agent.tools.permission.remembered import RememberedFile
 from hermes_agent.tools.permission.requests import (
@@ -42,7 +42,6 @@ from hermes_agent.tools.permission.requests import (
 from hermes_agent.tools.permission.smart import Ask, Smart
 from hermes_agent.tools.permission.unasked import Standpoint
 from hermes_agent.tools.settings import ApprovalSettings, GuardrailSettings, TerminalSettings
-from hermes_agent.tools.spill import Spill
 
 DEEPEST = 12
 """Folders between the working folder and the file whose context is looked for."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.settings import HookSettings
 from hermes_agent.core.dataclass import dataclass
@@ -30,7 +30,7 @@ from hermes_agent.core.tool import Answer
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.process import open_piped
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.store.sessions import Session
 
 LARGEST_SCRIPT = 1 << 20

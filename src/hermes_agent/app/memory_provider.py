@@ -17,9 +17,8 @@ from hermes_agent.memory.backend import Backend
 from hermes_agent.memory.backend import Needs as BackendNeeds
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, person_of, space_in
-from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.memory.settings import MemorySettings, Person, person_of, space_in
+from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import Source
 from hermes_agent.store.sessions import Session

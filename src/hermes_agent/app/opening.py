@@ -6,12 +6,11 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
-from hermes_agent.app.api_settings import standing_by_key
 from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.household import local_owner, open_store_of
 from hermes_agent.app.process import Options as Options
-from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings import Settings, standing_by_key
 from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.system import System

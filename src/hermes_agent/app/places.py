@@ -10,12 +10,11 @@ from pathlib import Path
 
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.environment import QUIET, scrubbed
-from hermes_agent.sandbox.jail import Jail, Walls
+from hermes_agent.sandbox.jail import QUIET, Jail, Walls, scrubbed
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
-from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.starting import LENT_IN
 
 TRY_SECONDS, TRY_CODE = 60, 7
 JAIL_OF = "hermes_agent.sandbox.jail:jail_of"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.intake.intake import is_small
+from hermes_agent.app.intake import is_small
 from hermes_agent.app.process import Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of

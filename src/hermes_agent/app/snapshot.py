@@ -19,29 +19,28 @@ from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
-from hermes_agent.app.intake.intake import Intake
+from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
-from hermes_agent.app.models.routes import route_of
+from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
-from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
+from hermes_agent.core.spending import Budget, Limits
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.whose import person_of
+from hermes_agent.memory.settings import person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route

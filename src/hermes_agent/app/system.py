@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.app.auxiliary.background_models import Auxiliary
-from hermes_agent.app.intake.intake import Intake
+from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models.routes import refused_by, route_of
+from hermes_agent.app.models import refused_by, route_of
 from hermes_agent.app.process import Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.settings_snapshots import SettingsSnapshots

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.agent import Hook, Proposed
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
@@ -24,18 +24,18 @@ from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
-from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
+from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
 from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from hermes_agent.app.manifest.built_in import BuiltIn
+    from hermes_agent.app.manifest import BuiltIn
     from hermes_agent.tools.permission.smart import Ask
 
 SOURCES: Mapping[str, str] = {
-    "built-in": "hermes_agent.app.manifest.built_in:BuiltIn",
+    "built-in": "hermes_agent.app.manifest:BuiltIn",
     "own": "hermes_agent.app.process:own_tools",
     "memory": "hermes_agent.app.tool_sources:memory_tools",
 }

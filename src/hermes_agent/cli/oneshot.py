@@ -11,15 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from hermes_agent.app.intake.intake import Part, Taken, named, total
+from hermes_agent.app.intake import Part, Taken, named, total
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.runs import last_number, run_cost, was_cut_short
 from hermes_agent.app.operations.sessions import SessionRecord, find_session
 from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.recording_option import recording_of
+from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hermes_agent.app.models.routes import model_settings, route_of
+from hermes_agent.app.models import model_settings, route_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late

@@ -14,9 +14,9 @@ from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, plain_text
 
 if TYPE_CHECKING:
-    from hermes_agent.app.intake.intake import Spooled
+    from hermes_agent.app.intake import Spooled
 
-SPOOL = "hermes_agent.app.intake.intake:spool"
+SPOOL = "hermes_agent.app.intake:spool"
 PATIENCE = 3.0
 """Seconds after which a pipe that brings nothing is spoken of: a forgotten one would look like a hang."""
 MOST_HELD = 4 * 1024 * 1024

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from hermes_agent.app.chats.home_chats import place_at
 from hermes_agent.app.chats.people import NONE, People
+from hermes_agent.app.chats.settings import place_at
 from hermes_agent.app.operations.chats import post
 from hermes_agent.app.operations.serving import outbox_of
 from hermes_agent.app.system import System

@@ -6,14 +6,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
-from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.chats.platforms import Platform, own_platform
 from hermes_agent.app.chats.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.opening import Options, open_system
-from hermes_agent.app.operations.serving import facts_of
+from hermes_agent.app.operations.serving import facts_of, report_back
 from hermes_agent.app.process import Tape
-from hermes_agent.app.restart_notice import report_back
-from hermes_agent.app.settings import Settings
+from hermes_agent.app.settings import SERVED, Settings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.access_control import AccessControl
 from hermes_agent.gateway.channel import Kind, no_option

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
 from hermes_agent.host.process_table import PROC, Identity, is_alive, row_of
+from hermes_agent.host.tasks import spawn
 
 PATIENCE = 2.0
 """Seconds after which whoever waits is told who holds the lock."""
@@ -191,3 +195,52 @@ def _command(pid: int) -> str:
     words[0] = Path(words[0]).name
     shown = ["…" if {" ", "=", "\n"} & set(word) else word for word in words[:SHOWN_WORDS] if word.isprintable()]
     return " ".join(shown).strip()[:SHOWN]
+
+
+T = TypeVar("T")
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[Path, asyncio.Lock]] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def held(path: Path) -> AsyncIterator[None]:
+    """Hold the lock of a file, made where it is not there, as long as the block; the tasks of one event loop get it in
+    the order in which they asked. After `PATIENCE` seconds the current activity is told who has it. Raises `HomeError`.
+    """
+    loop = asyncio.get_running_loop()
+    turn = _turns.setdefault(loop, WeakValueDictionary()).setdefault(path, asyncio.Lock())
+    notice = loop.call_later(PATIENCE, tell_waiting, path)
+    try:
+        async with turn:
+            with closing(await _taken(path)):
+                notice.cancel()
+                yield
+    finally:
+        notice.cancel()
+
+
+async def _taken(path: Path) -> LockFile:
+    lock = LockFile(path)
+    try:
+        for pause in lock.tries():
+            await asyncio.sleep(pause)
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do blocking work in a thread, as `asyncio.to_thread`, but leave it only when it is over, also where the caller is
+    cancelled: what is done under a lock has ended when the lock is let go."""
+    working = spawn(asyncio.to_thread(work), name="work under a lock")
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait((working,))
+        raise
+
+
+async def change_under(path: Path, work: Callable[[], T]) -> T:
+    """Do blocking work in a thread while the lock file is held. Raises `HomeError` and what the work raises."""
+    async with held(path):
+        return await in_thread(work)

@@ -44,7 +44,7 @@ from hermes_agent.learning.drafts import (
 )
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.sources import LIBRARY, Side, Sources
-from hermes_agent.memory.whose import is_shared
+from hermes_agent.memory.settings import is_shared
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.learning.proposals import Why

@@ -16,7 +16,7 @@ from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
 from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
-from hermes_agent.memory.whose import Target
+from hermes_agent.memory.settings import Target
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.learning.lessons import Sort

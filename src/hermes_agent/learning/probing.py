@@ -17,7 +17,7 @@ from hermes_agent.learning.drafts import Draft, Evidence, OtherWriters, Waits, W
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.entries import decoded, entries_of
-from hermes_agent.memory.whose import is_shared, target_of
+from hermes_agent.memory.settings import is_shared, target_of
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job

@@ -8,8 +8,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store
-from hermes_agent.store.finding.ranking import Spoken
-from hermes_agent.store.finding.snippets import marked
+from hermes_agent.store.finding.ranking import Spoken, marked
 from hermes_agent.store.search import Found, Scope
 from hermes_agent.store.sessions import Session
 

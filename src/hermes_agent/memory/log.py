@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.entries import decoded
 from hermes_agent.memory.notes import By, Notes, Saved
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import Person, Target
 from hermes_agent.store.versions import Kind, Version
 
 PAGE = 100

@@ -15,11 +15,10 @@ from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.late import late
-from hermes_agent.host.locks import held, in_thread
+from hermes_agent.host.lock_file import held, in_thread
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Overtaken, Version, VersionState
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy

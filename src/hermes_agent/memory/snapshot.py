@@ -6,8 +6,7 @@ from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import read_small
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import BETWEEN, decoded, entries_of, size_of
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.scanner.scan import screened
 
 HEAD = "# What you noted in earlier conversations (tool memory; as it was when this one began)"

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import BadArguments, StoreError, ToolError
 from hermes_agent.core.inbound import Standings
-from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.late import Needs
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.late import Needs, late
 from hermes_agent.memory.entries import Action, Operation, size_of
 from hermes_agent.memory.notes import By, Notes, Saved
-from hermes_agent.memory.whose import Person, Target, is_shared, person_of
+from hermes_agent.memory.settings import Person, Target, is_shared, person_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import NO_BACKING, Author, Backing
+
+if TYPE_CHECKING:
+    from hermes_agent.memory.conversations import Conversations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +114,48 @@ def _shown(person: Person, entries: tuple[str, ...]) -> str:
 def memory_tools(needs: Needs) -> MemoryTools:
     """The toolset `memory`."""
     return MemoryTools(open_notes=needs.later(Notes), is_owner=needs.get(Standings).is_owner)
+
+
+CONVERSATIONS = "hermes_agent.memory.conversations:Conversations"
+
+
+class ConversationTools:
+    """The conversations as a tool; `store` gives the log when the first call comes."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+
+    @tool(effect=Effect.READS)
+    async def session_search(
+        self,
+        context: CallContext,
+        query: str = "",
+        session: str = "",
+        around: Annotated[int, msgspec.Meta(ge=0)] = 0,
+        limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5,
+    ) -> Answer:
+        """Recall past conversations and what left this one: find by query, read a session, or list recent ones.
+
+        Args:
+            query: words, "phrases", -without, dates
+            around: message number to read from
+        """
+        if query and session:
+            raise BadArguments("Give query to find, or session to read, not both.")
+        past = late(CONVERSATIONS)(self._store(), context.session, context.speaker)
+        try:
+            text = await _answer(past, query, session, around, limit)
+        except StoreError as error:
+            raise ToolError(str(error)) from error
+        return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
+
+
+async def _answer(past: Conversations, query: str, session: str, around: int, limit: int) -> str:
+    if session:
+        return await past.read(session, around)
+    return await past.discover(query, limit) if query else await past.browse(limit)
+
+
+def recall_tools(needs: Needs) -> ConversationTools:
+    """The toolset `recall`."""
+    return ConversationTools(needs.later(Store))

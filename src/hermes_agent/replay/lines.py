@@ -8,10 +8,9 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.prompt import Environment
+from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core import errors
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError, unexpected
@@ -20,10 +19,10 @@ from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Delta, Prefix, Reply, ToolSchema
 from hermes_agent.core.records import revive
-from hermes_agent.core.spending import Rules
+from hermes_agent.core.spending import Limits, Rules
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.broker import CallOpened, CallSettled
-from hermes_agent.store.prefixes import FrozenPrefix
+from hermes_agent.store.breaks import FrozenPrefix
 from hermes_agent.store.sessions import Session
 
 VERSION = 1

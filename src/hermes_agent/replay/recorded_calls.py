@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Literal
 
-from hermes_agent.agent.agent import Toolbox
-from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.agent import Hook, Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Location
 from hermes_agent.core.errors import GoingInCircles, HermesError, ToolError

@@ -9,8 +9,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from hermes_agent.agent.agent import Toolbox
-from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.agent import Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import CassetteError, HermesError, ToolError

@@ -8,11 +8,9 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any, get_args
 
-from hermes_agent.agent.agent import Agent, Toolbox
-from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.agent import Agent, Hook, Proposed, Toolbox
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.agent.tail import TailSource
-from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
@@ -20,6 +18,7 @@ from hermes_agent.core.errors import CassetteError, HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.model import Model
+from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, Tool
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.replay.cassette import Cassette, Redact

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.activity_log import ActivityLog
-from hermes_agent.runs.crash_isolation import CrashIsolation
 from hermes_agent.runs.event_bus import EventBus, notify
 from hermes_agent.runs.locks import Locks, refuse
 from hermes_agent.runs.one_run import (
@@ -35,6 +36,39 @@ from hermes_agent.runs.one_run import (
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.workers import Workers
+
+TRIAL = 10.0
+"""Seconds that a suspect run has to itself; after that, the next suspect may start."""
+
+
+class Waiting(Protocol):
+    """A run, which may wait for a person."""
+
+    @property
+    def waits(self) -> bool: ...
+
+
+class CrashIsolation:
+    """Which suspect runs may start. `running` are the runs of this process."""
+
+    def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
+        self._clock = clock
+        self._running = running
+        self._until: dict[str, float] = {}
+
+    def begun(self, lease: Lease) -> None:
+        """Note the start of a run under this lease."""
+        if lease.suspect and not (lease.poison or lease.deadly):
+            self._until[lease.lane] = self._clock.monotonic() + TRIAL
+
+    def open(self) -> bool:
+        """Whether another suspect may start now."""
+        if not self._until:
+            return True
+        now = self._clock.monotonic()
+        self._until = {lane: until for lane, until in self._until.items() if lane in self._running and until > now}
+        return all(self._running[lane].waits for lane in self._until)
+
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -97,3 +98,17 @@ def jail_of(kind: str, walls: Walls) -> Jail:
             continue
         return built
     raise CannotJail(f"Commands cannot be jailed here (`terminal.jail`). {' '.join(reasons)}")
+
+
+SECRET = re.compile(
+    r"(^|_)(API_?KEYS?|KEY|TOKENS?|SECRETS?|PASS(WORD|WD|PHRASE)?|CREDENTIALS?|COOKIE|DSN)(_|$)|^HERMES_", re.IGNORECASE
+)
+# Pagers and prompts would wait for a person who is not there.
+QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+
+def scrubbed(variables: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:
+    """The variables without those whose names look like secrets, save the ones in `passthrough`."""
+    allowed = set(passthrough)
+    kept = {name: value for name, value in variables.items() if name in allowed or not SECRET.search(name)}
+    return {**kept, **QUIET}

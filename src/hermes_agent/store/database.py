@@ -10,14 +10,14 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
+from hermes_agent.store.breaks import Exposures, Prefixes
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
-from hermes_agent.store.learning.pace import Pace
-from hermes_agent.store.prefixes import Exposures, Prefixes
+from hermes_agent.store.learning.jobs import Pace
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
@@ -26,14 +26,13 @@ from hermes_agent.store.workers import Engines, Timings, Workers
 
 if TYPE_CHECKING:
     from hermes_agent.store.breaks import Breaks
-    from hermes_agent.store.chats.facts import Facts
-    from hermes_agent.store.chats.pairing import Pairing
     from hermes_agent.store.facts.facts import KnownFacts
     from hermes_agent.store.facts.finding import FactFinding
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
     from hermes_agent.store.outbox import Outbox
+    from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
 
 T = TypeVar("T")
@@ -62,8 +61,8 @@ class Family(Generic[T]):
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    pairing: Family[Pairing] = Family("hermes_agent.store.chats.pairing:Pairing", "engine", "clock")
-    facts: Family[Facts] = Family("hermes_agent.store.chats.facts:Facts", "engine")
+    pairing: Family[Pairing] = Family("hermes_agent.store.pairing:Pairing", "engine", "clock")
+    facts: Family[Facts] = Family("hermes_agent.store.pairing:Facts", "engine")
     known_facts: Family[KnownFacts] = Family("hermes_agent.store.facts.facts:KnownFacts", "engine")
     fact_finding: Family[FactFinding] = Family("hermes_agent.store.facts.finding:FactFinding", "engine")
     learning: Family[Learning] = Family(

@@ -14,8 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
 from hermes_agent.store.bodies import plain
 from hermes_agent.store.finding.question import Question, Span, understood
-from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken
-from hermes_agent.store.finding.snippets import Spot, marked, snippet
+from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken, Spot, marked, snippet
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.transaction import Engine, Row, Transaction
 

@@ -16,9 +16,9 @@ from hermes_agent.core.errors import Refused
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
-from hermes_agent.tools.names import lent_name
 from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse
+from hermes_agent.tools.starting import lent_name
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
 from hermes_agent.tools.syntax.words import Unreadable

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor
-from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.compaction.shorten import Shortener
+from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.errors import ContextTooLong
 from hermes_agent.core.model import ModelRequest

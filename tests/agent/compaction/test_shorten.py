@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hermes_agent.agent.compaction.plan import Room
+from hermes_agent.agent.compaction.compactor import Room
 from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
 from hermes_agent.core.events import Compacted, Notice
 from hermes_agent.core.ids import RandomIds

@@ -11,13 +11,11 @@ import pytest
 
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.serve import webhook_server
-from hermes_agent.api.webhooks.delivering import Deliveries, key_of
-from hermes_agent.api.webhooks.incoming import check, webhooks
+from hermes_agent.api.webhooks.incoming import Deliveries, check, key_of, webhooks
 from hermes_agent.api.webhooks.signatures import signed
-from hermes_agent.app.api_settings import SERVED, WebhookRoute, WebhookSettings
-from hermes_agent.app.chats.home_chats import place_named
-from hermes_agent.app.chats.settings import ChannelSettings
+from hermes_agent.app.chats.settings import ChannelSettings, place_named
 from hermes_agent.app.opening import Options
+from hermes_agent.app.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.core.errors import ConfigError, DiskFull
 from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from hermes_agent.app.chats.pseudonyms import KNOWN, Pseudonyms
-from hermes_agent.store.chats.facts import Facts
 from hermes_agent.store.database import open_store
+from hermes_agent.store.pairing import Facts
 
 
 def test_an_id_is_hidden_wherever_it_stands_alone_or_in_a_key():

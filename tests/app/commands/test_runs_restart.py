@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.opening import Options
-from hermes_agent.app.restart_notice import place_of
+from hermes_agent.app.operations.serving import place_of
 from hermes_agent.core.errors import HermesError
 from tests.app.place import place
 

@@ -1,6 +1,7 @@
 """What a gateway uses of a running system."""
 
 from hermes_agent.app.operations import serving
+from hermes_agent.app.operations.serving import note_asker, report_back
 from hermes_agent.core.inbound import Conversation
 from tests.app.place import another, counting, place
 
@@ -34,3 +35,22 @@ async def test_a_chat_has_a_topic_and_a_session_or_none(tmp_path):
             "work",
             True,
         )
+
+
+async def test_who_asked_is_told_once(tmp_path):
+    async with place(tmp_path, []) as here:
+        await note_asker(here.runtime, here.inbound("/restart"))
+
+        await report_back(here.runtime)
+        await report_back(here.runtime)
+
+        (slot,) = await here.runtime.store.outbox.claim(("cli",))
+        assert slot.content.text.startswith("I am back: Hermes ")
+        assert slot.to == here.inbound("x").conversation
+
+
+async def test_where_nobody_asked_nothing_is_said(tmp_path):
+    async with place(tmp_path, []) as here:
+        await report_back(here.runtime)
+
+        assert not await here.runtime.store.outbox.claim(("cli",))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_agent.app.opening import Options
-from hermes_agent.app.replay.driver import Played, played
+from hermes_agent.app.replay import Played, played
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home

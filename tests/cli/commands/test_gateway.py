@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hermes_agent.cli.commands.send import place_of
+from hermes_agent.cli.commands.webhook import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
 from hermes_agent.core.clock import SystemClock, moment
 from hermes_agent.core.errors import ConfigError, HermesError

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hermes_agent.app.api_settings import SERVED
+from hermes_agent.app.settings import SERVED
 from hermes_agent.cli.commands.sessions import asked
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded

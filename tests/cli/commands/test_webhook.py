@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from hermes_agent.core.errors import ConfigError, HermesError
-from tests.cli.commands.test_api import ask, running, settle
+from tests.cli.commands.test_worker import ask, running, settle
 from tests.cli.shell import Said, program, typed
 
 ROUTES = "webhooks:\n  enabled: true\n  port: 0\n  routes:\n    push:\n      secret: HOOK_SECRET\n    bare: {}\n"

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from hermes_agent.cli.group import hermes
-from hermes_agent.cli.skills import following, hub, shelf, tap
+from hermes_agent.cli.skills import following, hub, shelf
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError
 from hermes_agent.skills.hub.git import HubError
@@ -182,4 +182,4 @@ def test_a_shell_completes_names(home: Path, monkeypatch: pytest.MonkeyPatch):
     assert completed(home, shelf.TAP, "th", monkeypatch) == ["them"]
     (home / "skills/.hub/lock.json").write_text("{")
     assert completed(home, shelf.INSTALLED, "", monkeypatch) == []
-    assert {following.check.name, tap.tap.name} == {"check", "tap"}
+    assert {following.check.name, hub.tap.name} == {"check", "tap"}

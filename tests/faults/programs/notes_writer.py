@@ -9,8 +9,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, Target
+from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.settings import SERVED
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text

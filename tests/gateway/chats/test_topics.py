@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.settings import Settings
-from hermes_agent.cli.commands.send import place_of
+from hermes_agent.cli.commands.webhook import place_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.channel import NeverHere

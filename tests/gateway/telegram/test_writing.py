@@ -2,16 +2,31 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from time import perf_counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import Channel, MessageGone, NeverHere, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
-from hermes_agent.gateway.telegram.writing import MB, draft_id, keyboard, message_at, place, receipt_of, reply_to
+from hermes_agent.gateway.telegram.writing import (
+    MB,
+    UNMEANT,
+    draft_id,
+    formatted,
+    keyboard,
+    message_at,
+    place,
+    receipt_of,
+    reply_to,
+    unmeant,
+)
 from tests.contracts.channels import needs
 from tests.doubles.telegram import TOKEN, TelegramDouble, telegram
+from tests.doubles.telegram_words import unformatted
 
 GROUP = Conversation(platform="telegram", chat_kind="group", chat="-1", thread="4")
 
@@ -107,3 +122,55 @@ async def test_words_at_a_file_are_formatted(double: TelegramDouble, channel: Ch
 async def test_a_file_that_is_too_large_is_refused_for_good(double: TelegramDouble, channel: Channel, tmp_path: Path):
     with pytest.raises(NeverHere, match="Too Large"):
         await channel.send(CHAT, part(tmp_path, "a.bin", "application/x-thing", bytes(51 * MB)), "k")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Done!", r"1\. Done\!"),
+        ("**bold** and *it* and _it_ and ~~gone~~", "*bold* and _it_ and _it_ and ~gone~"),
+        ("__heavy__", "*heavy*"),
+        ("# A **title**", "*A title*"),
+        ("- one\n  - two", "• one\n  • two"),
+        ("> said.", r">said\."),
+        ("`a_b` and ``c`d``", r"`a_b` and `c\`d`"),
+        ("[the *manual*](https://e.org/a_(b))", r"[the _manual_](https://e.org/a_(b\))"),
+        ("[no address]()", "no address"),
+        ("[Ann](tg://user?id=1) and [b](TG:x)", r"Ann \(tg://user?id\=1\) and b \(TG:x\)"),
+        ("```python\nx = `1`\n```", "```python\nx = \\`1\\`\n```"),
+        ("```\nnever closed", "```\nnever closed\n```"),
+        ("````md\n```py\nx\n```\n````", "```md\n\\`\\`\\`py\nx\n\\`\\`\\`\n```"),
+        ("1. a\n   ~~~c++ x=1\n   b\n   ~~~", "1\\. a\n```c++\nb\n```"),
+        ("**a *b* c**", "*a _b_ c*"),
+        ("2 * 3 * 4 and snake_case_name", r"2 \* 3 \* 4 and snake\_case\_name"),
+        ("ask @everybody or a@b.org", rf"ask {UNMEANT}everybody or a@b\.org"),
+    ],
+)
+def test_formatting_is_kept_and_every_other_sign_escaped(text: str, expected: str):
+    assert formatted(text) == expected
+
+
+def test_names_that_leave_no_room_for_a_sign_more_get_another_sign():
+    text = "@ann " * 800
+
+    shown = unformatted(formatted(text))
+    assert len(shown) <= 4096
+    assert "@" not in shown
+    assert unmeant("ask @ann") == f"ask {UNMEANT}ann"
+    assert "@" not in unmeant(text)
+    assert UNMEANT not in formatted("```\n@cached\n```")
+
+
+@given(st.text(alphabet=st.sampled_from("ab _*[]()~`>#+-=|{}.!\\\n@1"), max_size=80))
+def test_whatever_is_written_is_understood(text: str):
+    shown = unformatted(formatted(text))
+
+    assert shown.count("a") + shown.count("b") <= text.count("a") + text.count("b") + 8
+
+
+def test_marks_of_code_without_an_end_take_no_time():
+    began = perf_counter()
+
+    assert formatted("x" + "`" * 4001 + "a") == "x" + "\\`" * 4001 + "a"
+
+    assert perf_counter() - began < 1

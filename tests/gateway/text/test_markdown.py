@@ -12,7 +12,7 @@ from hermes_agent.gateway.channel import Unit
 from hermes_agent.gateway.discord.events import plain as of_discord
 from hermes_agent.gateway.email.words import visible_text, without_quotes
 from hermes_agent.gateway.slack.events import mrkdwn, plain
-from hermes_agent.gateway.telegram.markdown import formatted
+from hermes_agent.gateway.telegram.writing import formatted
 from hermes_agent.gateway.text.cutting import cut, size_in
 from hermes_agent.gateway.text.markdown import (
     HARMLESS,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes_agent.host.inbound.guard import Pace, Room, check_names, is_ours, read
+from hermes_agent.host.inbound.guard import Pace, Room, check_names, hmac_hex, is_ours, read, same
 from hermes_agent.host.inbound.message import Body, Refused, Request
 
 
@@ -84,3 +84,13 @@ def test_a_pace_lets_so_many_in_and_fills_again():
     pace = Pace(2, 2, 0.0)
     assert [pace.takes(0.0) for _ in range(3)] == [True, True, False]
     assert pace.takes(30.0)
+
+
+def test_github_s_own_example():
+    proof = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    assert hmac_hex("It's a Secret to Everybody", b"Hello, World!") == proof
+
+
+def test_odd_texts_are_compared_too():
+    assert same("küche", "küche")
+    assert not same("\udcff", "k")

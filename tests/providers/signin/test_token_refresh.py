@@ -16,8 +16,7 @@ from hermes_agent.core.errors import AuthRefused, HomeError, ServerFailed, Unrea
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.signin.auth_file import SignedIn
-from hermes_agent.providers.signin.token_refresh import TokenRefresh
+from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.testing.clock import FakeClock
 from tests.providers.signin.double import TokenServer, token_server

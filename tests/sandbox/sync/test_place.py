@@ -13,10 +13,10 @@ from hermes_agent.sandbox.backends.ssh import build
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, Ended, Place, PlaceFailed
 from hermes_agent.sandbox.settings import SshSettings
-from hermes_agent.tools.code.tools import CodeTools
+from hermes_agent.tools.code import CodeTools
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import CodeSettings, TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.sandbox.sshd import NoServer, server
 from tests.sandbox.sync.local_shell import files
 from tests.tools.bench import Bench

@@ -14,12 +14,19 @@ from hermes_agent.store.transaction import Dialect, Row
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother, empty_database
-from tests.store import test_cooldowns, test_inbox, test_lanes, test_outbox, test_sessions, test_usage, test_versions
+from tests.store import (
+    test_cooldowns,
+    test_inbox,
+    test_lanes,
+    test_outbox,
+    test_pairing,
+    test_sessions,
+    test_usage,
+    test_versions,
+)
 from tests.store.accounts import test_accounts
-from tests.store.chats import test_facts as test_chats
-from tests.store.chats import test_pairing
 from tests.store.facts import test_facts
-from tests.store.learning import test_jobs, test_lessons, test_pace, test_proposals
+from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
 
 SUITES = (
@@ -31,12 +38,10 @@ SUITES = (
     test_usage,
     test_versions,
     test_accounts,
-    test_chats,
     test_pairing,
     test_facts,
     test_jobs,
     test_lessons,
-    test_pace,
     test_proposals,
 )
 # What looks past the store, at rows of every home.

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from hermes_agent.tools.code.tools import _pieces, command, program
+from hermes_agent.tools.code import _pieces, command, program
 
 
 def run(code: str, answers: str = "") -> str:

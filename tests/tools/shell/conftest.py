@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.tools.bench import Bench
 
 

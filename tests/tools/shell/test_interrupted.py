@@ -15,7 +15,7 @@ from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.testing.place import FakePlace, FakeRunning
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.tools.bench import Bench, words
 
 

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, jail_of, scrubbed
 from hermes_agent.tools.handles import OpenHandles
 from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse, TerminalSettings
-from hermes_agent.tools.shell.tools import ShellTools
+from hermes_agent.tools.shell import ShellTools
 from tests.tools.bench import Bench, Context, words
-from tests.tools.shell.test_tools import id_in, until
+from tests.tools.test_shell import id_in, until
 
 HIDING = Hiding(
     redact=lambda text: text.replace("hunter2-hunter2", "[secret KEY]"),

@@ -2,15 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hermes_agent.agent.compaction.plan import GAIN, OUTPUT_SHARE, Room
-from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import LARGEST_SCALE, Session
+from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Cause
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult
+
+OUTPUT_SHARE = 0.15
+"""Share of the window that is left for the reply."""
+
+PRUNED_TOKENS = 60
+"""What one line of a pruned result takes; smaller results are not worth it."""
+
+HEAD_SHARE = 0.1
+"""Share of the window up to which the person's first message, the task, stays word for word."""
+
+GAIN = 0.1
+"""A compaction that would gain less than this share is not made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A window in tokens: `limit` at which the messages are too many, `target` that they shall come down to, `tail`
+    that their end may keep, `head` that their beginning may. All for messages alone, the prefix is taken off."""
+
+    limit: int
+    target: int
+    tail: int
+    head: int
+
+    @staticmethod
+    def within(window: int, prefix: int, settings: CompactionSettings) -> Room:
+        """The room of a window of which `prefix` tokens are taken; at least a little, whatever the prefix takes."""
+        usable = max(512, round(window * (1 - OUTPUT_SHARE)) - prefix)
+        return Room(
+            limit=round(usable * settings.threshold),
+            target=round(usable * min(settings.target, settings.threshold)),
+            tail=round(usable * min(settings.tail, settings.target)),
+            head=round(usable * HEAD_SHARE),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """`head` messages stay at the beginning, those up to `upto` are replaced, the rest stays; the results of `pruned`
+    become one line each."""
+
+    head: int
+    upto: int
+    pruned: tuple[str, ...]
+
+
+def cut(messages: Sequence[Message], weights: Sequence[int], room: Room) -> Cut:
+    """The head and the tail to keep, and the results to prune in what is kept.
+
+    The tail begins with a user's or an assistant's message, never between a call and its result, and holds the last
+    user message always.
+    """
+    head = _head(messages, weights, room)
+    upto = max(head, _tail_start(messages, weights, room))
+    return Cut(head=head, upto=upto, pruned=prunable(messages, weights, before=upto))
+
+
+def prunable(messages: Sequence[Message], weights: Sequence[int], *, before: int) -> tuple[str, ...]:
+    """The calls whose results, in the messages before an index, are longer than the line that would stand for them."""
+    return tuple(
+        part.call_id
+        for message, weight in zip(messages[:before], weights, strict=False)
+        if message.role is Role.TOOL and weight > PRUNED_TOKENS
+        for part in message.parts
+        if isinstance(part, ToolResult) and not _is_pruned(part)
+    )
+
+
+def _is_pruned(result: ToolResult) -> bool:
+    return len(result.parts) == 1 and result.text.startswith("[No longer shown: ")
+
+
+def _head(messages: Sequence[Message], weights: Sequence[int], room: Room) -> int:
+    """The first message, with the runtime's words beside it, where it is the person's and short enough."""
+    head = taken = 0
+    for message, weight in zip(messages, weights, strict=False):
+        if message.role is not Role.USER or (head and not is_runtime(message)) or taken + weight > room.head:
+            break
+        head, taken = head + 1, taken + weight
+    return head
+
+
+def _tail_start(messages: Sequence[Message], weights: Sequence[int], room: Room) -> int:
+    last_user = max(
+        (place for place, message in enumerate(messages) if message.role is Role.USER and not is_runtime(message)),
+        default=len(messages),
+    )
+    start, taken = len(messages), 0
+    for place in range(len(messages) - 1, -1, -1):
+        taken += weights[place]
+        if taken > room.tail and start < len(messages):
+            break
+        if messages[place].role is not Role.TOOL:
+            start = place
+            if taken > room.tail:
+                break
+    # The last words of the person stay even where a long piece of work has followed them, if they fit beside it.
+    if last_user < start and sum(weights[last_user:]) <= room.target:
+        start = last_user
+    return start
+
+
+def is_runtime(message: Message) -> bool:
+    """Whether the runtime said it."""
+    return all(isinstance(part, Text) and part.origin is Origin.RUNTIME for part in message.parts)
+
 
 QUIET_SHARE = (1 - OUTPUT_SHARE) / LARGEST_SCALE
 REFUSED_SHARE = 0.7

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.core.messages import (
     KEPT_WHOLE,
     File,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
+from hermes_agent.agent.compaction.compactor import GAIN, Cut, Room, cut
 from hermes_agent.agent.compaction.note import (
     WRITER,
     asked,
@@ -20,7 +21,6 @@ from hermes_agent.agent.compaction.note import (
     shown,
     trimmed,
 )
-from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, pruned
 from hermes_agent.agent.tail import Tail
@@ -30,8 +30,7 @@ from hermes_agent.core.events import Cause, Compacted, Notice, Strategy
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import KEPT_WHOLE, Message, said
 from hermes_agent.core.model import Model, ModelRequest, Reply
-from hermes_agent.core.section import Section, estimate_tokens, freeze
-from hermes_agent.core.sizes import tokens_of
+from hermes_agent.core.section import Section, estimate_tokens, freeze, tokens_of
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
+from functools import partial
 
 import msgspec
 
@@ -13,22 +16,74 @@ from hermes_agent.api.meta import healthy
 from hermes_agent.api.metrics import Metrics
 from hermes_agent.api.problems import in_json, missing
 from hermes_agent.api.run_view import Ref
-from hermes_agent.api.webhooks.delivering import Deliveries
-from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
-from hermes_agent.api.webhooks.filters import passes
+from hermes_agent.api.webhooks.filters import fenced, field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Signed
-from hermes_agent.app.api_settings import WebhookRoute, WebhookSettings
-from hermes_agent.app.chats.home_chats import place_named
-from hermes_agent.app.chats.settings import ChannelSettings
-from hermes_agent.app.operations.chats import post_once
+from hermes_agent.app.chats.settings import ChannelSettings, place_named
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.chats import is_posted, post_once, retried
+from hermes_agent.app.operations.sessions import list_sessions
+from hermes_agent.app.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.system import System
-from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.errors import ConfigError, HermesError, UnknownSession
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.inbound.guard import Pace, Room, read
 from hermes_agent.host.inbound.listener import Routes
 from hermes_agent.host.inbound.message import Handler, Refused, Request, Response
+from hermes_agent.host.tasks import spawn
+
+log = logging.getLogger(__name__)
+
+RECENT = 3600.0
+"""Seconds for which replies that nobody put into the outbox are looked for after a start."""
+MOST = 200
+
+
+class Deliveries:
+    """Replies on their way to where their routes say; the session's own conversation holds the target."""
+
+    def __init__(self, runtime: System) -> None:
+        self._runtime = runtime
+
+    def start(self, session: str, target: str) -> None:
+        """Deliver the session's reply once it is there."""
+        work = partial(self._deliver, session, target)
+        spawn(retried(work, self._runtime.clock), name=f"delivery of {session}")
+
+    async def resume(self, principal: Principal) -> None:
+        """Deliver what a process before this one left."""
+        now = self._runtime.clock.now()
+        for record in await list_sessions(Access(system=self._runtime, who=principal), MOST):
+            target = Conversation.parse(record.conversation).thread
+            if target and record.created > now - RECENT and not await is_posted(self._runtime, key_of(record.id)):
+                self.start(record.id, target)
+
+    async def _deliver(self, session: str, target: str) -> None:
+        try:
+            text = await self._reply(session)
+        except UnknownSession:
+            return  # It was deleted.
+        to = place_named(target, self._runtime.settings.gateway.channels)
+        if to is None:
+            log.warning("the reply of %s goes nowhere: `%s` names no chat (any more)", session, target)
+        elif text.strip():
+            letter = Letter(key=key_of(session), to=to, content=Content(text=text), session=session)
+            await post_once(self._runtime, letter)
+
+    async def _reply(self, session: str) -> str:
+        async with aclosing(self._runtime.hermes.watch(session, live=False)) as events:
+            async for seen in events:
+                if isinstance(seen.event, RunEnded):
+                    return seen.event.text
+        return ""
+
+
+def key_of(session: str) -> str:
+    """The key of the slot in which a session's reply is delivered."""
+    return f"webhook:{session}"
+
 
 PLATFORM = "webhook"
 LONG = 50_000

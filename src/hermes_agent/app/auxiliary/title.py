@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose

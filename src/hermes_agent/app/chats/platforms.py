@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from hermes_agent.app.api_settings import API_PLATFORM
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.tools.surfaces import WEBHOOK
@@ -33,7 +32,7 @@ PATHS = "files are named by their path"
 OWN: Mapping[str, Platform] = {
     "cli": Platform(title="terminal", who="one person, on this machine", facts=("Markdown shows", PATHS)),
     "library": Platform(title="library", who="a Python program, which gets your reply as text", facts=(PATHS,)),
-    API_PLATFORM: Platform(
+    "api": Platform(
         title="API", who="a program, which shows your reply in its own way", facts=("Markdown as a rule", PATHS)
     ),
     WEBHOOK: Platform(

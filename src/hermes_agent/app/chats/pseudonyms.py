@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from hermes_agent.store.chats.facts import Facts
+from hermes_agent.store.pairing import Facts
 
 KNOWN = 20_000
 """Ids that are hidden beside those of the settings: those that were heard of last."""

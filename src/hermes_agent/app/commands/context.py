@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.effects import Capability

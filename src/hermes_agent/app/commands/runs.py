@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.restart_notice import note_asker
+from hermes_agent.app.operations.serving import note_asker
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Busy
 

@@ -18,7 +18,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.whose import is_shared
+from hermes_agent.memory.settings import is_shared
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.work import HomeWriters, LearningWork
     from hermes_agent.learning.jobs import Jobs
-    from hermes_agent.learning.learned import Learned
+    from hermes_agent.learning.learned import Learned, Undoing
     from hermes_agent.learning.proposing import Proposing
-    from hermes_agent.learning.retracting import Undoing
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.jobs:Triggers"

@@ -25,15 +25,14 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.late import Needs, late
 from hermes_agent.learning.drafts import Draft
 from hermes_agent.learning.jobs import Does, Jobs
-from hermes_agent.learning.learned import Learned
+from hermes_agent.learning.learned import Learned, Retracting, Undoing
 from hermes_agent.learning.probing import Probing
 from hermes_agent.learning.proposing import Proposing
-from hermes_agent.learning.retracting import Retracting, Undoing
 from hermes_agent.learning.reviewing import Reviewer
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.settings import person_of, target_of
 from hermes_agent.memory.tools import MemoryTools
-from hermes_agent.memory.whose import person_of, target_of
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed

@@ -20,7 +20,7 @@ from hermes_agent.core.errors import HermesError
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
-    from hermes_agent.store.chats.pairing import Known, Pairing
+    from hermes_agent.store.pairing import Known, Pairing
 
 GLANCE = 0.2
 """Seconds between two looks at a slot whose receipt is waited for."""

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.outbound import Slot
 from hermes_agent.host.http import Http
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.memory.whose import Person
+from hermes_agent.memory.settings import Person
 from hermes_agent.store.database import Store
 from hermes_agent.store.health import Health, examine
 

@@ -18,7 +18,7 @@ from hermes_agent.host.files import read_small
 from hermes_agent.memory.entries import decoded, entries_of, size_of
 from hermes_agent.memory.log import LedgerRow, log, undo
 from hermes_agent.memory.notes import By, Notes
-from hermes_agent.memory.whose import Person, Target, space_in, target_of
+from hermes_agent.memory.settings import Person, Target, space_in, target_of
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
 
 if TYPE_CHECKING:

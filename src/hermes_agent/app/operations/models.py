@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.models.models import Answerer, Models, StoredCoolDowns
+from hermes_agent.app.models import Answerer, Models, StoredCoolDowns
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import said

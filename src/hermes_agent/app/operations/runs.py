@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.api_settings import SERVED
+from hermes_agent.app.settings import SERVED
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
 from hermes_agent.core.ids import RandomIds

@@ -3,20 +3,24 @@ and the events of all runs."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes_agent.core.inbound import TAKEN_BACK, Conversation
+from hermes_agent.app.system import System
+from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
+from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.version import VERSION
 
 if TYPE_CHECKING:
     from hermes_agent.app.chats.people import People
-    from hermes_agent.app.system import System
     from hermes_agent.core.events import Seen
     from hermes_agent.core.outbound import Slot
-    from hermes_agent.store.chats.facts import Facts
     from hermes_agent.store.outbox import Outbox
+    from hermes_agent.store.pairing import Facts
 
 LARGEST = 2**63
 """What a database takes as a number: programs of people send what they like for a button."""
@@ -113,3 +117,25 @@ async def topic_of(system: System, where: Conversation) -> str:
 async def has_spoken_in(system: System, where: Conversation) -> bool:
     """Whether a chat with one person has a session."""
     return await system.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)
+
+
+def place_of(runtime: System) -> str:
+    """Under which name the processes of this home keep it; another machine on the same database has its own."""
+    return f"restart {platform.node()} {runtime.home.root}"
+
+
+async def note_asker(runtime: System, inbound: Inbound) -> None:
+    """Keep in which chat a restart was asked for."""
+    await runtime.store.facts.set(place_of(runtime), inbound.conversation.key, f"{runtime.clock.now():.3f}")
+
+
+async def report_back(runtime: System) -> None:
+    """Say in the chats that asked for it that this process has begun. Raises `StoreError`."""
+    place, now = place_of(runtime), runtime.clock.now()
+    for conversation, at in (await runtime.store.facts.of(place)).items():
+        text = f"I am back: Hermes {VERSION}, after {max(0.0, now - float(at)):.0f} s."
+        letter = Letter(
+            key=f"back:{conversation}:{at}", to=Conversation.parse(conversation), content=Content(text=text)
+        )
+        await runtime.store.write(partial(runtime.store.outbox.put, letter=letter))
+        await runtime.store.facts.set(place, conversation, "")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.intake.session_files import without_files
+from hermes_agent.app.intake import without_files
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation

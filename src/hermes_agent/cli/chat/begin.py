@@ -11,8 +11,7 @@ from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import open_chat
 from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.recording_option import recording_of
+from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import asked_to_end
 from hermes_agent.host.paths import environment, find_home

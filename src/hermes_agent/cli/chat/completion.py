@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from prompt_toolkit.history import History
 
 from hermes_agent.cli.chat.menu import names
 from hermes_agent.cli.output import shortened
+from hermes_agent.host.files import PRIVATE_FILE
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
 MOST_PATHS = 200
@@ -62,3 +66,45 @@ class ChatCompleter(Completer):
             text = f"{name}/" if is_folder else name
             if name.isprintable():
                 yield Completion(text, start_position=-len(last), display=text)
+
+
+MOST_READ = 512 * 1024
+"""Bytes from the file's end that are read."""
+
+
+class ChatHistory(History):
+    """A file with one JSON text per message, the newest last.
+
+    A message that begins with a space is never written; where the file cannot be used, the chat itself remembers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def load_history_strings(self) -> Iterable[str]:
+        """What was typed, the newest first."""
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MOST_READ))
+                lines = file.read().split(b"\n")
+        except OSError:
+            return
+        for line in reversed(lines):
+            with suppress(ValueError):
+                said = json.loads(line)
+                if isinstance(said, str):
+                    yield said
+
+    def store_string(self, string: str) -> None:
+        """Write one down."""
+        with suppress(OSError):
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(string).encode() + b"\n")
+
+    def append_string(self, string: str) -> None:
+        """Remember a message, unless it begins with a space or is the last one again."""
+        if not string.startswith(" ") and string.strip() and self.get_strings()[-1:] != [string]:
+            super().append_string(string)

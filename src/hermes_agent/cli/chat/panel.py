@@ -24,8 +24,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from hermes_agent.cli.chat.chat import Chat
-from hermes_agent.cli.chat.completion import ChatCompleter
-from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
 from hermes_agent.cli.chat.live import Live
 from hermes_agent.cli.chat.menu import usage
 from hermes_agent.cli.chat.questions import question_lines

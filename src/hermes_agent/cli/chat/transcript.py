@@ -6,10 +6,9 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Protocol
 
-from hermes_agent.cli.chat.blocks import is_code
+from hermes_agent.cli.chat.blocks import Blocks, is_code
 from hermes_agent.cli.chat.calls import Call, ended_lines, wished
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
-from hermes_agent.cli.chat.words import Words
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import (
@@ -28,6 +27,50 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
+
+
+class Words:
+    """The words of one reply. What was given out once is never given out again."""
+
+    def __init__(self) -> None:
+        self._blocks = Blocks()
+        self._given = ""
+
+    @property
+    def tail(self) -> str:
+        """What is not given out yet."""
+        return self._blocks.tail
+
+    @property
+    def given(self) -> bool:
+        """Whether anything of this reply is on the screen for good."""
+        return bool(self._given.strip())
+
+    def add(self, text: str) -> list[str]:
+        """The blocks that this piece completes."""
+        return self._give(self._blocks.feed(text))
+
+    def finish(self, whole: str) -> tuple[list[str], bool]:
+        """The blocks that are left of the whole reply, and whether they continue what was given out.
+
+        False where pieces were missed on the way: then the blocks are those of the whole reply.
+        """
+        fits = whole.startswith(self._given)
+        rest = Blocks()
+        blocks = rest.feed(whole[len(self._given) if fits else 0 :])
+        blocks += rest.close()
+        self.forget()
+        return blocks, fits
+
+    def forget(self) -> None:
+        """Begin another reply."""
+        self._blocks = Blocks()
+        self._given = ""
+
+    def _give(self, blocks: list[str]) -> list[str]:
+        self._given += "".join(blocks)
+        return blocks
+
 
 MOST_SAID_LINES = 12
 MOST_WAITING_CHARACTERS = 1_000

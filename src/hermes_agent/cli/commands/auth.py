@@ -20,9 +20,8 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.signin.auth_file import SignedIn
 from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.token_refresh import TokenRefresh
+from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh
 from hermes_agent.providers.signin.tokens import Tokens
 from hermes_agent.providers.signin.ways import Shown, by_code, by_device
 from hermes_agent.providers.vendor import Vendor

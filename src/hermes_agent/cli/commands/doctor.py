@@ -3,13 +3,256 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
 
 import click
 
-from hermes_agent.cli.checks import QUICK, Check, State, database, memory, model, place
+from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.models import refused_by
+from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, check_memory
+from hermes_agent.app.operations.models import ask_once
+from hermes_agent.app.places import try_place
+from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import say, say_json, table
-from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.routes import key_name, route_to, single
+from hermes_agent.cli.surface import Surface, offline, pass_surface
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.outbound import Slot
+from hermes_agent.core.plural import plural
+from hermes_agent.host.config import MEND
+from hermes_agent.host.paths import environment
+from hermes_agent.providers.abilities import limits_of
+from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.vendors import VENDORS
+
+OLDEST_PYTHON = (3, 11)
+FEW = 3
+LEAST_ROOM = 500 * 1024 * 1024
+PROGRAMS = {
+    "git": "it finds a project's root and its history",
+    "rg": "search_files is slower without ripgrep",
+}
+
+
+class State(StrEnum):
+    """How a check came out; `warn` still works, `fail` does not."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One answer. `todo` says what to do, empty where nothing."""
+
+    name: str
+    state: State
+    found: str
+    todo: str = ""
+
+
+def ok(name: str, found: str, todo: str = "") -> Check:
+    """A check that came out well."""
+    return Check(name=name, state=State.OK, found=found, todo=todo)
+
+
+def warn(name: str, found: str, todo: str = "") -> Check:
+    """One of what works all the same."""
+    return Check(name=name, state=State.WARN, found=found, todo=todo)
+
+
+def fail(name: str, found: str, todo: str = "") -> Check:
+    """One of what does not work."""
+    return Check(name=name, state=State.FAIL, found=found, todo=todo)
+
+
+def python(_surface: Surface) -> list[Check]:
+    """Is this Python new enough?"""
+    found = ".".join(map(str, sys.version_info[:3]))
+    enough = sys.version_info[:2] >= OLDEST_PYTHON
+    todo = "" if enough else "Install Python 3.11 or later."
+    return [Check(name="python", state=State.OK if enough else State.FAIL, found=found, todo=todo)]
+
+
+def home(surface: Surface) -> list[Check]:
+    """Can the home be used, and by nobody else?"""
+    place = surface.home
+    try:
+        place.ensure()
+    except HomeError as error:
+        return [fail("home", str(place.root), str(error))]
+    checks = [ok("home", str(place.root))]
+    mode = place.root.stat().st_mode & 0o777
+    if mode & 0o077:
+        todo = f"chmod 700 {place.root}"
+        checks.append(warn("home mode", f"others can look into it ({mode:o})", todo))
+    free = shutil.disk_usage(place.root).free
+    state = State.OK if free >= LEAST_ROOM else State.WARN
+    todo = "" if state is State.OK else "Free some room: a full disk stops every run."
+    return [*checks, Check(name="disk", state=state, found=f"{free / 1e9:,.1f} GB free", todo=todo)]
+
+
+def settings(surface: Surface) -> list[Check]:
+    """Are config.yaml and .env right?"""
+    loaded = surface.loaded
+    if loaded.problems:
+        todo = f"{loaded.remedy} {MEND}"
+        wrong = [fail("config", str(problem)) for problem in loaded.problems]
+        return [*wrong[:-1], replace(wrong[-1], todo=todo), *_env(surface)]
+    count = len(loaded.sources)
+    found = "defaults" if loaded.basis == "defaults" else f"{count} setting{'' if count == 1 else 's'}"
+    return [ok("config", found), *_env(surface)]
+
+
+def _env(surface: Surface) -> list[Check]:
+    try:
+        warnings = surface.secrets.warnings
+    except HomeError as error:
+        return [fail("keys file", str(error))]
+    return [warn("keys file", warning) for warning in warnings]
+
+
+def programs(_surface: Surface) -> list[Check]:
+    """Are the programs there that some tools use?"""
+    checks = []
+    for name, why in PROGRAMS.items():
+        place = shutil.which(name)
+        state = State.OK if place else State.WARN
+        checks.append(
+            Check(name=name, state=state, found=place or "not found", todo="" if place else f"Install it: {why}.")
+        )
+    return checks
+
+
+def keys(surface: Surface) -> list[Check]:
+    """Which vendors have a key, where one is needed?"""
+    try:
+        found = [name for name in VENDORS if key_name(surface, load_vendor(name))]
+    except HomeError:
+        return []
+    if found:
+        return [ok("keys", ", ".join(found))]
+    try:
+        without = f"none; {route_to(surface, surface.invocation.model).name} is asked without one"
+    except NoModel:
+        todo = "`hermes setup` finds or asks for one; a local model needs none."
+        return [warn("keys", "none", todo)]
+    return [ok("keys", without)]
+
+
+def auxiliary(surface: Surface) -> list[Check]:
+    """Can the models be asked that are named for a purpose?"""
+    checks = []
+    for purpose in Purpose:
+        name = surface.loaded.value.auxiliary.of(purpose).model
+        try:
+            if name:
+                found = f"{purpose}: {single(surface, name).name}"
+                checks.append(ok("auxiliary", found))
+        except NoModel as error:
+            todo = f"{error} Meanwhile it is done without (`auxiliary.{purpose}.model`)."
+            found = f"{purpose}: {name} cannot be asked"
+            checks.append(warn("auxiliary", found, todo))
+    return checks
+
+
+def tools(surface: Surface) -> list[Check]:
+    """Can the model be given every tool, and what else can it not do?"""
+    try:
+        kit = Toolkit(needs_without_store(surface.home, surface.loaded.value))
+        route = route_to(surface)
+    except NoModel:
+        return []  # that there is none is told where it is asked
+    except HermesError as error:
+        return [fail("tools", "unknown", str(error))]
+    aside = [*kit.quarantined, *refused_by(route, kit.toolbox(CLI).offered)]
+    checks = [warn("tools", f"{tool.name} is left out: {tool.reason}") for tool in aside]
+    return checks + [warn("model", said) for said in limits_of(route)]
+
+
+async def place(surface: Surface, *, offline: bool) -> list[Check]:
+    """Do commands run in the place that the settings chose?"""
+    terminal = surface.loaded.value.terminal
+    if offline and terminal.place != "local":
+        return []
+    try:
+        found = await try_place(surface.home, terminal, environment(), str(Path.cwd()), RandomIds().short())
+    except HermesError as error:
+        return [fail("place", terminal.place, str(error))]
+    except TimeoutError:
+        return [fail("place", terminal.place, "It did not answer within a minute.")]
+    return [ok("place", found)]
+
+
+async def database(surface: Surface) -> list[Check]:
+    """Does the database open, and is it whole, down to each record?"""
+    try:
+        async with offline(surface) as access:
+            health = await check_database(access)
+    except HermesError as error:
+        return [fail("database", str(error))]
+    full_text, damage = health.database.full_text, health.database.damage
+    found = f"{health.database.engine}, {'with' if full_text else 'without'} full-text search"
+    if damage:
+        todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
+        return [fail("database", f"{found}: {damage}", todo)]
+    checks = [Check(name="database", state=State.OK if full_text else State.WARN, found=found)]
+    checks += [_damaged(health.damaged)] * bool(health.damaged)
+    return checks + [_undelivered(slot) for slot in health.undelivered[:FEW]]
+
+
+def _damaged(entries: list[str]) -> Check:
+    found = f"{plural(len(entries), 'entry', 'entries')} of logs cannot be read: {', '.join(entries[:FEW])}"
+    more = f" and {len(entries) - FEW} more" if len(entries) > FEW else ""
+    todo = "They are left out wherever the sessions are read. To have them back, put a backup in the database's place."
+    return fail("log", f"{found}{more}", todo)
+
+
+def _undelivered(slot: Slot) -> Check:
+    found = f"message {slot.id} for {slot.to.platform} chat {slot.to.chat} was not delivered: {slot.error}"
+    return warn("outbox", found)
+
+
+async def memory(surface: Surface) -> list[Check]:
+    """Does the memory beside the notes answer, where there is one?"""
+    settings = surface.loaded.value.memory
+    if settings.provider == "none":
+        return []
+    try:
+        async with offline(surface) as access:
+            found = await check_memory(access, surface.secrets)
+    except (HermesError, TimeoutError) as error:
+        said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"
+        todo = "Until it answers, nothing is recalled; the notes work all the same."
+        return [fail("memory", f"{settings.provider}: {said}", todo)]
+    return [ok("memory", f"{settings.provider}: {found}")]
+
+
+async def model(surface: Surface) -> list[Check]:
+    """Does the configured model answer?"""
+    try:
+        route = route_to(surface)
+        async with offline(surface) as access:
+            answered = await ask_once(access, surface.secrets, route, principal="cli:doctor")
+    except NoModel as error:
+        return [warn("model", "none", str(error))]
+    except ProviderError as error:
+        return [fail("model", f"{error.provider}/{error.model}", str(error))]
+    except HermesError as error:
+        return [warn("model", "not asked", str(error))]
+    return [ok("model", f"{answered.route} answered in {answered.seconds:.2f} s")]
+
+
+QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, auxiliary, tools)
 
 
 @click.command(short_help="Check this installation and say what to do.", epilog="Example: `hermes doctor --offline`.")

@@ -12,7 +12,7 @@ from hermes_agent.app.hooks import CONSENTS, EVENTS, Consents, Known, known_hook
 from hermes_agent.cli.output import say, say_json, show, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import scrubbed
 
 
 @click.group(short_help="List hooks, and choose which may run.")

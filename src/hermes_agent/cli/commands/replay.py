@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.replay.driver import Played, played
-from hermes_agent.app.replay.report import Step, Verdict, steps_of, verdict_of
+from hermes_agent.app.replay import Played, Step, Verdict, played, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface

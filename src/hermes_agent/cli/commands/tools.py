@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes_agent.app.chats.people import NONE, People
-from hermes_agent.app.manifest.built_in import IN_CHATS, TOOLSETS, BuiltIn
+from hermes_agent.app.manifest import IN_CHATS, TOOLSETS, BuiltIn
 from hermes_agent.app.toolkit import CLI, needs_without_store
 from hermes_agent.cli.output import remark, show, table
 from hermes_agent.cli.surface import Surface, pass_surface

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+
 import click
 
-from hermes_agent.app.api_settings import SERVED
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.reloading import Reloading
-from hermes_agent.cli.output import announce, remark
-from hermes_agent.cli.recording_option import recording_of
+from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED
+from hermes_agent.cli.options import recording_of
+from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
-from hermes_agent.host.loops import run, told_to_end
+from hermes_agent.host.loops import PATIENCE, told_to_end
+from hermes_agent.host.loops import run as run_loop
 
 PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
@@ -21,7 +25,7 @@ PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 def worker(surface: Surface) -> None:
     """Run the sessions of gateways and API servers on the same home, or the same PostgreSQL database. It ends within
     two seconds of Ctrl-C, SIGTERM or SIGHUP; another worker resumes its runs."""
-    run(_work(surface))
+    run_loop(_work(surface))
 
 
 async def _work(surface: Surface) -> None:
@@ -35,3 +39,41 @@ async def _work(surface: Surface) -> None:
             announce(f"Working on {SERVED}.")
             async with Reloading(runtime, [], lambda: None).following():
                 await told.wait()
+
+
+SERVE = "hermes_agent.api.serve:serve"
+BYTES_OF_A_KEY = 32
+
+
+@click.group(short_help="Serve the agent to programs, over HTTP.")
+def api() -> None:
+    """Serve the agent to programs: OpenAI's chat completions and responses, runs, sessions and search."""
+
+
+@api.command()
+@pass_surface
+def run(surface: Surface) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP. Address: section `api` of config.yaml, by default 127.0.0.1:8642."""
+    run_loop(_serve(surface))
+
+
+async def _serve(surface: Surface) -> None:
+    with told_to_end(DRAIN_SECONDS + PATIENCE) as told:
+        home, tape = surface.home.ensure(), recording_of(surface.invocation)
+        await late(SERVE)(home, announce, until_told=told.wait, tape=tape, platform=late(PLATFORM_OF))
+
+
+@api.command()
+@click.option("--new", "make", is_flag=True, help="Make another one; the old one no longer works.")
+@pass_surface
+def key(surface: Surface, make: bool) -> None:
+    """Print the owner's key of the API; make one if there is none."""
+    kept = surface.secrets
+    source = kept.source(API_KEY)
+    if make and source == "environment":
+        raise ConfigError(f"{API_KEY} comes from the environment: change it there.")
+    if make or not source:
+        surface.home.ensure()
+        kept.set(API_KEY, secrets.token_urlsafe(BYTES_OF_A_KEY))
+        remark(f"Saved in {surface.home.env_file} as {API_KEY}.")
+    say(kept.get(API_KEY))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -13,24 +15,105 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hermes_agent.app.operations.serving import store_notice
-from hermes_agent.app.system import served
-from hermes_agent.cli.gateway.side_servers import SideServers, check
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.system import System, served
+from hermes_agent.cli.options import recording_of
 from hermes_agent.cli.output import announce
-from hermes_agent.cli.recording_option import recording_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.state import Phase, forget_state, state_of, write_state
+from hermes_agent.host.late import late
 from hermes_agent.host.loops import PATIENCE, ends_within, heeding
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
-from hermes_agent.host.systemd import Supervisor
 from hermes_agent.host.tasks import spawn
 
 if TYPE_CHECKING:
+    from hermes_agent.api.serve import Servers
     from hermes_agent.gateway.server import Gateway
+
+SHARE = 3
+"""Signs of life in the time after which systemd takes the service for hung."""
+
+
+class Supervisor:
+    """Whoever started this process and watches it; where nobody does, everything here does nothing."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        address = variables.get("NOTIFY_SOCKET", "")
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        limit = variables.get("WATCHDOG_USEC", "")
+        meant = variables.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
+        self.seconds = int(limit) / 1e6 if limit.isdecimal() and meant and self._address else 0.0
+        """After so many seconds without a sign of life the service is started anew; 0: never."""
+
+    def notify(self, *lines: str) -> None:
+        """Say something, e.g. `READY=1`; one that cannot be reached is no error."""
+        if not self._address:
+            return
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as way:
+            way.setblocking(False)
+            way.sendto("\n".join(lines).encode(), self._address)
+
+    async def reassure(self, gets_on: Callable[[], Awaitable[bool]]) -> None:
+        """Give signs of life from this loop until cancelled, as long as it `gets_on`: one that hangs gives none."""
+        while self.seconds:
+            if await gets_on():
+                self.notify("WATCHDOG=1")
+            await asyncio.sleep(self.seconds / SHARE)
+
+
+CHECK = "hermes_agent.api.serve:check"
+SERVERS = "hermes_agent.api.serve:Servers"
+
+
+class SideServers:
+    """Goes by the settings of a gateway whose system is `runtime`."""
+
+    def __init__(self, runtime: System) -> None:
+        self._runtime = runtime
+        self._servers: Servers | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the API is; empty: nowhere."""
+        return self._servers.url if self._servers else ""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the API and the webhooks are, in words."""
+        return self._servers.addresses if self._servers else ()
+
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+        """Raise `ConfigError` for keys and routes that cannot be."""
+        check(settings, secret)
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen where the settings say. Raises `ConfigError`."""
+        if self._servers is None and is_wanted(settings):
+            self._servers = late(SERVERS)(self._runtime, announce)
+        if self._servers is not None:
+            await self._servers.follow(settings)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._servers is not None:
+            await self._servers.close()
+
+
+def check(settings: Settings, secret: Callable[[str], str]) -> None:
+    """Raise `ConfigError` for keys and routes that cannot be."""
+    if is_wanted(settings):
+        late(CHECK)(settings, secret)
+
+
+def is_wanted(settings: Settings) -> bool:
+    """Whether anything is to listen."""
+    return settings.api.enabled or settings.webhooks.enabled
+
 
 RESTART, RELOAD, ASK = signal.SIGUSR1, signal.SIGUSR2, signal.SIGURG
 """The signals by which `hermes gateway` has a running one begin again, read its settings again, and say how it is."""

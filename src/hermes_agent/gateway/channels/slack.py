@@ -28,8 +28,7 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.dispatcher import Dispatcher, dispatching
 from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
 from hermes_agent.gateway.service import Service
-from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader, mrkdwn, place_of
-from hermes_agent.gateway.slack.web import Web
+from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader, Web, mrkdwn, place_of
 from hermes_agent.gateway.text.cutting import cut
 from hermes_agent.gateway.upload import upload
 from hermes_agent.gateway.websocket import Socket, require, websocket

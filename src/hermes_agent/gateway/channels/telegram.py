@@ -27,19 +27,19 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import Hear, Media
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
-from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
-from hermes_agent.gateway.telegram.markdown import formatted, unmeant
+from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening, Webhook, secret_of
 from hermes_agent.gateway.telegram.updates import Me
-from hermes_agent.gateway.telegram.webhook import Webhook, secret_of
 from hermes_agent.gateway.telegram.writing import (
     Way,
     draft_id,
+    formatted,
     keyboard,
     message_at,
     number_of,
     place,
     receipt_of,
     reply_to,
+    unmeant,
     ways_of,
 )
 from hermes_agent.gateway.upload import upload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button
 from hermes_agent.gateway.channel import MessageGone, Part
+from hermes_agent.gateway.text.markdown import Dialect, rendered
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 WIDE = 12
@@ -104,3 +106,49 @@ def ways_of(media_type: str, size: int) -> tuple[Way, ...]:
     """The ways to be tried, best first."""
     way = WAYS.get(media_type, DOCUMENT)
     return (way, DOCUMENT) if way is not DOCUMENT and size <= way.largest else (DOCUMENT,)
+
+
+RESERVED = str.maketrans({sign: f"\\{sign}" for sign in "_*[]()~`>#+-=|{}.!\\"})
+IN_CODE = re.compile(r"([`\\])")
+IN_LINK = re.compile(r"([)\\])")
+NAME = re.compile(r"(?<![\w@.])@(?=\w)")
+OWN_SCHEME = "tg:"
+"""Links of Telegram's own mention people by their ids, and press what a person would have to."""
+UNMEANT, WIDE_SIGN = "@\N{WORD JOINER}", "\N{FULLWIDTH COMMERCIAL AT}"
+LONGEST = 4096
+
+
+def formatted(text: str) -> str:
+    """The text for `parse_mode=MarkdownV2`: names of people do not become mentions."""
+    marked = rendered(text, MARKDOWN_V2)
+    return marked if _has_room(text) else marked.replace(UNMEANT, WIDE_SIGN)
+
+
+def escaped(text: str) -> str:
+    """Words without any meaning to Telegram."""
+    return NAME.sub(UNMEANT, text).translate(RESERVED)
+
+
+def unmeant(text: str) -> str:
+    """The text as it is, but that names of people do not become mentions."""
+    return NAME.sub(UNMEANT if _has_room(text) else WIDE_SIGN, text)
+
+
+def _has_room(text: str) -> bool:
+    """Whether a message still holds it with a sign more at each name."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2 + text.count("@") <= LONGEST
+
+
+def _link(shown: str, address: str) -> str:
+    if address.lower().startswith(OWN_SCHEME):
+        return f"{shown} \\({escaped(address)}\\)"
+    return f"[{shown}]({IN_LINK.sub(chr(92) * 2 + chr(92) + '1', address)})"
+
+
+MARKDOWN_V2 = Dialect(
+    escape=escaped,
+    code=lambda text: IN_CODE.sub(r"\\\1", text),
+    link=_link,
+    quote=">",
+    languages=True,
+)

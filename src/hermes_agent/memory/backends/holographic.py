@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import cmath
+import hashlib
 import heapq
 import math
+import operator
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import struct
+from array import array
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,16 +25,66 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
-from hermes_agent.host.locks import held
+from hermes_agent.host.lock_file import held
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
-from hermes_agent.memory.holograms import Vector, hologram, likeness, packed, unpacked
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.facts.finding import Asked, Standing, search_words
 from hermes_agent.store.finding.question import STOP
 from hermes_agent.store.finding.terms import stemmed, surface, terms
 from hermes_agent.store.versions import Author
+
+Vector: TypeAlias = "array[float]"
+"""Real and imaginary parts in turns, of length one as a whole; all zeros for nothing."""
+
+DIMENSIONS = 64
+"""Complex numbers. Two unrelated texts have a likeness of 0 +- 0.09, one divided by the root of twice this."""
+
+SCHEME = 1
+"""How vectors are made; kept vectors of another scheme are made again."""
+
+FORM = struct.Struct(f"<B{2 * DIMENSIONS}f")
+NAME = "\0name"
+
+
+def hologram(terms: Sequence[str], names: Iterable[str] = ()) -> Vector:
+    """A text: each word, each two neighbours bound in their order, each name bound to the role of one, all added up."""
+    parts = [_word(term) for term in terms]
+    parts += [_bound(_word(one), _word(f"{two}>")) for one, two in pairwise(terms)]
+    parts += [_bound(_word(NAME), _word(name)) for name in names]
+    whole = tuple(map(sum, zip(*parts, strict=True))) if parts else (0j,) * DIMENSIONS
+    size = math.sqrt(sum(abs(each) ** 2 for each in whole)) or 1.0
+    return array("f", [part / size for each in whole for part in (each.real, each.imag)])
+
+
+def likeness(one: Vector, two: Vector) -> float:
+    """-1 to 1: about 0 for texts that have nothing in common."""
+    return math.fsum(map(operator.mul, one, two))
+
+
+def packed(vector: Vector) -> bytes:
+    """The vector as it is kept."""
+    return FORM.pack(SCHEME, *vector)
+
+
+def unpacked(kept: bytes) -> Vector | None:
+    """What `packed` made; None for anything else."""
+    if len(kept) != FORM.size or kept[0] != SCHEME:
+        return None
+    vector = array("f", FORM.unpack(kept)[1:])
+    return vector if likeness(vector, vector) < 1.01 else None  # False for what is no number, too.
+
+
+@lru_cache(maxsize=20_000)
+def _word(word: str) -> tuple[complex, ...]:
+    digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(DIMENSIONS)
+    return tuple(cmath.exp(2j * math.pi * byte / 256) for byte in digest)
+
+
+def _bound(one: tuple[complex, ...], two: tuple[complex, ...]) -> tuple[complex, ...]:
+    return tuple(map(operator.mul, one, two))
+
 
 MOST_FACTS = 5_000
 LONGEST = 2_000

@@ -12,8 +12,7 @@ from pathlib import Path
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
-from hermes_agent.providers.demo.play import PACE, Player
-from hermes_agent.providers.demo.scenario import shipped_tasks
+from hermes_agent.providers.demo.play import PACE, Player, shipped_tasks
 from hermes_agent.providers.demo.script import Answer, Heard, Pace, RequestRefused
 
 MODEL = "scripted"

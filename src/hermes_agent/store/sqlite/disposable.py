@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import apsw
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.sqlite.busy import BusyWait
-from hermes_agent.store.sqlite.errors import explain
+from hermes_agent.store.sqlite.errors import BusyWait, explain
 from hermes_agent.store.sqlite.opening import creation_lock
 from hermes_agent.store.sqlite.sidecars import discard
 

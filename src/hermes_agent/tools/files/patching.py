@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.edits import replace
+from hermes_agent.core.edits import plainer, replace
 from hermes_agent.core.errors import BadArguments, ToolError
-from hermes_agent.core.plain_characters import plainer
 from hermes_agent.tools.files.content import binary_kind, coding_of, newline_of
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.reading import missing

@@ -10,9 +10,9 @@ from io import BufferedReader
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.edits import plainer
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Image, Origin, Text
-from hermes_agent.core.plain_characters import plainer
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, coding_of, image_type, storable

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
 from hermes_agent.host.late import late
-from hermes_agent.host.redaction import MARKER
+from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.permission.requests import (
     CODE,

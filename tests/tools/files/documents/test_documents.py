@@ -16,7 +16,7 @@ from pypdf import PdfWriter
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.late import late
 from hermes_agent.tools.files.documents import DOCUMENTS, Damaged, notebook, pdf, sheet, word
-from hermes_agent.tools.files.documents.archive import check_archive
+from hermes_agent.tools.files.documents.word import check_archive
 from tests.tools.bench import Bench
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes_agent.host.late import late
 from hermes_agent.tools.files.documents import Damaged
-from hermes_agent.tools.files.documents.archive import MOST_LINES, check_archive
+from hermes_agent.tools.files.documents.word import MOST_LINES, check_archive
 
 
 def lines_of(content: bytes) -> list[str]:

@@ -1,0 +1,155 @@
+"""The built-in toolsets: what makes each, and their tools by surface, which the manifest knows without loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.app.chats.people import People
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.tool_sources import FixedTools
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+from hermes_agent.host.late import Needs, late
+from hermes_agent.tools.surfaces import check_toolset, toolsets_of
+
+FILE = Path(__file__).with_suffix(".json")
+
+
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a tool without it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    needs: tuple[Capability, ...]
+    core: bool
+
+
+@cache
+def manifest() -> Mapping[str, tuple[ManifestEntry, ...]]:
+    """The manifest entries of each built-in toolset."""
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, tuple[ManifestEntry, ...]])
+
+
+def entry_of(tool: Tool) -> ManifestEntry:
+    """The manifest entry of a tool that is loaded."""
+    schema = tool.schema
+    return ManifestEntry(
+        name=schema.name,
+        description=schema.description,
+        parameters=dict(schema.parameters),
+        needs=tuple(sorted(tool.needs)),
+        core=getattr(tool, "core", True),
+    )
+
+
+def written(toolsets: Mapping[str, Sequence[Tool]]) -> str:
+    """What `manifest.json` has to hold."""
+    plain = {name: [entry_of(tool) for tool in tools] for name, tools in toolsets.items()}
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode() + "\n"
+
+
+class LazyTool:
+    """A `Tool` that is loaded with its first call."""
+
+    def __init__(self, entry: ManifestEntry, load: Callable[[], Tool]) -> None:
+        self.schema = ToolSchema(name=entry.name, description=entry.description, parameters=entry.parameters)
+        self.needs = frozenset(entry.needs)
+        self.core = entry.core
+        self._load = load
+
+    @cached_property
+    def _tool(self) -> Tool:
+        return self._load()
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        """As the tool itself."""
+        return self._tool.facts(arguments, workspace)
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        """As the tool itself."""
+        return await self._tool.run(arguments, context)
+
+
+def lazy(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
+    """The tools of a toolset; `load` gives them when the first is called, or now where the manifest has none of it."""
+
+    @cache
+    def loaded() -> Mapping[str, Tool]:
+        return {tool.schema.name: tool for tool in load()}
+
+    def one(name: str) -> Tool:
+        return loaded()[name]
+
+    known = manifest().get(toolset)
+    return tuple(load()) if known is None else tuple(LazyTool(entry, partial(one, entry.name)) for entry in known)
+
+
+TOOLSETS: Mapping[str, str] = {
+    "files": "hermes_agent.tools.files.tools:file_tools",
+    "shell": "hermes_agent.tools.shell:shell_tools",
+    "code": "hermes_agent.tools.code:code_tools",
+    "web": "hermes_agent.tools.web.tools:web_tools",
+    "todo": "hermes_agent.tools.todo:todo_tools",
+    "skills": "hermes_agent.app.skills:skill_tools",
+    "memory": "hermes_agent.memory.tools:memory_tools",
+    "recall": "hermes_agent.memory.tools:recall_tools",
+    "clarify": "hermes_agent.tools.clarify:clarify_tools",
+    "sending": "hermes_agent.app.chats.file_delivery:send_tools",
+}
+"""Each by what makes it of its needs, in the order in which the prompt names their tools."""
+IN_CHATS = frozenset({"sending"})
+"""Those that only chats have: elsewhere nobody would get what they send."""
+COLLECT = "hermes_agent.tools.schema:collect"
+
+
+class BuiltIn(FixedTools):
+    """The source of the built-in tools; one is loaded with its first call.
+
+    The process's `toolsets` narrow them (None: all); an unknown name raises `ConfigError`."""
+
+    def __init__(self, needs: Needs, table: Mapping[str, str] = TOOLSETS) -> None:
+        super().__init__()
+        self._needs, self.table = needs, table
+        self._settings, self._narrowed = needs.get(Settings).tools, needs.get(Options).toolsets
+        self._in_chats = needs.get(People).channels
+        self._lazy: dict[str, tuple[Tool, ...]] = {}
+        for name in self._narrowed or ():
+            check_toolset(name, self.table)
+
+    def toolsets(self, surface: str, narrowed: Sequence[str] = ()) -> tuple[str, ...]:
+        """The toolsets of a surface, of those that it is `narrowed` to. Raises `ConfigError` where settings name one
+        that does not exist."""
+        for name in narrowed:
+            check_toolset(name, self.table)
+        return tuple(
+            name
+            for name in toolsets_of(surface, self.table, self._settings)
+            if (self._narrowed is None or name in self._narrowed)
+            and (not narrowed or name in narrowed)
+            and (name not in IN_CHATS or surface in self._in_chats)
+        )
+
+    def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
+        """Those of the surface's toolsets."""
+        return [tool for name in self.toolsets(surface, narrowed) for tool in self.tools_of(name)]
+
+    def tools_of(self, toolset: str) -> tuple[Tool, ...]:
+        """The tools of one toolset."""
+        if toolset not in self._lazy:
+            self._lazy[toolset] = lazy(toolset, partial(self.load, toolset))
+        return self._lazy[toolset]
+
+    def load(self, toolset: str) -> tuple[Tool, ...]:
+        """The tools themselves."""
+        made, aside = late(COLLECT)([self._needs.made(self.table[toolset])])
+        assert not aside, aside
+        tools: tuple[Tool, ...] = made
+        return tools

@@ -1,1 +1,0 @@
-"""Whole recordings played, and what came of it."""

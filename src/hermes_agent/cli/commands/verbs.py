@@ -1,0 +1,99 @@
+"""The verbs of a noun as subcommands: a group with a command for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from hermes_agent.app.operations.chats import PAIRING
+from hermes_agent.app.operations.learning import CURATED, LEARNED
+from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
+from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.cli.output import remark, say, show
+from hermes_agent.cli.surface import Surface, ask, ask_system, pass_surface
+from hermes_agent.cli.time_format import Since
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.late import late
+from hermes_agent.memory.settings import Target
+
+SKILL = "hermes_agent.cli.skills.shelf:SKILL"
+KINDS: dict[Kind, click.ParamType[Any]] = {
+    Kind.TEXT: click.STRING,
+    Kind.NUMBER: click.INT,
+    Kind.COUNT: click.IntRange(1),
+    Kind.SINCE: Since(),
+    Kind.SWITCH: click.BOOL,
+}
+
+
+def group_of(noun: Noun) -> click.Group:
+    """The subcommand of a noun."""
+    commands = [_command(verb, ask if noun.offline else ask_system) for verb in noun.verbs]
+    return click.Group(noun.name.split()[-1], commands=commands, short_help=noun.short_help, help=noun.help)
+
+
+def _command(verb: Verb, ask_for: Callable[..., Any]) -> click.Command:
+    @pass_surface
+    def act(surface: Surface, /, as_json: bool = False, **given: Any) -> None:  # noqa: ANN401  click hands each by its name
+        show(ask_for(surface, partial(verb.act, **given)), verb.text, as_json=as_json, nothing=verb.nothing)
+
+    params: list[click.Parameter] = [_parameter(each) for each in verb.arguments]
+    params.append(click.Option(["as_json", "--json"], is_flag=True, help="As JSON."))
+    return click.Command(verb.name, callback=act, params=params, help=verb.help)
+
+
+def _parameter(argument: Argument) -> click.Parameter:
+    kind = late(SKILL) if argument.kind is Kind.SKILL else KINDS[argument.kind]
+    metavar = argument.metavar or None
+    if argument.flag:
+        names, is_flag = [argument.name, *argument.flag.split()], argument.kind is Kind.SWITCH
+        return click.Option(
+            names,
+            type=kind,
+            metavar=metavar,
+            is_flag=is_flag,
+            default=argument.default,
+            show_default=argument.kind is Kind.COUNT,
+            help=argument.help,
+        )
+    needed = argument.default is None
+    shown = metavar if metavar is None or needed else f"[{metavar}]"
+    return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
+
+
+curator = group_of(CURATED)
+
+
+learn = group_of(LEARNED)
+
+
+memory = group_of(NOTES)
+memory.add_command(group_of(FACTS))
+
+
+@memory.command()
+@click.argument("target", type=click.Choice([target.value for target in Target]), default=Target.MEMORY.value)
+@pass_surface
+def edit(surface: Surface, target: str) -> None:
+    """Open MEMORY.md (or USER.md) in $EDITOR; the change is kept as yours. The files may also be edited directly."""
+    wanted = Target(target)
+    path, draft = surface.home.ensure().memories / wanted.file, surface.home.cache / f"edit.{wanted.file}"
+    before = read_small(path)
+    write_private(draft, before or b"")
+    click.edit(filename=str(draft))
+    after = read_small(draft) or b""
+    try:
+        version, found = ask(surface, partial(put_note, target=wanted, after=after, before=before))
+    except HermesError as error:
+        raise click.ClickException(f"{error} Your text is kept in {draft}.") from error
+    draft.unlink()
+    say(f"{found.file}: version {version}." if version else f"{found.file} is as it was.")
+    if found.size > found.limit:
+        remark(f"{found.file} has {found.size:,} characters; the agent is shown {found.limit:,}.")
+
+
+pairing = group_of(PAIRING)

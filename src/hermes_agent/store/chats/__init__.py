@@ -1,1 +1,0 @@
-"""Tables of chats: who was let in, and what people set there."""

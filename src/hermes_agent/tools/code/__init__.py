@@ -1,1 +1,0 @@
-"""execute_code: programs in the place that call tools."""

@@ -1,1 +1,0 @@
-"""Watches the calls of a run for going round in circles."""

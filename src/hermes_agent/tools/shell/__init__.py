@@ -1,1 +1,0 @@
-"""Commands in a place: the tools, and what they watch for."""

@@ -1,5 +1,0 @@
-"""Every test of these tables runs on both dialects."""
-
-from tests.databases import cluster, database_url, open_another, open_postgres, store
-
-__all__ = ["cluster", "database_url", "open_another", "open_postgres", "store"]
