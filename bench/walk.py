@@ -79,7 +79,7 @@ def measure() -> list[Figure]:
 
 async def _walked(folder: Path) -> Walk:
     walk, double = Walk(), TelegramDouble()
-    model = openai_model(lambda _: Say("Hello."))
+    model = openai_model(lambda _: Say("Hello."), keys=())
     with serve_in_thread(double.handle) as double.server, serving_in_thread(model):
         home = Home(root=folder, base=folder)
         home.config_file.write_text(CONFIG.format(model=model.url, platform=double.url))
@@ -97,3 +97,4 @@ async def _answered(double: TelegramDouble, count: int) -> None:
     await double.say("Hi")
     while len(double.chats.of("1")) < count:  # noqa: ASYNC110  the double is in another thread
         await asyncio.sleep(0.01)
+    assert double.chats.of("1")[-1].text == "Hello.", "what was walked is another way: an answer that failed"
