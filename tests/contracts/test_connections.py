@@ -12,10 +12,10 @@ from aiohttp import web
 
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.sending import Post
-from hermes_agent.gateway.websocket import websocket
 from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import LOOPBACK, listen, serve
 from hermes_agent.host.inbound.message import Request, Response
+from hermes_agent.host.websocket import websocket
 from hermes_agent.sandbox.backends.ssh import Machine
 from tests.doubles.email import mail_platform
 from tests.doubles.serving import served

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from hermes_agent.app.command_queue import bypasses_queue, parse_command
 from hermes_agent.gateway.channel import Kept
+from hermes_agent.host.tasks import first_of
 
 MOST = 500
 """Events of one channel that are in memory; then no more are read from the platform."""
@@ -85,13 +86,6 @@ async def dispatching() -> AsyncIterator[Dispatcher]:
             yield Dispatcher(group)
     except BaseExceptionGroup as failed:
         raise first_of(failed) from None
-
-
-def first_of(error: BaseException) -> BaseException:
-    """The first error of a group of tasks."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def is_control(text: str) -> bool:

@@ -46,6 +46,13 @@ async def in_own_thread(work: Callable[[], T]) -> T:
     return await asyncio.wrap_future(ended)
 
 
+def first_of(error: BaseException) -> BaseException:
+    """The first error of a group of tasks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def _ended(task: asyncio.Task[Any]) -> None:
     _kept.discard(task)
     if task.cancelled():

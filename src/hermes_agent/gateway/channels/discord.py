@@ -29,7 +29,7 @@ from hermes_agent.gateway.discord.stream import Stream
 from hermes_agent.gateway.inbound_events import Hear, Media, Pressed
 from hermes_agent.gateway.service import Answer, Service
 from hermes_agent.gateway.upload import form
-from hermes_agent.gateway.websocket import require
+from hermes_agent.host.websocket import require
 from hermes_agent.version import VERSION
 
 API = "https://discord.com/api/v10"

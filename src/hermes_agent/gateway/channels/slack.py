@@ -31,8 +31,8 @@ from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader, Web, mrkdwn, place_of
 from hermes_agent.gateway.text.cutting import cut
 from hermes_agent.gateway.upload import upload
-from hermes_agent.gateway.websocket import Socket, require, websocket
 from hermes_agent.host.http import Http
+from hermes_agent.host.websocket import Socket, SocketClosed, require, websocket
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,11 @@ class SlackChannel(Channel):
         reader = Reader(own=own, name=self._name, title=self._title, file=self._file, now=self._now)
         while True:
             opened = await self._app.call("apps.connections.open", reads=True)
-            async with websocket(self._http, str(opened.get("url", ""))) as socket, dispatching() as dispatcher:
-                await self._converse(socket, dispatcher, partial(self._take, socket, reader, hear))
+            try:
+                async with websocket(self._http, str(opened.get("url", ""))) as socket, dispatching() as dispatcher:
+                    await self._converse(socket, dispatcher, partial(self._take, socket, reader, hear))
+            except SocketClosed as closed:
+                raise NotNow(str(closed)) from closed
 
     async def _converse(
         self, socket: Socket, dispatcher: Dispatcher, take: Callable[[Mapping[str, Any]], Awaitable[None]]

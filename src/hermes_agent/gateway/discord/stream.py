@@ -13,12 +13,12 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
-from hermes_agent.gateway.channel import ChannelError, NotNow, TokenRefused
+from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
-from hermes_agent.gateway.websocket import Closed, Socket, websocket
 from hermes_agent.host.files import write_private
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
+from hermes_agent.host.websocket import Socket, SocketClosed, websocket
 
 log = logging.getLogger(__name__)
 
@@ -82,12 +82,12 @@ class Stream:
                 await self._converse(
                     socket, place, partial(self._dispatch, dispatcher, Cursor(place.number), place, take)
                 )
-        except Closed as closed:
+        except SocketClosed as closed:
             if closed.code in REFUSED:
                 raise TokenRefused(REFUSED[closed.code]) from closed
             if closed.code in FORGOTTEN:
                 place.forget()
-            raise
+            raise NotNow(str(closed)) from closed
         finally:
             if not opened:
                 place.url = ""  # That host may be gone for good: a session can be resumed by every other.
@@ -153,7 +153,7 @@ class Stream:
 
 
 async def _beat(socket: Socket, place: Place, interval: float) -> None:
-    with suppress(ChannelError):  # Whoever receives finds out too.
+    with suppress(SocketClosed):  # Whoever receives finds out too.
         while True:
             await asyncio.sleep(interval)
             await socket.send({"op": BEAT, "d": place.number})

@@ -4,9 +4,8 @@ import pytest
 from aiohttp import web
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.websocket import Closed, require, websocket
 from hermes_agent.host.http import Http
+from hermes_agent.host.websocket import SocketClosed, require, websocket
 from tests.doubles.serving import served
 
 
@@ -56,7 +55,7 @@ async def test_what_is_no_object_is_an_empty_one(http, url):
 
 
 async def test_a_closed_connection_says_why(http, url):
-    with pytest.raises(Closed, match="4004 no") as closed:
+    with pytest.raises(SocketClosed, match="4004 no") as closed:
         async with websocket(http, f"{url}/") as socket:
             await socket.send({"close": True})
             await socket.receive()
@@ -64,8 +63,8 @@ async def test_a_closed_connection_says_why(http, url):
     assert closed.value.code == 4004
 
 
-async def test_a_cut_connection_is_not_now(http, url):
-    with pytest.raises(NotNow):
+async def test_a_cut_connection_is_closed(http, url):
+    with pytest.raises(SocketClosed):
         async with websocket(http, f"{url}/") as socket:
             await socket.send({"cut": True})
             await socket.receive()
@@ -78,8 +77,8 @@ async def test_a_failure_of_the_user_comes_out_as_it_is(http, url):
 
 
 @pytest.mark.parametrize("bad", ["ws://127.0.0.1:1/", "URL/none"])
-async def test_what_cannot_be_opened_is_not_now(http, url, bad):
-    with pytest.raises(NotNow):
+async def test_what_cannot_be_opened_is_closed(http, url, bad):
+    with pytest.raises(SocketClosed):
         async with websocket(http, bad.replace("URL", url)):
             pass
 

@@ -1,4 +1,4 @@
-"""A WebSocket to a platform: JSON in and out; whatever ends it is `NotNow` with the reason."""
+"""WebSocket client: JSON in and out; whatever ends a connection is `SocketClosed` with the reason."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from hermes_agent.core.errors import ConfigError
-from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.dispatcher import first_of
+from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import first_of
 
 if TYPE_CHECKING:
     from httpx2.websockets import AsyncWebSocketSession
@@ -22,10 +21,10 @@ LARGEST_MESSAGE = 4_000_000
 LIBRARY = "httpx2.websockets"
 
 
-class Closed(NotNow):
-    """The platform ended the connection, with a code that may say why."""
+class SocketClosed(HermesError):
+    """There is no connection (any more). `code` is the server's, which may say why, or 1006."""
 
-    def __init__(self, message: str, code: int) -> None:
+    def __init__(self, message: str, code: int = 1006) -> None:
         super().__init__(message)
         self.code = code
 
@@ -37,29 +36,29 @@ class Socket:
         self._session = session
 
     async def send(self, value: dict[str, Any]) -> None:
-        """Raises `NotNow`."""
+        """Raises `SocketClosed`."""
         try:
             await self._session.send_text(json.dumps(value))
         except late(f"{LIBRARY}:HTTPXWSException") as error:
-            raise NotNow("The connection broke.") from error
+            raise SocketClosed("The connection broke.") from error
 
     async def leave(self, code: int) -> None:
         """End the connection with a code; one that is ended already stays so."""
         await self._session.close(code)
 
     async def receive(self, patience: float | None = None) -> dict[str, Any]:
-        """The next message, an empty one where it was no JSON object. Raises `Closed`; `NotNow` after that many seconds
-        of silence."""
+        """The next message, an empty one where it was no JSON object. Raises `SocketClosed`, also after that
+        many seconds of silence."""
         try:
             async with asyncio.timeout(patience):
                 text = await self._session.receive_text()
         except TimeoutError as error:
-            raise NotNow("The platform is silent.") from error
+            raise SocketClosed("The platform is silent.") from error
         except late(f"{LIBRARY}:WebSocketDisconnect") as error:
             why = f"{error.code} {error.reason}".strip()
-            raise Closed(f"The platform ended the connection ({why}).", error.code) from error
+            raise SocketClosed(f"The platform ended the connection ({why}).", error.code) from error
         except late(f"{LIBRARY}:HTTPXWSException") as error:
-            raise Closed("The connection broke.", 1006) from error
+            raise SocketClosed("The connection broke.") from error
         try:
             found = json.loads(text)
         except ValueError:
@@ -69,8 +68,8 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
-    """A connection until the block ends, which is left with the code `leaves`. Raises `NotNow` where none comes about;
-    what the block raises comes out as it is, though the library works in a task group."""
+    """Opens a connection for the block and closes it with the code `leaves`. Raises `SocketClosed` where none comes
+    about; what the block raises comes out as it is, though the library works in a task group."""
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
@@ -84,9 +83,9 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
     except BaseExceptionGroup as group:
         raise first_of(group) from group
     except late(f"{LIBRARY}:WebSocketUpgradeError") as error:
-        raise NotNow(f"The platform opens no connection ({error.response.status_code}).") from error
+        raise SocketClosed(f"The platform opens no connection ({error.response.status_code}).") from error
     except http.failures as error:
-        raise NotNow(f"The platform cannot be reached: {error}") from error
+        raise SocketClosed(f"The platform cannot be reached: {error}") from error
 
 
 def require(extra: str) -> None:
