@@ -1,4 +1,5 @@
-"""Acting on a reply: which calls may run side by side, and what one call goes through from wish to committed result."""
+"""Executes the tool calls of a reply: which may run in parallel, and the steps of one call from request to committed
+result."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from hermes_agent.store.effects import Intent
 
 
 class HasFacts(Protocol):
-    """A planned call of a tool; without facts it only has an answer, which disturbs nobody."""
+    """A planned call that may have facts; one without facts has only an answer and conflicts with no other."""
 
     @property
     def name(self) -> str: ...
@@ -110,8 +111,8 @@ INTERRUPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A call with its tool and facts, or with the answer that it gets instead of being run: what is wrong with it, or
-    what is `known` from an equal call."""
+    """A call with its tool and facts; or with its answer already, because it is invalid or an equal call was
+    answered before (`known`)."""
 
     call: ToolCall
     tool: Tool | None = None

@@ -1,4 +1,4 @@
-"""What one run is made of, as values and small Protocols; `app/` fills them in."""
+"""The parts of one run as values and small protocols; `app/` provides them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, its
-    surroundings, and the number of its turn in the session."""
+    """A call before it runs: the model's request, the resolved tool and arguments, its facts and context, and the
+    number of its turn in the session."""
 
     call: ToolCall
     tool: Tool
@@ -49,7 +49,8 @@ class Hook(Protocol):
 
 
 class Prompt(Protocol):
-    """The session's prefix: the stored one, byte for byte, or a new one that is committed through the journal."""
+    """Gives the prompt prefix of the session: the stored one, byte for byte, or a new one, committed through the
+    journal."""
 
     async def prefix(self, session: Session, journal: Journal) -> Prefix: ...
 
@@ -62,7 +63,7 @@ class Toolbox(Protocol):
 
 
 class Closing(Protocol):
-    """What is kept of a run besides its log: `changes` are committed together with its end. It raises nothing."""
+    """Extra changes to commit together with the end of a run. Raises nothing."""
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
 

@@ -1,4 +1,4 @@
-"""Asking the model: one request from the view, its deltas shown as they come, the reply committed."""
+"""One model call: builds the request from the view, shows deltas as they arrive, commits the reply."""
 
 from __future__ import annotations
 

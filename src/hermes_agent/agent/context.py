@@ -1,4 +1,4 @@
-"""What a running call may use of its run."""
+"""The `CallContext` of a run: what a running tool call may use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asks_approval(question: str) -> bool:
 
 
 class RunContext:
-    """The `CallContext` of one call."""
+    """Implements `CallContext` for one call."""
 
     def __init__(
         self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None

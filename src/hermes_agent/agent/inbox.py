@@ -1,5 +1,5 @@
-"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for
-them."""
+"""Moves mail from the inbox into the conversation: messages and steering become events, answers reach the waiting
+question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one writer of a session's log: events are numbered, committed under the lease, then shown."""
+"""The single writer of a session's log: numbers events, commits them under the lease, then publishes them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hermes_agent.store.transaction import Transaction
 
 @dataclass(slots=True, kw_only=True)
 class InHand:
-    """`begun` are the calls under way, each with the call that makes it (empty: the model); `asking` are those that
-    wait for a person. `told` is what the store was told last of `waits`."""
+    """Calls in progress. `begun` maps each call to the call that made it (empty: the model); `asking` are those that
+    wait for a person. `told` is the value of `waits` that the store has."""
 
     begun: dict[str, str] = field(default_factory=dict)
     asking: set[str] = field(default_factory=set)
@@ -50,14 +50,14 @@ LAST_WORDS = 1.0
 
 
 class Spawn(Protocol):
-    """Runs work beside its caller and keeps it until it ends (`host.tasks.spawn`)."""
+    """Starts a background task and keeps a reference until it ends (`host.tasks.spawn`)."""
 
     def __call__(self, work: Coroutine[Any, Any, None], *, name: str) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one call brought: entries with the changes that belong to them, or a live event that comes after them."""
+    """The events of one call with the changes to commit together, or a live event that follows them."""
 
     entries: tuple[Entry, ...] = ()
     changes: tuple[Change, ...] = ()

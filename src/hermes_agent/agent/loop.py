@@ -1,4 +1,5 @@
-"""The loop: take the inbox, ask, act, repeat; a run ends with one event that says how."""
+"""The agent loop: take the inbox, ask the model, run its calls, repeat. Exactly one event ends a run and says how it
+ended."""
 
 from __future__ import annotations
 

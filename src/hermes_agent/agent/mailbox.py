@@ -1,4 +1,4 @@
-"""The session's side of the inbox: what waits, what this run took, and how that ends."""
+"""A session's mailbox: waiting mail, what this run took of it, and how each message was completed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def nobody() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Withdrawals:
-    """`words` are the messages that a run took, by their identity, with what they say. `gone` are those of which it has
-    read that they were deleted, `announced` those of which this process was told; `overtaken` is called when nothing is
-    left of what it took."""
+    """`words` maps the messages that a run took to their text. `gone` are those whose deletion the run has read,
+    `announced` those of which this process was notified; `overtaken` is called when every message that the run
+    took was deleted."""
 
     words: dict[str, Text | None] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ Change = Callable[[Transaction], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """One message that waits in the inbox, with its row's id."""
+    """A waiting message with the id of its inbox row."""
 
     id: int
     inbound: Inbound
@@ -117,7 +117,7 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Every look finds all that is there."""
+    """Lets every look at the inbox find all waiting mail."""
 
     def may_have(self, rung: bool) -> bool:
         """As the ring says."""
@@ -135,9 +135,9 @@ class OpenGate:
 
 
 class Mailbox:
-    """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left.
+    """The mail of one lane under its lease. Queries the store only after a wake-up or when something was left over.
 
-    `back` knows what of that was deleted where it was written.
+    `back` tracks which messages were deleted on their platform.
     """
 
     def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:

@@ -1,4 +1,5 @@
-"""The prompt: named sections in a fixed order, frozen once per session and stored, byte-identical ever after."""
+"""The prompt prefix: named sections in a fixed order, frozen once per session, stored, and byte-identical from then
+on."""
 
 from __future__ import annotations
 

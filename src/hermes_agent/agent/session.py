@@ -1,4 +1,4 @@
-"""A conversation while a run works on it: the view that is folded from the log."""
+"""State of a conversation during a run: a view folded from the log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PRUNED_WORDS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Past:
-    """The view as it was before the compaction at event `number`, for an undo that goes back behind it."""
+    """The view before the compaction at event `number`, for an undo that goes back before it."""
 
     number: int
     messages: list[Message]

@@ -1,4 +1,4 @@
-"""The control that ends a run from outside, whatever it is doing: a person's stop, or the deadline."""
+"""Cancels a run from outside, whatever it is doing: by a person's stop or the deadline."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def at_once(reason: str, strike: Strike) -> None:  # noqa: ARG001  the shape of 
 
 
 class CutShort(Exception):
-    """The run was ended by its switch. Not `TimeoutError`: a disk or host that does not answer raises that too."""
+    """Raised when the switch ended the run. Not `TimeoutError`, which an unresponsive disk or host also raises."""
 
 
 class StopSwitch:
-    """Cancels what runs `within` it, when `when` says so. A stop before the run began ends it as it begins."""
+    """Cancels the code that runs `within` it when `when` says so. A stop before the run started ends it as it
+    starts."""
 
     def __init__(self, when: When = at_once) -> None:
         self._when = when

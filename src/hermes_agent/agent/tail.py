@@ -1,4 +1,4 @@
-"""The tail of the prompt: what changes from message to message, put beside the person's words and kept in the log."""
+"""The tail of the prompt: context that changes from message to message, placed beside the person's words and logged."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ELSEWHERE = "[a mark that only the runtime may use]"
 
 
 class TailSource(Protocol):
-    """Something that the model should know with the person's next message: the plan, the time, what memory recalls.
+    """A source of context for the next message: the plan, the time, recalled memory.
 
-    - `words` gives it as Markdown, empty where there is nothing to say; `session` is the session's id, `heard` what
-      the person just said, empty after a compaction;
-    - it is local, quick, and raises nothing but `StoreError`;
-    - what it said before is repeated only when it is another text, or when a compaction took it away.
+    - `words` returns Markdown, empty for nothing; `session` is the session id, `heard` what the person just said,
+      empty after a compaction;
+    - it is local, fast, and raises nothing but `StoreError`;
+    - the same text is repeated only after a compaction removed it.
     """
 
     @property
@@ -40,7 +40,7 @@ class TailSource(Protocol):
 
 
 class Tail:
-    """What the person pinned, then all sources of a run in their order."""
+    """All tail sources of a run in order, after the person's pins."""
 
     def __init__(self, sources: Sequence[TailSource], ids: Ids) -> None:
         self._sources = sources
@@ -87,7 +87,7 @@ def without_mark(text: str, mark: str) -> str:
 
 
 class Now:
-    """The time, to the minute, with its distance from UTC."""
+    """Tail source of the current time, to the minute, with its UTC offset."""
 
     name = "Time"
 

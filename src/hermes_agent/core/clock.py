@@ -1,4 +1,4 @@
-"""Time, behind a small Protocol so that tests and replays can decide what time it is."""
+"""Clock protocol, so that tests and replays decide what time it is."""
 
 from __future__ import annotations
 

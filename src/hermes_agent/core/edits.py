@@ -1,4 +1,4 @@
-"""Finds the text that a model means to replace: exactly, or by the mistakes that models make when they copy text."""
+"""Search and replace for file edits: finds the old text exactly, or despite the usual copying mistakes of models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ LEAST_ANCHORED, ANCHOR_SLACK, LIKENESS = 3, 3, 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """The new content, how many places changed, and how the old text was found (`exact` or what was overlooked)."""
+    """Result of a replacement: the new content, the number of places, and which strategy found the text (`exact` or
+    a looser one)."""
 
     content: str
     count: int

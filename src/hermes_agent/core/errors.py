@@ -48,12 +48,12 @@ class StoreError(HermesError):
 
 
 class LostLease(StoreError):
-    """The lane was taken over by another worker: nothing more may be written under this lease."""
+    """Another worker took over the lane: this lease may not write any more."""
 
 
 class LogBehind(StoreError):
-    """The database went back to an earlier state: a session's log ends at number `last` (-1: its claim is gone too),
-    before what its writer wrote last."""
+    """The database returned to an earlier state (a failover or restore): the session's log ends at number `last`,
+    before the last event that its writer committed. -1: the lane's claim is gone too."""
 
     def __init__(self, message: str, last: int = -1) -> None:
         super().__init__(message)
@@ -222,7 +222,7 @@ class LimitReached(HermesError):
 
 
 class GoingInCircles(LimitReached):
-    """The calls of a run repeat what does not help; the settings `guardrails` say when that is the end."""
+    """The run repeats calls that do not help; the settings under `guardrails` set the limits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, limit="guardrail")
@@ -263,7 +263,7 @@ class Unapproved(Refused):
 
 
 class Protected(Refused):
-    """A person wrote or pinned what the call would change: whoever works beside them may only propose it."""
+    """A person wrote or pinned the target: the agent may only propose this change."""
 
 
 class StaleWrite(ToolError):
@@ -273,7 +273,7 @@ class StaleWrite(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """A call was interrupted, and nobody can tell whether it did what it was to do: it is not run again."""
+    """A call was interrupted and its outcome cannot be determined, so it is not retried."""
 
     kind = "interrupted"
 
@@ -287,7 +287,7 @@ def unexpected(error: Exception) -> ToolError:
 
 
 class NothingMore(HermesError):
-    """What is waited for has ended, and nothing of it is still to be told."""
+    """End of a stream: nothing more will arrive."""
 
 
 class Stopped(HermesError):

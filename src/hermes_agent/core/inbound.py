@@ -1,4 +1,4 @@
-"""Who speaks, where, and what arrives: typed values that are part of every key."""
+"""Identity of senders and conversations, and the message that comes in: typed values that are part of every key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 
 
 class Standing(StrEnum):
-    """What a principal is to this agent; under the same words what they say is labelled (`messages.Origin`)."""
+    """Role of a principal: owner, member or guest. The label of what they say has the same name (`messages.Origin`)."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -45,8 +45,8 @@ class Standings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A person (or program) who speaks: `platform` and the platform's own user id, e.g. `cli:root`. `alias` is what the
-    model is told in place of the id, where ids are hidden from it."""
+    """The sender of a message: `platform` and the platform's user id, e.g. `cli:root`. `alias` replaces the id in
+    prompts where ids are hidden from the model."""
 
     platform: str
     user: str
@@ -62,8 +62,8 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """Where words are exchanged. `participant` is set where a group is kept per user; `topic` where one chat holds
-    several."""
+    """Address of a conversation. `participant` is set where a group has one conversation per user; `topic` where a
+    chat has several."""
 
     platform: str
     chat_kind: str = "dm"
@@ -106,10 +106,10 @@ class Conversation:
 
 
 class Busy(StrEnum):
-    """What a message does that arrives while a run is under way.
+    """What happens to a message that arrives during a run.
 
-    `steer`: read at the next turn; `queue`: waits for the end; `interrupt`: stops the run, then is read; `alone`: waits
-    for its turn, and has a run and a reply of its own.
+    `steer`: the model reads it at the next turn; `queue`: it waits until the run ends; `interrupt`: it stops the
+    run and is read next; `alone`: it waits for its turn and gets a run and a reply of its own.
     """
 
     STEER = "steer"

@@ -1,4 +1,4 @@
-"""What is asked of a model and what it answers, in words that no provider owns."""
+"""Request and reply of a language model, in types that belong to no provider."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDelta:
-    """A tool call begins to take shape; its arguments follow with the reply."""
+    """The start of a tool call in a stream; its arguments come with the reply."""
 
     name: str
     kind: Literal["call_delta"] = field(default="call_delta", init=False)
@@ -91,8 +91,8 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuing:
-    """A stream broke off in the middle of a text and another attempt goes on after `delay` seconds; what was streamed
-    stays, and the words that follow are new."""
+    """A stream broke in the middle of a text and another attempt continues it after `delay` seconds. What was
+    streamed stays valid; the words that follow are new."""
 
     reason: str
     attempt: int
@@ -102,8 +102,8 @@ class Continuing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What the person should know about how the answer comes about (another model answers, another level of reasoning
-    is asked for); the reader of the stream turns it into a notice."""
+    """Information for the person about how the answer was produced (fallback to another model, another reasoning
+    level). The reader of the stream turns it into a notice."""
 
     text: str
     level: Literal["info", "warning"] = "info"
@@ -177,7 +177,7 @@ class Model(Protocol):
 
 
 class Through:
-    """What asks a model has its name and its window."""
+    """A client of a model: knows the model's name and window."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -1,4 +1,8 @@
-"""Typed values back from plain ones: the inverse of writing a dataclass as JSON, for the unions of this vocabulary."""
+"""Decodes dataclasses from plain JSON values: the inverse of encoding, for the unions of this package.
+
+The `kind` field selects the class of a union. A missing field takes its default, and an unknown field is ignored,
+so that the log of a later version can still be read. Raises `ValueError` for values that do not fit.
+"""
 
 from __future__ import annotations
 

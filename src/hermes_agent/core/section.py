@@ -1,4 +1,4 @@
-"""Named parts of the prompt, each with its own hash and size."""
+"""Sections of the prompt: named texts, each with its own hash and size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One part of the system prompt: a name for people, and the text as the model reads it."""
+    """One section of the system prompt: a name for people, and the text for the model."""
 
     name: str
     text: str

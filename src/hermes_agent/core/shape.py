@@ -1,4 +1,5 @@
-"""What a provider could keep of a request, small enough for a row of the ledger, and what of it changed in the next."""
+"""Fingerprint of a request for the usage ledger: tells how much of it a provider's prompt cache could reuse, and
+what broke the cache."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ MOST_MARKS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A request without its words: `effort` and `use_tools` as asked; `marks` are pairs of a number of messages and the
-    hash of so many from the first one, the last pair of all of them."""
+    """Fingerprint of one request. `effort` and `use_tools` are as requested; `marks` are pairs of a message count
+    and the hash of that many first messages, the last pair covering all of them."""
 
     effort: str = ""
     use_tools: bool = True

@@ -1,7 +1,5 @@
-"""Limits of money and tokens: what a call asks for, where each limit stands, and what the call is granted; no state.
-
-Money is counted in whole nanodollars (10^-9 US dollars), always rounded up, so that sums are exact and never too small.
-"""
+"""Money and token limits as pure functions: what a call asks for, where each limit stands, and what the call is
+granted."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ WARN_AT = 0.8
 
 
 class Scope(StrEnum):
-    """What a limit is counted over; `principal` is one person's day, `day` everybody's, `purpose` what everybody's
-    calls of one purpose take in a day."""
+    """What a limit is counted over. `principal` is one person's day, `day` everybody's, `purpose` the calls of one
+    purpose in a day."""
 
     CALL = "call"
     RUN = "run"
@@ -35,14 +33,14 @@ class Scope(StrEnum):
 
 
 class UnknownPrice(StrEnum):
-    """What happens to a call of unknown price where money is limited."""
+    """What to do with a call of unknown price where money is limited."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
 
 
 class Unit(StrEnum):
-    """What a limit counts."""
+    """The unit of a limit: money or tokens."""
 
     MONEY = "money"
     TOKENS = "tokens"
@@ -123,7 +121,7 @@ NOTHING = Spent()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A limit and what was used of it."""
+    """A limit together with the amount used."""
 
     limit: Limit
     spent: Spent = NOTHING
@@ -149,12 +147,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """What a call asks for.
+    """The most that a call could use, before it is granted.
 
-    `tokens` is the most that its question can have, `longest` the most that its reply can have: the wanted `cap` (None:
-    none) or the model's own limit, which is `sure` where it is known. `question` is the most that the question can
-    cost and `rate` what a token of the reply costs, in nanodollars; None: the price is unknown. `model` is for the
-    sentences.
+    `tokens` is the maximum of its question, `longest` the maximum of its reply: the wanted `cap` (None: none) or
+    the model's own limit, which is `sure` where it is known. `question` is the maximum cost of the question and
+    `rate` the price of a reply token, in nanodollars; None: the price is unknown. `model` is for error messages.
     """
 
     model: str
@@ -179,8 +176,8 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a call may use. `max_output` is what the reply is to be capped at (None: at nothing); `money` and `tokens`
-    are the most that the whole call can use, `money` None: unknown."""
+    """What a call may use: `max_output` caps the reply in tokens (None: no cap); `money` and `tokens` are the
+    maximum of the whole call, `money` None: unknown."""
 
     max_output: int | None
     money: int | None
@@ -297,7 +294,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """What is left of a run's limits. A limit that is reached raises `LimitReached`; the run can be continued later."""
+    """Counts down a run's limits. Raises `LimitReached` at a limit; the run can be continued later."""
 
     limits: Limits
     turns: int = 0

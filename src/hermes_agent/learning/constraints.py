@@ -65,8 +65,8 @@ HERE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Where a constraint holds, the check that succeeds once it holds no more (a shell command, or `tool NAME`), and
-    its last day."""
+    """Scope, check and expiry of a constraint: where it holds, the check that succeeds once it no longer does (a
+    shell command, or `tool NAME`), and its last day."""
 
     scope: str
     check: str
@@ -75,8 +75,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """A line of a skill, or an entry of the notes: whole, and without its mark. `mark` is None where there is none;
-    `broken` says what is wrong with one that was meant."""
+    """A line of a skill or an entry of the notes that constrains: with and without its mark. `mark` is None where
+    there is none; `broken` says what is wrong with an invalid one."""
 
     whole: str
     words: str

@@ -1,4 +1,4 @@
-"""What a review wants to write, and the gates that it passes on its way: evidence, then origin."""
+"""Drafts of a review and the gates that they pass: evidence, then origin."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ OWN = re.compile(r"^(?:\./)?(?:references|templates|scripts|assets)/|^(?:SKILL|M
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept beside a version: the review and its pass, what it said that it teaches (`do`, `prefer`, `avoid`,
-    `fact`), and the numbers of the events of its conversation."""
+    """Evidence stored with a version: the review and its pass, the kind of lesson (`do`, `prefer`, `avoid`, `fact`),
+    and the event numbers in its conversation."""
 
     review: str = ""
     through: str = ""
@@ -54,7 +54,7 @@ def evidence_of(text: str | None) -> Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What of a text was found in the conversation, by event, and what was `missing`."""
+    """Which parts of a text were found in the conversation, by event, and which are `missing`."""
 
     missing: tuple[Named, ...] = ()
     found: Mapping[Named, tuple[int, ...]] = field(default_factory=dict)
@@ -108,9 +108,12 @@ WORDS = ("content", "new_string", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A call that writes. `call` is without `because` and `kind`; `item` is the skill's name or the notes' file; `new`
-    are the words that it adds, `known` those that the item had before; `key` is the call's own; `sort` is what the call
-    says that it teaches (see `Sort`), empty where it does not."""
+    """A write that a review wants.
+
+    `call` is without `because` and `kind`; `item` is the skill's name or the notes file; `new` are the added
+    words, `known` those that the item had; `key` is the call's own; `sort` is what the call says that it teaches
+    (see `Sort`), empty where it does not.
+    """
 
     call: ToolCall
     kind: Kind
@@ -133,9 +136,10 @@ class Draft:
 
 
 class Writers(Protocol):
-    """For one conversation.
+    """Write access of a review for one conversation.
 
-    - `tools` gives the tools of skills and memory by name; what they write is the background's, with this backing;
+    - `tools` gives the tools of skills and memory by name; their writes are authored by the background, with this
+      backing;
     - `content` is the file that a draft would change, None where there is none;
     - `skill_names` are those of the home;
     - `is_owner` says whether the conversation is the owner's.
@@ -153,8 +157,8 @@ class Writers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherWriters:
-    """The `CallContext` of a call that nobody watches: it asks nobody and calls nothing else. `speaker` is the one
-    person of the conversation, empty where others read along."""
+    """`CallContext` of an unattended call: it cannot ask a person or call other tools. `speaker` is the only person
+    of the conversation, empty where others read along."""
 
     key: str
     session: str
@@ -187,21 +191,21 @@ class OtherWriters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """Nothing speaks against it; `checked` is what was found of what it names."""
+    """The gate accepts the draft; `checked` says what was verified."""
 
     checked: Checked = field(default_factory=Checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returned:
-    """It goes back to the reviewer with these words; the second time it is refused."""
+    """The gate returns the draft to the reviewer with a reason; the second time it is refused."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """It may not be live: it waits for somebody, or in quarantine. `taint` says what of it is from where."""
+    """The draft may not go live: it waits for a person or in quarantine. `taint` names its parts of outside origin."""
 
     why: Why
     taint: str
@@ -211,15 +215,16 @@ Verdict = Passed | Returned | Waits
 
 
 class Gate(Protocol):
-    """Judges a draft. All are asked: what one returns goes back with the reasons of all; else the first that lets it
-    wait decides."""
+    """Judges a draft. All gates are asked: a returned draft gets the reasons of all; otherwise the first gate that
+    lets it wait decides."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceGate:
-    """Commands, paths, hosts and tools must stand in the cited messages. `tools` are the names of all tools."""
+    """Requires that commands, paths, hosts and tools of the draft appear in the cited messages. `tools` are the
+    names of all tools."""
 
     tools: Collection[str] = ()
 
@@ -234,8 +239,7 @@ class EvidenceGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginGate:
-    """What was copied from outside, names a host that is known from there alone, or alarms the scanner waits in
-    quarantine."""
+    """Quarantines a draft that copies outside text, names a host known only from there, or alarms the scanner."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
         """Pass, or wait."""

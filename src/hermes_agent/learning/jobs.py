@@ -1,4 +1,4 @@
-"""Who does the jobs of learning: one at a time in this process, beside the conversations, given back when it leaves."""
+"""Background worker for learning jobs: one at a time per process, released when the process leaves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Tells = Callable[[Job], Awaitable[bool]]
 
 
 class Unfinished(HermesError):
-    """A job could not be brought to its end; `account` has what it used, and what came of it until then."""
+    """A job that could not be completed; `account` has its cost and outcome until then."""
 
     def __init__(self, reason: str, account: Account) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class Unfinished(HermesError):
 
 
 class Jobs:
-    """The jobs of a store, as far as this process does them. `tells` is told of each that brought something."""
+    """The jobs of a store that this process works on. `tells` is called for each job that produced something."""
 
     def __init__(self, store: Store, does: Mapping[JobKind, Does], tells: Tells) -> None:
         self._store, self._does, self._tells = store, does, tells
@@ -121,7 +121,7 @@ MOST_DOUBLINGS = 6
 
 
 class What(StrEnum):
-    """What a review is about. `skills` is due by rounds of tools, `memory` by messages of people."""
+    """Subject of a review. `skills` is due by rounds of tool calls, `memory` by messages of people."""
 
     SKILLS = "skills"
     MEMORY = "memory"
@@ -138,10 +138,10 @@ def stretched(interval: int, empty: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """A run's `Closing`: counts, and puts a review in line where one is due.
+    """A run's `Closing`: updates the counters and queues a review that is due.
 
-    `intervals` has what this agent may review (empty: it counts nothing); `rung` is called when the end is committed
-    that leaves work to do.
+    `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that
+    queued work.
     """
 
     store: Store
@@ -218,8 +218,8 @@ def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """Jobs of one kind together. `cost` counts known prices only; `unpriced` says how many jobs have an unknown one,
-    `empty` how many kept nothing."""
+    """Totals of the jobs of one kind. `cost` counts known prices only; `unpriced` is the number of jobs with an
+    unknown price, `empty` of those that kept nothing."""
 
     jobs: int = 0
     empty: int = 0

@@ -1,4 +1,4 @@
-"""What was learned, for the person: listed, shown, explained, taken back, approved, rejected, accounted for."""
+"""What was learned, for the person: list, show, explain, undo, approve, reject, account."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing, Kind, Versi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
-    """One undo for skills and notes. `writer` and `notes` are made when they are needed."""
+    """One undo for skills and notes. `writer` and `notes` are created on first use."""
 
     store: Store
     writer: Callable[[], Writer]
@@ -70,7 +70,7 @@ LIVE = "the conversation that it came from was deleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracting:
-    """Does the jobs of the kind `retract`."""
+    """Does jobs of the kind `retract`."""
 
     store: Store
     undoing: Undoing
@@ -120,7 +120,7 @@ NOTES = ("MEMORY.md", "USER.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """The ledger of what is learned, as a person uses it. A name is `12`, a version, or `p3`, something that waits."""
+    """The ledger of learned changes as a person uses it. A name is `12` (a version) or `p3` (a proposal)."""
 
     store: Store
     clock: Clock

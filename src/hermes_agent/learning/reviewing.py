@@ -1,4 +1,4 @@
-"""The review of a conversation: which passes it takes, in which order, and what each is shown."""
+"""Reviews a conversation: which passes it takes, in which order, and what each one sees."""
 
 from __future__ import annotations
 
@@ -161,13 +161,13 @@ def usual_gates(tools: frozenset[str]) -> Sequence[Gate]:
 
 
 class NothingToReview(HermesError):
-    """The conversation, or what its prompt began with, is gone."""
+    """The conversation, or the prefix of its prompt, no longer exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """Reviews conversations. `model_for` gives the model that is asked, `effort` its level of reasoning (both the
-    conversation's own where the settings say nothing else, so that the provider's cache is shared)."""
+    """Reviews conversations. `model_for` gives the model, `effort` its reasoning level (both those of the
+    conversation unless the settings say otherwise, so that the provider's cache is shared)."""
 
     store: Store
     clock: Clock
@@ -287,7 +287,7 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A conversation as a review sees it, up to the reply that it follows."""
+    """A conversation as a review sees it, up to the reply that triggered the review."""
 
     record: SessionRecord
     entries: Sequence[Entry]

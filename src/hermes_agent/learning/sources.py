@@ -1,4 +1,4 @@
-"""Where each part of a conversation comes from, and which pieces of a text were copied from outside."""
+"""Origin of each part of a conversation, and detection of text that was copied from outside."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONGEST = 300
 
 
 class Named(NamedTuple):
-    """One thing that a text names."""
+    """One command, path, host or tool that a text names."""
 
     sort: Sort
     text: str
@@ -114,7 +114,8 @@ NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MU
 
 
 class Side(StrEnum):
-    """`clean` is said by a person or this program, `model` by the agent, `outside` by anything else."""
+    """Trust class of a text: `clean` comes from a person or this program, `model` from the agent, `outside` from
+    anything else."""
 
     CLEAN = "clean"
     MODEL = "model"
@@ -123,8 +124,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A text of the conversation: the event that it stands in, whose it is, and what said it (`user`, a tool's
-    name)."""
+    """A text of the conversation: its event number, its trust class, and its speaker (`user`, a tool's name)."""
 
     number: int
     side: Side
@@ -135,7 +135,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of characters."""
+    """A range of characters."""
 
     start: int
     end: int
@@ -218,8 +218,8 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
 
 @dataclass(slots=True)
 class Sources:
-    """A conversation by where its words come from. What the agent said after it had read the same outside is outside,
-    but for the commands that it ran itself, that worked, and that nobody would have been asked about."""
+    """Origins of a conversation's words. What the agent said after reading outside text is outside too, except
+    commands that it ran itself, that worked, and that need no approval."""
 
     workspace: str = ""
     pieces: list[Piece] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""What a review that may write live is shown: parts from outside as typed stubs, everything else word for word."""
+"""The view of a conversation for a review that may write live: outside parts as typed stubs, everything else
+verbatim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate of constraints: what a tool, a way or a machine cannot do is learned with a place, a check and an end."""
+"""Gate for constraints: a lesson about what does not work needs a scope, a check and an expiry."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ WANTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedGate:
-    """Every new line that says what does not work, rules something out, or tells what is so on this machine has a mark
-    whose check can run unattended, for at most `days`. What a person asked for needs none, but there are at most `most`
-    such lines of the `principal` (empty: of all)."""
+    """Requires a mark on every new line that says what does not work, forbids something, or describes this machine.
+
+    The mark's check must run unattended, and its expiry is at most `days` away. What a person asked for needs no
+    mark, but there may be at most `most` such lines of the `principal` (empty: of all).
+    """
 
     store: Store
     clock: Clock

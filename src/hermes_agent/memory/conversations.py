@@ -1,4 +1,4 @@
-"""Past conversations as text for a model: found by words, read in pages, listed; never those of somebody else."""
+"""Searches, lists and pages past conversations for the model, only those that the current person may see."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ OPENING = 120
 
 
 class Conversations:
-    """What one session may see of the log: in a private conversation all sessions of its principal; in one that several
-    take part in, the sessions of that conversation alone."""
+    """The part of the log that one session may search: in a private conversation all sessions of its principal, in a
+    shared one only the sessions of that conversation."""
 
     def __init__(self, store: Store, session: str, speaker: str) -> None:
         self._store, self._session, self._speaker = store, session, speaker

@@ -1,4 +1,4 @@
-"""The text of a notes file as entries, and what the tool may do to them."""
+"""Parses a notes file into entries and applies the operations of the memory tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Action = Literal["add", "replace", "remove"]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One change: add content, replace the entry that holds old_text by content, or remove it."""
+    """One change: add content, replace the entry that contains old_text, or remove it."""
 
     action: Action
     content: str = ""

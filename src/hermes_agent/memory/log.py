@@ -1,4 +1,4 @@
-"""The ledger of notes as people read it: who changed what, when, from which messages, and what it was before."""
+"""The change history of notes for people: who changed what, when, because of which messages, and the text before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One version for a person: `diff` has a line for each line that came (`+`) or went (`-`)."""
+    """One version for display: `diff` has a line for each line added (`+`) or removed (`-`)."""
 
     id: int
     at: float

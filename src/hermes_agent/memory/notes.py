@@ -1,4 +1,4 @@
-"""The notes: plain files that a person may edit at any time, each change of them a version in the ledger."""
+"""Notes: plain files that a person may edit at any time; every change is a version in the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REPLACE = "hermes_agent.host.atomic_swap:replace_known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes notes, and what made them: the events `first` to `last` of a session, the key of the call."""
+    """Author of a change to notes and its cause: the events `first` to `last` of a session, the key of the call."""
 
     author: Author
     principal: str
@@ -43,8 +43,8 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a change left: the version (0: nothing had to change), the entries, whether the owner's own edit was found
-    and kept before it."""
+    """Result of a change: the version (0: nothing changed), the entries, and whether an edit by the owner was found
+    and recorded first."""
 
     version: int
     entries: tuple[str, ...]
@@ -58,10 +58,10 @@ Draft = Callable[[bytes | None], bytes | None]
 class Notes:
     """The notes of one home.
 
-    Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is:
-    what a person saved is recorded as the owner's before anything else happens, and what another home of the household
-    changed is written to the file. A change is intended in the ledger, then written, then done; what a crash left
-    intended is settled by looking at the file.
+    Every change holds the home's lock file, so that processes take turns, and starts from the file as it is: it
+    records what a person saved as the owner's edit first, and writes changes of other homes of the household to
+    the file. A change is recorded as intended, written, then recorded as done; after a crash, the file's content
+    decides an intended change.
     """
 
     home: Home

@@ -1,4 +1,4 @@
-"""Recalling beside a message, never in its way: a time limit, a breaker, a fence around what came back."""
+"""Recalls external memory beside a message with a time limit and a circuit breaker, and fences the recalled text."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ NOTE = (
 
 
 class Recall:
-    """One person's memory outside, as a run sees it: a source of the prompt's tail, and what is kept of a reply.
+    """External memory of one person in a run: a tail source, and the writer of finished exchanges.
 
-    A memory that hangs, fails or answers garbage costs a message at most 0.3 seconds, and nothing else.
+    A memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds.
     """
 
     name = "Recalled memory"
@@ -145,7 +145,7 @@ class Recall:
 
 
 class RecallTools:
-    """The memory outside as tools."""
+    """Tools to search and extend the external memory."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for

@@ -1,4 +1,4 @@
-"""Asking a memory service over HTTP: JSON in, JSON out, every failure a sentence."""
+"""JSON client of a memory service over HTTP; every failure becomes a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOOD = range(200, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service at its address, with the headers that let us in. `known` are statuses that are no failure."""
+    """A service at its address with its authentication headers. Statuses in `known` are not failures."""
 
     name: str
     url: str

@@ -1,4 +1,4 @@
-"""The settings of memory."""
+"""Settings of memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Provider = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """What is remembered from one conversation to the next (section `memory` of the configuration)."""
+    """Settings of notes and external memory (section `memory` of the configuration)."""
 
     memory_enabled: bool = setting(True, "Put the agent's notes (MEMORY.md) into the prompt of a new session.")
     user_profile_enabled: bool = setting(True, "Put the notes about the person (USER.md) into the prompt.")
@@ -44,7 +44,7 @@ PEOPLE = "people"
 
 
 class Target(StrEnum):
-    """`memory` is what the agent noted, `user` what it noted about the person."""
+    """One of the two notes files: `memory` holds what the agent noted, `user` what it noted about the person."""
 
     MEMORY = "memory"
     USER = "user"
@@ -57,7 +57,8 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """One principal (`platform:user`) and where their notes are. In a `shared` conversation others read along."""
+    """A principal (`platform:user`) and the folder of their notes. In a `shared` conversation other people read
+    along."""
 
     key: str
     owner: bool = False

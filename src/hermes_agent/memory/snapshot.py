@@ -1,4 +1,4 @@
-"""What the prompt says of the notes: read once when a conversation begins, and frozen there."""
+"""The notes as a section of the prompt, read once when a conversation starts and frozen there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model whose replies do not repeat the fence around recalled memory."""
+"""Removes repeated recall fences from the model's replies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OPENING, CLOSING = "<memory-context", "</memory-context>"
 
 
 class Unfenced(Through):
-    """The model itself, but for what stands between the marks: neither streamed nor kept. `answered` is told
-    the session and the words of each reply that asks for nothing more."""
+    """Wraps a model: recalled memory that it repeats is neither streamed nor stored. `answered` gets the session and
+    text of each final reply."""
 
     def __init__(self, model: Model, answered: Callable[[str, str], None]) -> None:
         super().__init__(model)
@@ -46,7 +46,7 @@ class Unfenced(Through):
 
 
 class Strainer:
-    """Takes the fence out of text that comes in pieces; holds back only what could be the beginning of a mark."""
+    """Removes the fence from streamed text; holds back only what may be the start of a mark."""
 
     def __init__(self) -> None:
         self._held = ""

@@ -1,4 +1,4 @@
-"""Watching: events pass to whoever reads, and a slow reader slows nobody down."""
+"""Event bus: delivers events of sessions to readers; a slow reader delays nobody."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 class Reader:
-    """One reader's place: events wait here until it takes them; `lost` says that it must look into the log. Without
-    `live` it is handed the durable ones alone."""
+    """Queue of one reader. `lost` says that it overflowed and the reader must catch up from the log. Without `live`
+    it gets durable events only."""
 
     def __init__(self, room: int, *, live: bool = True) -> None:
         self._room = room
@@ -96,8 +96,8 @@ class Reader:
 
 
 class EventBus:
-    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
-    them apart."""
+    """Publishes events of sessions: those of runs in this process as they happen, others from the log. `is_here`
+    tells which."""
 
     def __init__(
         self, read_log: ReadLog, is_here: Callable[[str], bool], *, room: int = READER_ROOM, glance: float = GLANCE

@@ -1,4 +1,4 @@
-"""The one front door: every message, from whatever surface, enters here."""
+"""The front door: accepts every message, from whatever surface, and submits it to a session."""
 
 from __future__ import annotations
 
@@ -34,20 +34,19 @@ twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there
-    already)."""
+    """Result of a submit: the session, and the inbox row (None: the message was already there)."""
 
     session: str
     inbox: int | None
 
 
 class _Overtaken(Exception):
-    """The conversation has a session since a moment ago."""
+    """Another caller opened a session for the conversation first."""
 
 
 class Receive(Protocol):
-    """Makes of a message to a session, or to a new one with that model, what is taken in. Raises `HermesError` where it
-    is not let in."""
+    """Checks and rewrites a message before it is accepted into a session (or a new one with that model). Raises
+    `HermesError` to refuse it."""
 
     def __call__(self, inbound: Inbound, *, session: str = "", model: str = "") -> Awaitable[Inbound]: ...
 

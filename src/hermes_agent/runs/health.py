@@ -1,4 +1,4 @@
-"""Health of this process: what does not get on, in words, and for how long it has stood still."""
+"""Health of the process: which parts make no progress, in words, and for how long."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailment:
-    """What does not get on: `text` for anybody, `detail` for the owner. `stands` is for how many seconds it has stood
-    still; 0 where another process would not help."""
+    """A part that makes no progress: `text` for everybody, `detail` for the owner. `stands` is for how many seconds
+    it has been stuck; 0 where a restart would not help."""
 
     text: str
     detail: str = ""
@@ -33,7 +33,7 @@ class Ailment:
 
 
 class Probe:
-    """Asks for something, one at a time: where no answer comes, nobody asks again before it does."""
+    """Runs a check, one at a time: while one is unanswered no second one starts."""
 
     def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
         self._ask = ask
@@ -64,8 +64,8 @@ class Probe:
 
 
 class Health:
-    """Says how this process is when it is asked. Of its own accord it looks, once it was asked, only while runs go on:
-    how late the event loop is. `overdue` gives for each run for how many seconds it should have ended."""
+    """Reports the health of the process on request. Between requests it measures the event loop's lag, only while
+    runs go on. `overdue` gives for each run by how many seconds it passed its deadline."""
 
     def __init__(self, store: Store, bus: EventBus, overdue: Callable[[], Sequence[float]]) -> None:
         self._bus = bus

@@ -1,4 +1,4 @@
-"""A run of this process: who it is built by and speaks through, its controls, and its way from beginning to end."""
+"""One run in this process: its builder, its outgoing messages, its controls, and its life from start to end."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 
 @dataclass(slots=True, kw_only=True)
 class Running:
-    """A run of this process, and its two controls."""
+    """A run of this process with its two controls."""
 
     lease: Lease
     journal: Journal
@@ -92,8 +92,8 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
-    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
+    """How this process serves sessions: at most so many runs at a time (None: all that are ready; runs that wait for
+    a person do not count), which messages go to the outbox, and who is notified of each ended run."""
 
     most: int | None = None
     posting: Posting | None = None

@@ -1,4 +1,4 @@
-"""What runs say through the outbox: their replies, questions and warnings, in the commit that makes them so."""
+"""Posts replies, questions and warnings of a run to the outbox, in the commit of their event."""
 
 from __future__ import annotations
 

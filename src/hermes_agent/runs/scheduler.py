@@ -42,14 +42,14 @@ TRIAL = 10.0
 
 
 class Waiting(Protocol):
-    """A run, which may wait for a person."""
+    """A run that may be waiting for a person."""
 
     @property
     def waits(self) -> bool: ...
 
 
 class CrashIsolation:
-    """Which suspect runs may start. `running` are the runs of this process."""
+    """Decides which suspect runs may start. `running` are the runs of this process."""
 
     def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
         self._clock = clock

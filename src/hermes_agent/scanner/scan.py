@@ -1,4 +1,4 @@
-"""Scanning a text, and taking out of it what must not reach a prompt."""
+"""Scans a text and removes the parts that must not reach a prompt."""
 
 from __future__ import annotations
 

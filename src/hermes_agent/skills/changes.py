@@ -1,4 +1,4 @@
-"""Who changes a skill, and what a change leaves."""
+"""Author and result of a change to a skill."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes a skill, and what made them: the events `first` to `last` of a session, the key of the call; the
-    version that it takes back."""
+    """Author of a change and its cause: the events `first` to `last` of a session, the key of the call, the version
+    that it undoes."""
 
     author: Author
     principal: str = ""
@@ -32,7 +32,7 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a change left: the version (0: nothing had to change), the file, and how a patched text was found."""
+    """Result of a change: the version (0: nothing changed), the file, and how the patched text was found."""
 
     name: str
     file: str
@@ -46,7 +46,7 @@ AROUND = 2
 
 
 class Conflict(HermesError):
-    """A change does not fit what the file is now."""
+    """A change that does not fit the file's present content."""
 
 
 def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> bytes | None:

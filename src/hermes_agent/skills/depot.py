@@ -1,4 +1,4 @@
-"""The unchanged files of skills from elsewhere, and of originals that were copied: one folder for each hash."""
+"""Content-addressed store of unmodified skills: installed ones and originals of local copies, one folder per hash."""
 
 from __future__ import annotations
 
@@ -22,16 +22,23 @@ SHORT = 16
 
 
 class Trust(StrEnum):
-    """How far a source is believed. `trusted`: what the scanner warns of is shown and taken. `community`: it is refused
-    unless a person insists. What the scanner is alarmed by, a person has to insist on for both."""
+    """Trust level of a source.
+
+    `trusted`: scanner warnings are shown and the skill is accepted. `community`: warnings refuse it unless a
+    person insists. Scanner alarms need a person's insistence in both.
+    """
 
     TRUSTED = "trusted"
     COMMUNITY = "community"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill. `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in
-    seconds since 1970, `accepted` what a person insisted on; `before` is the commit and hash before the last update."""
+    """One installed skill.
+
+    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds
+    since 1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last
+    update.
+    """
 
     url: str
     commit: str
@@ -46,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
-    """`skills` are in use; `retired` were uninstalled, and can be brought back."""
+    """Content of the lock file: `skills` are in use; `retired` were uninstalled and can be restored."""
 
     version: int = 1
     skills: dict[str, Entry] = {}
@@ -95,7 +102,7 @@ LARGEST_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A file as it is kept: its bytes, and whether it may be run."""
+    """A file of a skill: bytes and the executable bit."""
 
     content: bytes
     runs: bool = False
@@ -156,7 +163,7 @@ HOUR = 3600.0
 
 
 class Depot:
-    """The folder `.hub/store` of one home. A folder in it is written elsewhere and moved in as a whole. Blocks."""
+    """The folder `.hub/store` of one home. A folder is written elsewhere and moved in as a whole. Blocks."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -1,4 +1,4 @@
-"""Reading SKILL.md: YAML frontmatter and Markdown, by the rules of the Agent Skills format (agentskills.io)."""
+"""Parser of SKILL.md: YAML frontmatter and Markdown, by the rules of the Agent Skills format (agentskills.io)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FENCE = "---"
 
 
 class BadSkill(ToolError):
-    """A skill that cannot be used, with every reason in one sentence each."""
+    """An invalid skill; the text names every reason."""
 
     kind = "bad_skill"
 

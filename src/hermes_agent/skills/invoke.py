@@ -1,4 +1,5 @@
-"""Using a skill by its slash: its body with the slots filled in and, where it is trusted, its commands run."""
+"""Invokes a skill by its slash command: fills in the slots and, where the skill is trusted, runs its inline
+commands."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ LARGEST = 1 << 16
 
 
 class BadBundle(ToolError):
-    """A bundle that cannot be used, or is not there."""
+    """A bundle that is missing or invalid."""
 
     kind = "bad_bundle"
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`skills` in the order in which they are put in; `instruction` is said after them."""
+    """A group of skills. `skills` are loaded in order; `instruction` follows them."""
 
     name: str
     skills: tuple[str, ...]
@@ -128,7 +129,7 @@ Run = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoked:
-    """A line that used skills: what the model is shown of them, and the words that the person added."""
+    """An invocation of skills: the text for the model, and the words that the person added."""
 
     names: tuple[str, ...]
     text: str

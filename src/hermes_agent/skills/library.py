@@ -1,4 +1,4 @@
-"""The skills of one home: found on disk, kept in the index, offered to whom they fit, read when they are used."""
+"""Skill library of a home: discovery on disk, search index, and reading of skills."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ ANYWHERE = msgspec.json.encode(Ours()).partition(b',"tags":[],')[2].partition(b'
 
 
 class NoSkill(ToolError):
-    """There is no skill of that name."""
+    """No skill has that name."""
 
     kind = "no_skill"
 
 
 class NotHere(ToolError):
-    """The skill of that name is for another channel, another kind of chat, or another system."""
+    """The skill exists, but for another channel, kind of chat, or system."""
 
     kind = "not_here"
 
 
 class Library:
-    """Skills by name. A session sees those of the home, of its workspace's project, of external folders and the bundled
-    ones; of two with one name the earlier layer wins."""
+    """Skills by name. A session sees those of the home, the project of its workspace, external folders and the
+    bundled ones; for equal names the earlier layer wins."""
 
     def __init__(
         self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
@@ -302,7 +302,7 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
 
 
 class Candidates:
-    """The skills that fit what the person just said, beside their message."""
+    """Tail source of the skills that fit the person's message."""
 
     name = "Skills that may fit"
 

@@ -1,4 +1,4 @@
-"""skill_manage: what a model may change about skills."""
+"""The tool `skill_manage`: changes skills for the model."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file
 
 
 class SkillTools(SkillReading):
-    """All three tools. `open_writer` gives the writer and the store behind it; `by` says who calls, and
-    what stands behind it; `reserved` are the names of slash commands, which win over skills."""
+    """The three skill tools. `open_writer` gives the writer and its store; `by` gives the author and evidence;
+    `reserved` are names of slash commands, which win over skills."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A folder with a SKILL.md, the folder above it where that is a category, and the state of the file."""
+    """A folder with a SKILL.md, the category folder above it where there is one, and the state of the file."""
 
     folder: Path
     category: str
@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The roots of one home; a session's are these and its project's."""
+    """Skill folders of a home; a session adds its project's."""
 
     home: Path
     external: Sequence[str] = ()

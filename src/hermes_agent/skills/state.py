@@ -1,4 +1,4 @@
-"""What a person said about their skills: pinned, trusted, taken away."""
+"""What a person decided about skills: pinned, trusted, removed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ What = Literal["views", "uses", "patches"]
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one skill; `last` is the time of the last of them, in seconds since 1970."""
+    """Counters of one skill; `last` is the time of the latest one, in seconds since 1970."""
 
     views: int = 0
     uses: int = 0
@@ -132,7 +132,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage:
-    """Counts by name, in `skills/.usage.json`."""
+    """Usage counters by skill name, in `skills/.usage.json`."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._path = folder / ".usage.json"

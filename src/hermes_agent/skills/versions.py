@@ -1,4 +1,4 @@
-"""The history of skills: every change of a file of theirs in the ledger, and skills as they were."""
+"""Version history of skills: every file change in the ledger, and earlier states."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BY_HAND = "edit by hand"
 
 
 class Owner(StrEnum):
-    """Whose a skill is, from its birth on."""
+    """Owner of a skill, from its creation on."""
 
     USER = "user"
     BUNDLED = "bundled"
@@ -56,7 +56,7 @@ BORN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What is to become of a file (None: it is not there)."""
+    """A planned change of a file (None: the file does not exist)."""
 
     item: str
     before: bytes | None
@@ -71,8 +71,8 @@ class Planned:
 class SkillVersions:
     """Versions of one home's skills. An item is `name/SKILL.md` or `name/scripts/run.sh`.
 
-    A change is intended in the ledger, then written, then done; what a crash left intended is settled by looking at the
-    file. What a person changed by hand is recorded as the owner's before anything else is.
+    A change is recorded as intended, written, then recorded as done; after a crash, the file's content decides an
+    intended change. What a person edited by hand is recorded first, as the owner's.
     """
 
     def __init__(self, store: Store, clock: Clock, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Changing skills: one way for the model and the person, every change a version, nothing half-written."""
+"""Writes skills for the model and the person alike: every change is a version, and no write is partial."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 
 @dataclass(slots=True, kw_only=True)
 class Writer:
-    """The skills of one home as something to change. `guarded` refuses what the scanner is alarmed by, where an agent
-    writes it; `is_asked_for` says whether a person asked for a text in a session, whose agent makes a skill of it."""
+    """Write access to the skills of one home. `guarded` refuses agent-written text that alarms the scanner;
+    `is_asked_for` says whether a person asked for a text in a session."""
 
     library: Library
     versions: SkillVersions

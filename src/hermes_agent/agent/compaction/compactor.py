@@ -1,4 +1,5 @@
-"""When a conversation is shortened: before a request that would not fit, or after one that did not."""
+"""Decides when to compact a conversation: before a request that would not fit, or after the provider refused one as
+too long."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ GAIN = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A window in tokens: `limit` at which the messages are too many, `target` that they shall come down to, `tail`
-    that their end may keep, `head` that their beginning may. All for messages alone, the prefix is taken off."""
+    """A token budget for messages alone, without the prefix: compaction starts above `limit` and aims at `target`;
+    `tail` is the most that recent messages may keep, `head` the most for the first ones."""
 
     limit: int
     target: int
@@ -49,8 +50,8 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """`head` messages stay at the beginning, those up to `upto` are replaced, the rest stays; the results of `pruned`
-    become one line each."""
+    """A compaction plan: keep the first `head` messages, replace those up to `upto`, keep the rest; the results of
+    the calls in `pruned` shrink to one line each."""
 
     head: int
     upto: int
@@ -134,7 +135,8 @@ class Shortens(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compactor:
-    """Keeps the view within the window. `shortener` makes what does the work, when it is first needed."""
+    """Keeps the conversation within the model's window. `shortener` makes the object that does the work, on first
+    use."""
 
     settings: CompactionSettings
     shortener: Callable[[], Shortens]

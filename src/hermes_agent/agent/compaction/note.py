@@ -1,5 +1,5 @@
-"""The note that stands for the middle of a conversation: what is asked of the model that writes it, and how it is
-shown."""
+"""The summary note that replaces the middle of a conversation: the request to the summarising model, and how the
+note is shown."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ PUT_BACK = "Past queries no longer found their skill: restored."
 
 @dataclass(slots=True, kw_only=True)
 class Applying:
-    """One pass at work. `asks` says that nothing is changed without the owner's yes. What was done before a crash is
-    known by its key and not done again."""
+    """Applies the steps of a plan. `asks`: nothing is changed without the owner's approval. Steps that were done
+    before a crash are recognised by their key and skipped."""
 
     store: Store
     writer: Writer

@@ -24,7 +24,7 @@ from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """What a skill of that hash was found to be worth: points by criterion, at a time in seconds since 1970."""
+    """Grade of a skill with that hash: points by criterion, and when it was given, in seconds since 1970."""
 
     hash: str
     points: dict[str, int]
@@ -32,10 +32,13 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """`passed` is when the last pass ended, `looked` when the first did, which only looks, `asked` when a model was
-    asked last (0: never); `mended` is the library as it left it. `ages` are those of the names that are not active, as
-    last told; `since` says from when on a skill's age counts, where a person brought it back; `apart` are skills that a
-    person took apart again."""
+    """State of the curator.
+
+    `passed` is when the last pass ended, `looked` when the first (read-only) one did, `asked` when a model was
+    last asked (0: never); `mended` is the fingerprint of the library that the model left. `ages` are those of
+    skills that are not active, as last reported; `since` restarts the age of skills that a person brought back;
+    `apart` are pairs that a person separated again.
+    """
 
     paused: bool = False
     looked: float = 0.0
@@ -91,7 +94,7 @@ JUDGED = frozenset({"archive", "restore", "undo"})
 
 
 class Age(StrEnum):
-    """How long nobody used a skill: `stale` ones are told, the last ones are put aside."""
+    """How long a skill was unused: `stale` skills are reported, `archived` ones are put aside."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -99,8 +102,8 @@ class Age(StrEnum):
 
 
 class Whose(StrEnum):
-    """`ours`: the agent made it, unasked, and no person wrote in it; `installed`: a copy of what came from
-    elsewhere."""
+    """Owner of a skill for the curator. `ours`: made by the agent unasked and never edited by a person; `installed`:
+    a copy from elsewhere."""
 
     OURS = "ours"
     PERSON = "person"
@@ -109,8 +112,8 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A skill of the home. `hash` is that of all its files, `last` when it was made or used last, `bundle` one that
-    names it."""
+    """A skill of the home as the curator sees it. `hash` covers all its files, `last` is when it was created or last
+    used, `bundle` one that names it."""
 
     header: SkillHeader
     whose: Whose

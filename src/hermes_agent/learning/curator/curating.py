@@ -45,16 +45,16 @@ PAGE = 200
 
 
 class What:
-    """The subjects of a pass: `look` changes nothing, `upkeep` asks a model and `trial` does so in a look; `asked` says
-    that a person wants it now."""
+    """Subjects of a pass: `look` changes nothing, `upkeep` asks a model, `trial` asks a model without changing
+    anything; `asked` means that a person requested it."""
 
     STATES, LOOK, UPKEEP, TRIAL, ASKED = "states", "look", "upkeep", "trial", "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curator:
-    """Does the jobs of the kind `curator`. `model` is who is asked, `asks` that nothing is changed without the owner's
-    yes, `why_not` says why one that nobody asked for may not begin now."""
+    """Does jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing is changed without the
+    owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
 
     store: Store
     clock: Clock

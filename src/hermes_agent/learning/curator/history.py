@@ -1,4 +1,4 @@
-"""What was asked in the past and which skill was loaded then: what a pass must leave findable."""
+"""Past queries and the skill that was loaded for each: a curator pass must keep them findable."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Finds = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that led to a skill: what a person said, or what the agent looked for. So many skills are `shown` for
-    them; `at` is when."""
+    """A query that led to a skill: words of a person, or a search of the agent. `shown` is how many skills are
+    listed for it; `at` is the time."""
 
     query: str
     skill: str
@@ -39,7 +39,7 @@ class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What the logs hold: queries, the newest first, and when each skill was loaded last."""
+    """What the logs contain: queries, the newest first, and when each skill was last loaded."""
 
     past: tuple[QueryHistory, ...] = ()
     loaded: Mapping[str, float] = field(default_factory=dict)

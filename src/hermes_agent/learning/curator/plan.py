@@ -1,4 +1,4 @@
-"""What a pass is about to do: written down whole before anything is changed, so that a killed pass is gone on with."""
+"""The plan of a curator pass, saved before anything is changed, so that a killed pass can be resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill whose age changed: active, stale, archived."""
+    """A change of a skill's age: active, stale, archived."""
 
     name: str
     was: str
@@ -26,9 +26,12 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One change. `unused` puts `name` aside; `patch` changes its files; `join` changes `name` (or makes it, where
-    `base` is empty) so that it covers those that it `absorbs` (name to hash), and puts them aside. `base` is the hash
-    that `name` has to have; `protected` steps change what a person wrote or pinned, and only wait."""
+    """One planned change.
+
+    `unused` archives `name`; `patch` changes its files; `join` changes `name` (or creates it, where `base` is
+    empty) to cover the skills that it `absorbs` (name to hash), and archives those. `base` is the hash that
+    `name` must still have; `protected` steps change what a person wrote or pinned, and become proposals.
+    """
 
     number: int
     kind: Literal["unused", "patch", "join"]
@@ -69,8 +72,8 @@ State = Literal["done", "skipped", "waits", "back", "would"]
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One step and what really came of it; `why` are the model's words for the person. `versions` are those of the
-    ledger, `diff` the difference that they make."""
+    """One step and its actual outcome. `why` is the model's reason for the person; `versions` are those of the
+    ledger, `diff` their difference."""
 
     kind: str
     name: str
@@ -84,7 +87,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of the model that was refused, and why."""
+    """A refused call of the model, with the reason."""
 
     call: str
     reason: str

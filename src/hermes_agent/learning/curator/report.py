@@ -22,15 +22,15 @@ LONGEST_DIFF = 200
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """A grade that this pass gave."""
+    """A grade given in this pass."""
 
     grade: str
     points: dict[str, int]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One pass. Times are seconds since 1970; `checked` queries were asked again, `lost` found no answer even after
-    everything that could be was put back. `said` are the model's last words, which nothing here is made from."""
+    """Report of one pass. Times are seconds since 1970; `checked` queries were repeated, `lost` skills were not
+    found even after everything possible was restored. `said` are the model's last words, which nothing relies on."""
 
     id: str
     job: str

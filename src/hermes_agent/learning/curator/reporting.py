@@ -1,4 +1,4 @@
-"""What came of a pass, found out: in the ledger and in the files."""
+"""Collects the outcome of a pass from the ledger and the files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """Makes reports. Nothing in one is anybody's word."""
+    """Makes reports from facts in the ledger and files, never from the model's words."""
 
     store: Store
     clock: Clock

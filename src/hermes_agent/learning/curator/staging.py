@@ -1,4 +1,4 @@
-"""Where a pass plans: the home's skills as they would be, with a check of every change against all past queries."""
+"""Staging copy of the library: the curator plans there, and each change is checked against all past queries."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _all_in(root: Root) -> list[Indexed]:
 
 @dataclass(slots=True, kw_only=True)
 class Staging:
-    """The skills of a home as a plan would leave them: `candidates` by name, their `files`, and those that are `gone`
-    because nobody uses them. Nothing here is written anywhere."""
+    """The skills as the plan would leave them: `candidates` by name, their `files`, and those that are `gone`
+    because unused. Nothing is written to disk."""
 
     home: Path
     candidates: Mapping[str, Candidate]

@@ -1,4 +1,4 @@
-"""What the model of a pass can do: look, give points, mend, join. Nothing is deleted, and nothing is written here."""
+"""Tools of the curator's model: view, grade, patch, join. They change the staging copy only and delete nothing."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ MOST_JOINED = 8
 
 
 class CuratorTools:
-    """The four tools, on one staging copy."""
+    """The four tools on one staging copy."""
 
     def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock
@@ -257,7 +257,7 @@ class CuratorTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """The calls of one pass; `denied` are those that were not done."""
+    """Handles the calls of one pass; `denied` collects the refused ones."""
 
     job: str
     tools: Mapping[str, Tool]

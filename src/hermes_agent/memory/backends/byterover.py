@@ -37,7 +37,7 @@ class _Said(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteRover:
-    """A context tree for each person, in a folder of its own; searched without a model, and never synchronised."""
+    """A ByteRover context tree per person, in its own folder; searched without a model and never synchronised."""
 
     folder: Path
     environment: Mapping[str, str] = field(repr=False)

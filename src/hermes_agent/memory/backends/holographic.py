@@ -1,4 +1,4 @@
-"""A memory on this machine: facts with trust in the store, found by their words and by holographic vectors."""
+"""Local fact memory: facts with trust scores in the store, found by words and by holographic vectors."""
 
 from __future__ import annotations
 
@@ -114,15 +114,14 @@ MOST_NAMES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A fact in a file of an earlier version."""
+    """A fact in the file format of an earlier version."""
 
     text: str
     trust: float = START
 
 
 class Holographic(ToldAlready):
-    """The facts of one person: `space` keeps them apart. A file of facts, where there is one, is taken over once and
-    then kept under another name."""
+    """The facts of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
 
     def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
         self.space = space
@@ -210,7 +209,7 @@ class Holographic(ToldAlready):
 
 
 class FactTools:
-    """What only this memory can do with a fact."""
+    """Tools for single facts that only this backend has."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for

@@ -17,8 +17,8 @@ FACTS = "facts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenViking:
-    """An agent of the server for each person, and a session there for each of ours; what is said in it becomes memories
-    when it is committed: when it is shortened and when it ends here."""
+    """One OpenViking agent per person and one server session per session of ours. A commit turns the messages of a
+    session into memories: at compaction and when the session ends."""
 
     service: Service
     _open: dict[str, str] = field(default_factory=dict)

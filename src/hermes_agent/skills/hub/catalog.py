@@ -1,4 +1,4 @@
-"""What skills a repository holds at one commit, kept in the cache until the commit is another."""
+"""Catalog of the skills in a repository at one commit, cached until the commit changes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ WORD = re.compile(r"[^\W_]+")
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill that a repository offers; `problem` says why it cannot be used (empty: it can)."""
+    """A skill in a repository; `problem` says why it cannot be used (empty: it can)."""
 
     name: str
     path: str
@@ -91,8 +91,8 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """The skills of one commit; `at` is when it was fetched, in seconds since 1970, `files` how many files there are
-    in the repository, `left_out` how many skills were too many."""
+    """The skills of one commit. `at` is when it was fetched, in seconds since 1970, `files` the number of files in
+    the repository, `left_out` the number of skills over the limit."""
 
     commit: str
     ref: str

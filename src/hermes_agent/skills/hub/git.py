@@ -1,4 +1,4 @@
-"""The git command, on a bare repository of ours: nothing is checked out, nothing of the repository's is run."""
+"""Runs git on a bare repository: nothing is checked out and nothing from the repository is executed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hermes_agent.host.tasks import spawn
 
 
 class HubError(HermesError):
-    """A tap, a repository or a skill in it that cannot be used; nothing was changed."""
+    """A tap, repository or skill that cannot be used; nothing was changed."""
 
 
 class Unreachable(HubError):
-    """A repository that did not answer, or is gone."""
+    """A repository that does not answer or no longer exists."""
 
 
 GITHUB = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -34,8 +34,8 @@ FORMS = "`owner/repository` on GitHub, an https:// or ssh address, or the path o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """`url` as git gets it; `protocol` is the only one that git may use for it, so that nothing that the other side
-    says leads to the files of this machine."""
+    """A repository address. `url` is what git gets; `protocol` is the only one that git may use, so that nothing the
+    server says can lead to local files."""
 
     url: str
     protocol: str
@@ -119,7 +119,8 @@ PASSED_ON = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """A state of a repository: the commit, and the full name of what pointed at it (empty: it was named itself)."""
+    """A state of a repository: the commit, and the full name of the ref that pointed at it (empty: the commit was
+    named)."""
 
     commit: str
     ref: str
@@ -127,7 +128,7 @@ class At:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEntry:
-    """A file as a commit lists it; `kind` is git's mode, `size` in bytes (0 where it is no file)."""
+    """A file in a commit; `kind` is git's mode, `size` in bytes (0 for what is no file)."""
 
     path: str
     kind: str
@@ -137,7 +138,7 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a repository is taken: seconds and bytes until it has arrived, bytes of the list of its files."""
+    """Limits of a fetch: seconds, bytes received, and bytes of the file list."""
 
     seconds: float = 300.0
     fetched: int = 512 << 20
@@ -146,8 +147,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """What was fetched from an address, in `folder`. `variables` is the environment of this program, of which git gets
-    a few names; `tell` is told how many bytes have arrived."""
+    """A fetched repository in `folder`. `variables` is this program's environment, of which git gets a few names;
+    `tell` is called with the number of bytes received."""
 
     address: Address
     folder: Path

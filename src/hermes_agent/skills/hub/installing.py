@@ -1,4 +1,4 @@
-"""Taking a skill from elsewhere into use, and out of it: held, looked at, then in use by one write of the lock."""
+"""Installs and uninstalls skills: fetched, inspected, then enabled by one write of the lock file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_PER_FILE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Something in a file that a person should know of; `line` is 0 for the file as a whole."""
+    """A finding in a file; `line` is 0 for the whole file."""
 
     file: str
     line: int
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A skill, its files in bytes, what was seen in them, the commands in its text and the files that may be run."""
+    """Inspection of a skill: its files in bytes, findings, commands in its text, and executable files."""
 
     skill: Skill
     sizes: dict[str, int]
@@ -108,7 +108,7 @@ def _seen(file: str, content: bytes) -> list[Seen]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A skill that was fetched and looked at, and is not in use; `folder` is where a person can look at it."""
+    """A fetched and inspected skill that is not in use yet; a person can look at it in `folder`."""
 
     name: str
     entry: Entry
@@ -124,7 +124,7 @@ class Held:
 
 @dataclass(slots=True, kw_only=True)
 class Hub:
-    """Skills from elsewhere, of one home. Whatever changes something holds its lock, so that it happens once."""
+    """Installed skills of one home. Every change holds the lock, so that it happens once."""
 
     sources: Sources
     writer: Writer
@@ -272,8 +272,8 @@ def _forgotten(name: str) -> Callable[[State], State]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """One skill: where from, whether its files are those that were installed, and what is to be known of it. `grave`
-    are things that somebody should do something about."""
+    """Audit of one skill: its source, whether its files are those installed, and remarks. `grave` remarks need
+    action."""
 
     name: str
     owner: str

@@ -1,4 +1,4 @@
-"""What the taps offer: catalogs of repositories, searched, and the files of a skill at a commit."""
+"""Skills offered by taps: search in catalogs of repositories, and the files of a skill at a commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"[\w.-]{1,64}(/[\w.-]{1,64})?", re.ASCII)
 
 
 class Tap(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository under a name of the person's; `ref` is a branch or tag, empty for its main branch."""
+    """A repository with a name chosen by the person; `ref` is a branch or tag, empty for the main branch."""
 
     name: str
     url: str
@@ -73,7 +73,7 @@ FRESH = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A skill of a tap, and the state of the repository that it stands in."""
+    """A skill of a tap, and the repository state that contains it."""
 
     tap: Tap
     skill: Offered
@@ -83,8 +83,8 @@ class Offer:
 
 @dataclass(slots=True, kw_only=True)
 class Sources:
-    """The repositories behind the taps of one home, as they are kept in `cache`. `tell` hears what is being fetched,
-    and how many bytes of it have come."""
+    """The repositories of a home's taps, kept in `cache`. `tell` is called with what is being fetched and the bytes
+    received."""
 
     taps: Taps
     cache: Path

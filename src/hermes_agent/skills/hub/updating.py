@@ -1,4 +1,4 @@
-"""What is newer at its source, and taking it: the changes of a person and of an agent stay, or a conflict is shown."""
+"""Checks installed skills for updates and applies them; local changes are merged, or a conflict is shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = 128  # from here on an exit code of merge-file is no number of conflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A file that both sides changed in one place; `text` shows both, or says what happened."""
+    """A file that both sides changed in the same place; `text` shows both, or says what happened."""
 
     file: str
     text: str
@@ -37,7 +37,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What changes about the person's copy (None: the file goes), and where a person has to choose."""
+    """Changes to the person's copy (None: the file is removed), and the conflicts."""
 
     changes: dict[str, bytes | None]
     conflicts: tuple[Conflict, ...]
@@ -108,7 +108,7 @@ TAG = "refs/tags/"
 
 
 class Status(StrEnum):
-    """How a skill stands against its source."""
+    """Update status of a skill."""
 
     CURRENT = "up to date"
     NEWER = "newer there"
@@ -119,7 +119,7 @@ class Status(StrEnum):
 
 
 class Keep(StrEnum):
-    """What wins where both sides changed one place; `neither` shows the conflict and changes nothing."""
+    """Which side wins a conflict; `neither` shows the conflict and changes nothing."""
 
     NEITHER = "neither"
     MINE = "mine"
@@ -127,7 +127,7 @@ class Keep(StrEnum):
 
 
 class Conflicted(HubError):
-    """An update that a person has to decide; nothing was changed."""
+    """An update with conflicts that a person has to resolve; nothing was changed."""
 
     def __init__(self, name: str, conflicts: tuple[Conflict, ...]) -> None:
         files = ", ".join(conflict.file for conflict in conflicts)
@@ -140,7 +140,7 @@ class Conflicted(HubError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """An installed skill against its source; `words` say more where there is more to say."""
+    """Update status of an installed skill, with details in `words`."""
 
     name: str
     status: Status
@@ -153,7 +153,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updated:
-    """What an update did: the commits before and after, and how many files of the changed copy it changed."""
+    """Result of an update: the commits before and after, and the number of files changed in the local copy."""
 
     name: str
     old: str
@@ -182,7 +182,7 @@ async def standing(hub: Hub, name: str) -> Standing:
 
 
 class Missing(HubError):
-    """A skill that its source offers no longer."""
+    """A skill that its source no longer offers."""
 
 
 async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
@@ -305,8 +305,8 @@ async def _hash(header: SkillHeader) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """How to update: who wins where both sides changed something, whether a tag that was moved is followed, whether the
-    last update is undone instead, whether what the scanner found is taken."""
+    """Options of an update: who wins conflicts, whether a moved tag is followed, whether the last update is undone
+    instead, whether scanner findings are accepted."""
 
     keep: Keep = Keep.NEITHER
     moved: bool = False
@@ -316,7 +316,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one skill, in words; `ok` is off where a person has to look."""
+    """Result of one skill in words; `ok` is False where a person has to look."""
 
     name: str
     ok: bool
