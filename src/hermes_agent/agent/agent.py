@@ -35,13 +35,15 @@ class Proposed:
 
 
 class Hook(Protocol):
-    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
-    the
+    """Middleware around each tool call.
+
+    - `before_call` runs before the intent is committed; a `ToolError` from it becomes the call's answer, and the
       tool does not run;
     - `GoingInCircles`, raised by `before_call`, ends the run;
-    - `after_call` sees the answer, also that of a call that failed or was refused, before it is committed, and returns
-      it or another one;
-    - hooks run in their order, both ways."""
+    - `after_call` sees every answer before it is committed, also of failed and refused calls, and returns it or
+      another one;
+    - hooks run in the same order both times.
+    """
 
     async def before_call(self, proposed: Proposed) -> None: ...
 
@@ -56,8 +58,11 @@ class Prompt(Protocol):
 
 
 class Toolbox(Protocol):
-    """- `resolve` gives the tool and the arguments that a call means (a call through `use_tool` means the tool inside),
-    or raises `UnknownTool`, whose hint holds the nearest name."""
+    """The tools of a run by name.
+
+    - `resolve` returns the tool and arguments that a call means (a call through `use_tool` means the tool
+      inside), or raises `UnknownTool` with the nearest name as hint.
+    """
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
@@ -70,12 +75,11 @@ class Closing(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
-    runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
-    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
-    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit;
-    `location` says where the `exec` effects of a workspace are recorded (None: nobody asks).
-    """
+    """Everything that one run needs. `attended`: a person is there to answer questions. `tail` gives the context
+    beside each message (None: none), `compactor` keeps the view within the window (None: it grows). `redact`
+    removes secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's
+    end and returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says
+    where the `exec` effects of a workspace are recorded (None: unknown)."""
 
     model: Model
     tools: Toolbox

@@ -73,13 +73,13 @@ JoinedChanges = Callable[[Sequence[Entry]], Sequence[Change]]
 
 
 class Journal:
-    """Commits what happens in one run.
+    """Commits the events of one run.
 
-    What is posted becomes part of the view at once and of the log in that order, within `LINGER`; what comes in that
-    time or while a commit is under way shares the next one. Everything of one call is in one transaction with the
-    check of the lease. Events are shown in their order, durable ones when they are committed. A commit that has begun
-    is carried through even when its caller is cancelled, so that the view and the log never disagree; after a failure
-    (`LostLease`, a full disk) every further call raises it.
+    A posted event joins the view at once, and the log in the same order within `LINGER`; events posted in that
+    time or during a commit share the next commit. Everything of one call is in one transaction with the check of
+    the lease. Events are published in order, durable ones after their commit. A started commit completes even if
+    its caller is cancelled, so that view and log never disagree; after a failure (`LostLease`, a full disk) every
+    further call raises it.
     """
 
     def __init__(

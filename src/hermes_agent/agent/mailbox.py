@@ -99,12 +99,12 @@ def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
 
 
 class Gate(Protocol):
-    """Which mail a look into the inbox finds; a recording keeps that, a replay follows it.
+    """Decides which mail a look at the inbox finds: a recording notes it, a replay repeats it.
 
-    - `may_have` says whether there is to be mail, given whether there may be some;
-    - `ready` returns when a look is worth while after a ring;
-    - `accepted` gives the source ids of the mail that this look finds; None: all that is there;
-    - `found` is told what it found.
+    - `may_have` says whether to report mail, given whether there may be some;
+    - `ready` returns when a look is worthwhile after a wake-up;
+    - `accepted` gives the source ids of the mail that this look may find; None: all of it;
+    - `found` gets what the look found.
     """
 
     def may_have(self, rung: bool) -> bool: ...

@@ -40,10 +40,10 @@ GUIDANCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
-    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
-    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why;
-    `eligible` the names of the skills that the index names."""
+    """Content of the prompt sections. `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
+    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and
+    channel, `date` the day (`2026-11-21`). `warnings` tell the person what was left out of these files, and why;
+    `eligible` are the skills that the index names."""
 
     identity: str = ""
     skills: str = ""
@@ -72,7 +72,7 @@ def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple
 
 
 class SessionPrompt:
-    """The prefix of one session: read from the store where there is one, made and committed where there is none."""
+    """Prompt prefix of one session: read from the store, or built and committed the first time."""
 
     def __init__(
         self, store: Store, tools: tuple[ToolSchema, ...], surroundings: Callable[[], Awaitable[Environment]]

@@ -47,17 +47,16 @@ class _Past:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What a run knows of its conversation.
+    """State of one conversation during a run.
 
-    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's
-    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those
-    that were taken back. `started` maps the calls whose intent is in the log and whose result is not to their
-    effect. `speakers` are the principals whose messages this run took, `heard` counts these, `rounds` the replies
-    that asked for tools; `is_cut`: its last reply ended at the length limit. `began` is the number of the event
-    with which the run began, `answered` the tools that ever answered without an error. `mark` is the sign of the
-    runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never compacted
-    away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size of the prefix
-    by bytes / 4.
+    `messages` is what the model sees; within a run it only grows, except by a compaction. `number` is the log's
+    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of
+    undone ones. `started` maps calls with a logged intent and no result to their effect. `speakers` are the
+    principals whose messages this run took, `heard` counts those messages, `rounds` the replies that requested
+    tools; `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began,
+    `answered` the tools that ever returned without an error. `mark` is the marker of the runtime's own notes,
+    `told` the hash of what each source of them said last, `pins` what is never compacted away. `compacted` is the
+    length of `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4.
     """
 
     id: str

@@ -9,9 +9,12 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """- `now` is seconds since 1970 (UTC) and may jump backwards with the machine's clock;
+    """A clock.
+
+    - `now` is seconds since 1970 (UTC) and may jump backwards with the machine's clock;
     - `monotonic` never goes backwards and has no meaning across processes;
-    - `sleep` returns after that many seconds of `monotonic`."""
+    - `sleep` returns after that many seconds of `monotonic`.
+    """
 
     def now(self) -> float: ...
 

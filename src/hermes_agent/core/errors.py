@@ -32,7 +32,7 @@ from __future__ import annotations
 
 
 class HermesError(Exception):
-    """Any failure that is ours to explain."""
+    """Base class of this program's errors; the text is a sentence for a person."""
 
 
 class ConfigError(HermesError):
@@ -69,7 +69,7 @@ class DatabaseUnreachable(StoreError):
 
 
 class DatabaseInUse(StoreError):
-    """Another home uses the database, and nothing says that both are of one household."""
+    """Another home uses the database, and the two are not configured as one household."""
 
 
 class DatabaseDamaged(StoreError):
@@ -190,7 +190,7 @@ class BadRequest(ProviderError):
 
 
 class ThinkingRefused(ProviderError):
-    """The provider does not take back thinking that it signed, or a response that it kept: one more attempt goes
+    """The provider refuses its own signed thinking, or a response that it stored: the request is sent once more
     without them."""
 
     retryable = True
@@ -201,15 +201,15 @@ class NoModel(HermesError):
 
 
 class CassetteError(HermesError):
-    """A recording cannot be written, read or followed."""
+    """A recording cannot be written, read or replayed."""
 
 
 class RequestDiffers(CassetteError):
-    """A replay was asked for something else than the recording has next; the message names the first difference."""
+    """A replay requested something else than the recording has next; the message names the first difference."""
 
 
 class InputTooLarge(HermesError):
-    """A message would take too much of the model's window, and may not be kept as a file (`--strict-input`)."""
+    """A message takes too much of the model's window, and may not be moved to a file (`--strict-input`)."""
 
 
 class LimitReached(HermesError):
@@ -229,7 +229,7 @@ class GoingInCircles(LimitReached):
 
 
 class ToolError(HermesError):
-    """A tool could not do what was asked; the model reads `kind`, the sentence and the `hint`."""
+    """A tool call failed; the model reads `kind`, the sentence and the `hint`."""
 
     kind = "failed"
 
@@ -279,7 +279,7 @@ class OutcomeUnknown(ToolError):
 
 
 def unexpected(error: Exception) -> ToolError:
-    """What the model reads of an error that its tool did not foresee."""
+    """The `ToolError` that a model reads for an exception that its tool did not foresee."""
     if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
         words = (error.strerror or "Permission denied").lower()
         return ToolError(f"{error.filename or 'Something'} cannot be used: {words}.")

@@ -70,11 +70,11 @@ Cause = Literal["window", "refused", "command"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What a model is shown is shorter from here on; the log keeps everything.
+    """The conversation that the model sees was shortened; the log keeps everything.
 
-    Of the messages shown before, the first `head` stay, `note` (None where nothing is replaced) stands for those up to
-    `upto`, the rest stays; the results of the calls `pruned` are shown as one line each. `before` and `after` are
-    tokens by bytes / 4; `writer` is the model that wrote the note, empty where this program did.
+    Of the earlier messages the first `head` stay, `note` (None: nothing is replaced) stands for those up to
+    `upto`, and the rest stays; results of the calls in `pruned` shrink to one line each. `before` and `after` are
+    tokens by bytes / 4; `writer` is the model that wrote the note (empty: this program).
     """
 
     head: int
@@ -216,8 +216,8 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether what a run did was right: a check that ran `verified` it, a person `accepted` it, it `failed` its check,
-    or it was `undone`; the model's own word is none of these."""
+    """Whether the work of a run was right: `verified` by a check that ran, `accepted` by a person, `failed` its
+    check, or `undone`. The model's own word does not count."""
 
     UNKNOWN = "unknown"
     VERIFIED = "verified"
@@ -228,8 +228,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """A run is over. `text` is the reply, or the sentence that says why there is none; `error` names the error's class;
-    `verified_by` is the check, or the person, of the `verdict`.
+    """A run ended. `text` is the reply, or the sentence that says why there is none; `error` is the class of the
+    error; `verified_by` is the check, or the person, behind the `verdict`.
 
     Every outcome but `answered` can be continued.
     """
@@ -313,7 +313,7 @@ class Seen:
 
 
 def is_live(event: Event) -> bool:
-    """Whether an event passes by without being logged."""
+    """Whether an event is only shown and not logged."""
     if isinstance(event, ToolStarted):
         return event.effect is Effect.READS
     if isinstance(event, Notice):

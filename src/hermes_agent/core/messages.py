@@ -68,8 +68,8 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A document: its bytes as base64, its media type and the name that a person gave it. `reference` says where the
-    bytes are that nobody has fetched yet; no conversation holds such a part."""
+    """A document: its bytes as base64, its media type, and its file name. `reference` says where bytes are that were
+    not fetched yet; no conversation holds such a part."""
 
     name: str
     media_type: str
@@ -114,7 +114,7 @@ Part = Text | Thinking | Image | File | ToolCall | ToolResult
 
 
 class Role(StrEnum):
-    """Whose turn of the conversation a message is. System notices travel as `user` with origin `runtime`."""
+    """Author of a message. System notices travel as `user` with origin `runtime`."""
 
     USER = "user"
     ASSISTANT = "assistant"

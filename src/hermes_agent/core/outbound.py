@@ -76,11 +76,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A letter in the hands of whoever delivers it.
+    """An outbox slot in delivery.
 
-    `pieces` are those that are certainly shown, in order; where `state` is `unsure` the next one may be there too.
-    `answers` is the platform's id of the message that it answers (empty: none), `attempts` how often it failed,
-    `repeats` how often a piece was sent again that may have been there. `epoch` fences whoever holds it.
+    `pieces` are the messages that are certainly shown, in order; in state `unsure` the next one may be shown too.
+    `answers` is the platform's id of the message that it answers (empty: none), `attempts` the number of
+    failures, `repeats` how often a piece was sent again that may have been shown already. `epoch` fences its
+    current holder.
     """
 
     id: int
@@ -100,5 +101,5 @@ class Slot:
 
 
 def lost(slot: int, to: Conversation, why: str) -> Letter:
-    """Says in its place that what a slot held will not be shown, and why."""
+    """The letter that replaces an undeliverable slot and says why."""
     return Letter(key=f"{TOLD}lost {slot}", to=to, content=Content(text=LOST.format(why=why)))

@@ -19,12 +19,8 @@ Reviver = Callable[[Plain], Any]
 
 
 def revive(kind: Kind, plain: Plain) -> Plain:
-    """The value of type `kind` that was written as `plain` (dicts, lists, strings, numbers).
-
-    A union of dataclasses is told apart by the `kind` field. A field that is missing takes its default; one that the
-    class does not know is ignored, so that a log made by a later version can still be read. Raises `ValueError` for
-    what does not fit.
-    """
+    """Decodes a plain value (dicts, lists, strings, numbers) as type `kind`. Raises `ValueError` for what does not
+    fit."""
     try:
         return _reviver(kind)(plain)
     except (AttributeError, KeyError, TypeError) as error:

@@ -21,12 +21,12 @@ class Shape:
 
     @property
     def text(self) -> str:
-        """As the ledger keeps it."""
+        """The fingerprint as the ledger stores it."""
         return json.dumps([self.effort, int(self.use_tools), *self.marks], separators=(",", ":"))
 
 
 def read_shape(text: str) -> Shape | None:
-    """The shape of a row; None where it has none."""
+    """Parses the fingerprint of a ledger row; None where there is none."""
     if not text:
         return None
     effort, use_tools, *marks = json.loads(text)
@@ -46,7 +46,7 @@ def marks_of(hashes: list[str]) -> tuple[tuple[int, str], ...]:
 
 
 def first_change(before: Shape, after: Shape) -> str:
-    """What in a request is other than in the one before it, in words; empty where it only goes on from it."""
+    """The first difference between two consecutive requests, in words; empty where the later one only appends."""
     now = dict(after.marks)
     same = 0
     for count, mark in before.marks:

@@ -21,8 +21,8 @@ WARN_AT = 0.8
 
 
 class Scope(StrEnum):
-    """What a limit is counted over. `principal` is one person's day, `day` everybody's, `purpose` the calls of one
-    purpose in a day."""
+    """What a limit is counted over: a call, a run, a job, a `principal` (one person's day), a `day` (everybody's),
+    or a `purpose` (the calls of one purpose in a day)."""
 
     CALL = "call"
     RUN = "run"
@@ -67,8 +67,8 @@ WAY_ON = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The most that may be used within a scope: nanodollars and tokens; None means no limit. `purpose` is that of the
-    calls that a limit of the scope `purpose` is about."""
+    """The maximum of money (nanodollars) and tokens within a scope; None means no limit. `purpose` belongs to the
+    scope `purpose`."""
 
     scope: Scope
     money: int | None = None
@@ -77,11 +77,11 @@ class Limit:
 
     @property
     def whose(self) -> str:
-        """What it is a limit of, in words."""
+        """What the limit applies to, in words."""
         return WHOSE[self.scope].format(purpose=self.purpose)
 
     def setting(self, unit: Unit) -> str:
-        """The dotted key that it is set by."""
+        """The dotted key of the setting."""
         return f"auxiliary.{self.purpose}.{unit}" if self.scope is Scope.PURPOSE else f"budget.{self.scope}.{unit}"
 
 
@@ -103,8 +103,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What was used: nanodollars and tokens. `held` is reserved for calls that are not settled, also for those of dead
-    processes: what they used is unknown, and unknown is not zero."""
+    """An amount used, in nanodollars and tokens. `held` is reserved for calls that are not settled, also those of
+    dead processes, whose use is unknown; unknown is not zero."""
 
     money: int = 0
     tokens: int = 0
@@ -131,12 +131,12 @@ class Standing:
         return self.limit.money if unit is Unit.MONEY else self.limit.tokens
 
     def left(self, unit: Unit) -> int | None:
-        """What may still be reserved, at least 0; None without a limit."""
+        """What may still be reserved, at least 0; None: no limit."""
         most = self.most(unit)
         return None if most is None else max(0, most - sum(self.spent.of(unit)))
 
     def warns(self, unit: Unit) -> bool:
-        """Whether so much is used (reservations apart) that it should be said."""
+        """Whether so much is used (without reservations) that the person should be warned."""
         most = self.most(unit)
         return most is not None and self.spent.of(unit)[0] >= most * WARN_AT
 
@@ -149,9 +149,9 @@ class Standing:
 class Bid:
     """The most that a call could use, before it is granted.
 
-    `tokens` is the maximum of its question, `longest` the maximum of its reply: the wanted `cap` (None: none) or
-    the model's own limit, which is `sure` where it is known. `question` is the maximum cost of the question and
-    `rate` the price of a reply token, in nanodollars; None: the price is unknown. `model` is for error messages.
+    `tokens` is the maximum of its question, `longest` that of its reply: the requested `cap` (None: none) or the
+    model's own limit, which is exact where `sure`. `question` is the maximum cost of the question and `rate` the
+    price of a reply token, in nanodollars; None: unknown price. `model` is for error messages.
     """
 
     model: str
@@ -185,7 +185,8 @@ class Grant:
 
 
 def grant(bid: Bid, standings: Sequence[Standing], unknown: UnknownPrice = UnknownPrice.REFUSE) -> Grant:
-    """The longest reply that every limit pays for. Raises `LimitReached` where not even the question can be paid."""
+    """Grants the longest reply that every limit covers. Raises `LimitReached` where not even the question is
+    covered."""
     least, length = min(LEAST_REPLY, bid.longest), bid.longest
     for standing, unit, left in _lefts(standings):
         affordable = _affordable(bid, unit, left)
@@ -253,7 +254,7 @@ def _unpriced(bid: Bid, standing: Standing) -> LimitReached:
 
 
 def warning(standing: Standing, unit: Unit) -> str:
-    """The sentence that tells of a limit that is nearly used up."""
+    """The sentence that warns of a nearly exhausted limit."""
     most, used = standing.most(unit) or 0, standing.spent.of(unit)[0]
     share = min(100, 100 * used // most) if most else 100
     return (
@@ -276,8 +277,8 @@ def nanos(dollars: float) -> int:
 
 
 def day_of(at: float, zone: tzinfo | None = None) -> str:
-    """The day (`2026-11-21`) that a moment (seconds since 1970) belongs to: the calendar's, in that time zone, None:
-    this machine's. A day of 23 or 25 hours is one day."""
+    """The calendar day (`2026-11-21`) of a moment (seconds since 1970) in that time zone (None: this machine's). A
+    day of 23 or 25 hours is one day."""
     return datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()
 
 

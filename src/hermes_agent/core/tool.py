@@ -41,20 +41,20 @@ class Question:
 
 
 class CallContext(Protocol):
-    """What a running call may use of its run.
+    """Access of a running tool call to its run.
 
-    - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash;
+    - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash;
       filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
-      start); `begun_at` is the location that this attempt named;
+      start); `begun_at` is the location that this attempt recorded;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
-    - `session` and `workspace` name the conversation and the absolute folder where it works;
-    - `speakers` are the principals (`platform:user`) whose words the run works on, `speaker` the one of them, empty
-      where several spoke;
-    - `use` makes a call of another tool in this one's name: permission, guardrails, the intent in the log and the
-      result there are as for any call, but the model is not shown it; a call that was made so may make none;
-    - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
+    - `session` and `workspace` name the conversation and its absolute working folder;
+    - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one,
+      empty where several spoke;
+    - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for
+      any call, but the model does not see it; a call made so may make none itself;
+    - `ask` puts a question to the person and returns the answer, also one given before a crash; it raises
       `Refused` where nobody is there to answer.
     """
 

@@ -1,5 +1,5 @@
-"""Constraints in the words of a skill or a note: which lines are some, and the mark that says where one holds, what
-would end it, and when it ends anyhow."""
+"""Constraints in skills and notes: finds lines that forbid something or say what fails, and parses their mark of
+scope, check and expiry."""
 
 from __future__ import annotations
 

@@ -208,8 +208,8 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A pass over `messages`, which end with the question. `deadline` is a moment of the clock; `said` collects the
-    words of all replies."""
+    """One pass of a review: lets the model work on `messages`, which end with the question. `deadline` is a moment
+    of the clock; `said` collects the words of all replies."""
 
     model: Model
     prefix: Prefix

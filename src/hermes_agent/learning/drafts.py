@@ -136,7 +136,7 @@ class Draft:
 
 
 class Writers(Protocol):
-    """Write access of a review for one conversation.
+    """Write access of a review, for one conversation.
 
     - `tools` gives the tools of skills and memory by name; their writes are authored by the background, with this
       backing;
@@ -215,8 +215,8 @@ Verdict = Passed | Returned | Waits
 
 
 class Gate(Protocol):
-    """Judges a draft. All gates are asked: a returned draft gets the reasons of all; otherwise the first gate that
-    lets it wait decides."""
+    """Checks a draft before it may be written. All gates are asked: a returned draft gets the reasons of all;
+    otherwise the first gate that lets it wait decides."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
 

@@ -40,7 +40,7 @@ class Unfinished(HermesError):
 
 
 class Jobs:
-    """The jobs of a store that this process works on. `tells` is called for each job that produced something."""
+    """Works on the learning jobs of a store in this process. `tells` is called for each job that produced something."""
 
     def __init__(self, store: Store, does: Mapping[JobKind, Does], tells: Tells) -> None:
         self._store, self._does, self._tells = store, does, tells
@@ -138,7 +138,7 @@ def stretched(interval: int, empty: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """A run's `Closing`: updates the counters and queues a review that is due.
+    """A run's `Closing`: counts what happened and queues a review that is due.
 
     `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that
     queued work.
@@ -256,8 +256,8 @@ def together(jobs: Iterable[Job]) -> Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What learning used and brought: jobs that ended by kind, the latest ones, lessons in force (those with an end,
-    and the prohibitions), and how many jobs are in line."""
+    """Costs and results of learning: totals of ended jobs by kind, the latest jobs, constraints in force (`bounded`
+    have an end, `rules` are prohibitions), and the number of queued jobs."""
 
     kinds: dict[str, Sum]
     latest: list[Job]

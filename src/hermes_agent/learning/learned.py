@@ -1,4 +1,4 @@
-"""What was learned, for the person: list, show, explain, undo, approve, reject, account."""
+"""The person's view of what was learned: list, show, explain, undo, approve, reject, costs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ LIVE = "the conversation that it came from was deleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracting:
-    """Does jobs of the kind `retract`."""
+    """Handles jobs of the kind `retract`: undoes what only a deleted conversation supports."""
 
     store: Store
     undoing: Undoing
@@ -120,7 +120,7 @@ NOTES = ("MEMORY.md", "USER.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """The ledger of learned changes as a person uses it. A name is `12` (a version) or `p3` (a proposal)."""
+    """Ledger of learned changes, as a person uses it. A name is `12` (a version) or `p3` (a proposal)."""
 
     store: Store
     clock: Clock

@@ -1,4 +1,5 @@
-"""What waits: put aside by a review, applied when the owner or other conversations want it, shown until it expires."""
+"""Proposals: changes that a review may not make at once. Applied when the owner approves or other conversations
+support them, else they expire."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ENDED = {
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as a proposal keeps it."""
+    """A tool call as a proposal stores it."""
 
     name: str
     arguments: dict[str, Any]
@@ -39,7 +40,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposing:
-    """Puts drafts aside and applies them. `hands_of` gives those of a conversation, as it was or as nobody's."""
+    """Stores drafts as proposals and applies them. `hands_of` gives the write access of a conversation, or of
+    nobody's."""
 
     store: Store
     clock: Clock
@@ -47,7 +49,7 @@ class Proposing:
     days: int = 30
 
     async def put(self, draft: Draft, waits: Waits, job: Job, evidence: str, base: bytes | None) -> int:
-        """Put a draft aside; its number."""
+        """Store a draft as a proposal; its number."""
         now = self.clock.now()
         call = Call(name=draft.call.name, arguments=dict(draft.call.arguments))
         proposal = Proposal(
@@ -71,9 +73,10 @@ class Proposing:
         return await self.store.write(lambda tx: self.store.proposals.put(tx, proposal))
 
     async def apply(self, proposal: Proposal, state: ProposalState) -> Version | None:
-        """Make the change, on top of what came since; the version that it became, None where nothing had to change.
+        """Apply a proposal on top of later changes; the resulting version, None where nothing had to change.
 
-        Raises `HermesError` where it cannot be made; it waits on then."""
+        Raises `HermesError` where that fails; the proposal stays open then.
+        """
         key = f"{proposal.key}.applied"
         if proposal.state is ProposalState.INTENDED:  # A process died while it applied it.
             await self.store.proposals.wait_on(proposal.id)

@@ -1,4 +1,4 @@
-"""Health of the process: which parts make no progress, in words, and for how long."""
+"""Health of the process: which parts make no progress, and for how long."""
 
 from __future__ import annotations
 

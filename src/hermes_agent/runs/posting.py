@@ -35,8 +35,9 @@ def reply_key(session: str, run: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """`delivers` tells the surfaces that are spoken to through the outbox, `here` those that this process delivers
-    itself, so that nobody has to be woken; `told_to` the conversations to which a session speaks."""
+    """Builds the outbox changes of a run. `delivers` tells which surfaces use the outbox, `here` those that this
+    process delivers itself, so that nobody has to be woken; `told_to` gives the conversations that a session
+    posts to."""
 
     outbox: Outbox
     delivers: Surface
@@ -44,8 +45,8 @@ class Posting:
     told_to: Callable[[Session], tuple[Conversation, ...]] = own_conversation
 
     def of(self, record: Session, mailbox: Mailbox, view: View) -> JoinedChanges | None:
-        """What belongs into the commits of a run of this session; None where nothing does. A question that nobody has
-        answered when its run ends loses its buttons."""
+        """The changes to add to the commits of a run of this session; None where there are none. A question that is
+        still open when its run ends loses its buttons."""
         told = [each for each in self.told_to(record) if self.delivers(each.platform)]
         if not told:
             return None

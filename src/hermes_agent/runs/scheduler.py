@@ -49,7 +49,8 @@ class Waiting(Protocol):
 
 
 class CrashIsolation:
-    """Decides which suspect runs may start. `running` are the runs of this process."""
+    """Starts suspect runs (whose mail was in hand when a worker died) one at a time, so that the next crash points
+    at one of them. `running` are the runs of this process."""
 
     def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
         self._clock = clock
@@ -87,8 +88,9 @@ log; all others are rows alone."""
 
 
 class Scheduler:
-    """The runs of this process. `queue` names the lanes that it claims: with `own_only` those of sessions passed to
-    `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that are not runs."""
+    """Runs sessions in this process. `queue` names the lanes that it claims: with `own_only` those of sessions
+    passed to `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that
+    are not runs."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Author and result of a change to a skill."""
+"""Changes to skill files: author and result, three-way merge, and the atomic swap of a skill's folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AROUND = 2
 
 
 class Conflict(HermesError):
-    """A change that does not fit the file's present content."""
+    """A change that does not fit the file's current content."""
 
 
 def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> bytes | None:

@@ -61,7 +61,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(JsonFile[Locked]):
-    """The lock of one home; a change of it is the moment in which an installation happens."""
+    """The lock file of one home; an installation takes effect with its change."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB

@@ -28,8 +28,8 @@ PAGE = 50
 
 
 class SkillReading:
-    """Skills as tools that change nothing. `occasion` says where a session is; who only looks skills through, beside a
-    conversation, `uses` none; `note_read` is called with the session and name of what is read."""
+    """The read-only skill tools. `occasion` gives the context of a session; with `uses` False a view does not count
+    as a use; `note_read` is called with the session and the name of a skill that is read."""
 
     def __init__(
         self, library: Library, usage: Usage, occasion: Callable[[str], Awaitable[Occasion]], *, uses: bool = True

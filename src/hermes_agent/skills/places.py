@@ -1,4 +1,4 @@
-"""Where skills are found: the home's, what was installed, the project's, folders of others, and those that come with
+"""Folders where skills are found: the home's, installed ones, the project's, external ones, and those shipped with
 the program."""
 
 from __future__ import annotations

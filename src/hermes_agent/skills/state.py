@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """`pinned` are names that every new prompt shows and nobody but the person changes; `trusted` maps a name to the
-    hash of the SKILL.md whose commands may run; `removed` maps a bundled skill that was taken away to the hash that it
-    had; `bases` maps a changed copy to the layer and the hash of what it was copied from, `hub:sha256:...`."""
+    """A person's decisions about skills. `pinned` skills are in every new prompt, and only the person changes them;
+    `trusted` maps a name to the hash of the SKILL.md whose commands may run; `removed` maps a removed bundled
+    skill to its hash; `bases` maps a changed copy to the layer and hash of its original, `hub:sha256:...`."""
 
     pinned: tuple[str, ...] = ()
     trusted: dict[str, str] = {}
@@ -75,8 +75,8 @@ def whole(path: Path, kind: type[T]) -> T | None:
 
 
 class JsonFile(Generic[T]):
-    """A value in a JSON file (`empty` where there is none), read again when the file changed: to wake a thread would
-    take longer."""
+    """A value in a JSON file (`empty` where there is none), re-read when the file changed. Reads block: waking a
+    thread would take longer."""
 
     def __init__(self, path: Path, kind: type[T], empty: T) -> None:
         self.path, self._kind, self._empty = path, kind, empty
@@ -113,7 +113,7 @@ class JsonFile(Generic[T]):
 
 
 class StateFile(JsonFile[State]):
-    """The state of one home, `skills/.state.json`."""
+    """The decisions of one home, in `skills/.state.json`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / ".state.json", State, State())
@@ -123,7 +123,7 @@ What = Literal["views", "uses", "patches"]
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """Counters of one skill; `last` is the time of the latest one, in seconds since 1970."""
+    """Usage counters of one skill; `last` is the time of the latest use, in seconds since 1970."""
 
     views: int = 0
     uses: int = 0

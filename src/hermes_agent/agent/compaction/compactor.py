@@ -125,8 +125,11 @@ REFUSED_SHARE = 0.7
 
 
 class Shortens(Protocol):
-    """- `shorten` makes the view smaller and commits that; False where there is little to gain or a call is open;
-    - raises `StoreError` and nothing else."""
+    """Shortens a conversation.
+
+    - `shorten` makes the view smaller and commits that; False where little can be gained or a call is open;
+    - raises only `StoreError`.
+    """
 
     async def shorten(
         self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = ""

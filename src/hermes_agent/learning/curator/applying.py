@@ -1,5 +1,5 @@
-"""Doing what a pass planned: step by step, each under the lease and only while things are as they were; then the check
-that past queries are still answered."""
+"""Applies the plan of a curator pass step by step under the lease, skips steps whose skill changed meanwhile, and
+then checks that past queries still find their skills."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The skills of a home as the curator sees them: whose they are, since when nobody used them, and how old that makes
-them."""
+"""The skills of a home for the curator: owner, last use, and age."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the curator.
+    """State of the curator between passes.
 
     `passed` is when the last pass ended, `looked` when the first (read-only) one did, `asked` when a model was
-    last asked (0: never); `mended` is the fingerprint of the library that the model left. `ages` are those of
+    last asked (0: never); `mended` is the fingerprint of the library after the model's work. `ages` are those of
     skills that are not active, as last reported; `since` restarts the age of skills that a person brought back;
     `apart` are pairs that a person separated again.
     """
@@ -52,7 +51,7 @@ class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalFile(JsonFile[CuratorJournal]):
-    """The notebook of one home."""
+    """The JSON file with the curator's state, `skills/.curator.json`."""
 
     def __init__(self, skills: Path) -> None:
         super().__init__(skills / ".curator.json", CuratorJournal, CuratorJournal())

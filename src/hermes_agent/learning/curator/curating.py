@@ -1,4 +1,4 @@
-"""A pass of the curator: look, plan, keep the plan, do, check, report."""
+"""Runs one curator pass: survey the skills, plan, save the plan, apply it, check, report."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class What:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curator:
-    """Does jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing is changed without the
+    """Handles jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing is changed without the
     owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
 
     store: Store

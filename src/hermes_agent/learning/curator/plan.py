@@ -94,9 +94,9 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`past` are the queries that found their skill when it was made; `looks` passes change nothing. `considered` is
-    what reviews said of overlaps, `seen` what of that is so. `failed` says why the model's part ended early; `said` are
-    its last words, which nothing is believed of."""
+    """The plan of a curator pass. `past` are the queries that found their skill when the plan was made; a pass that
+    `looks` changes nothing. `considered` are the overlaps that reviews reported, `seen` those of them that were
+    confirmed. `failed` says why the model's part ended early; `said` are its last words, which nothing relies on."""
 
     job: str
     at: float

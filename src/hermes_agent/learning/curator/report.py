@@ -1,5 +1,5 @@
-"""The report of a pass, `run.json` and `REPORT.md`: made from the versions in the ledger and from the files, never from
-what a model says of its work."""
+"""Report of a curator pass, `run.json` and `REPORT.md`: built from the ledger and the files, never from the model's
+words."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ GIVEN_UP = "The pass stopped half-way."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the curator keeps what: reports by pass, what is thrown away."""
+    """Folders of the curator: `logs` for a report per pass, `cache` for temporary files."""
 
     logs: Path
     cache: Path

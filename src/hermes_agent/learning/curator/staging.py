@@ -33,7 +33,8 @@ NAME = "curator-"
 
 
 class Trial:
-    """What queries would find, with every change that was not taken `back`."""
+    """A search index of the staged skills: answers what a query would find after the planned changes. `back` reverts
+    a change."""
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder
