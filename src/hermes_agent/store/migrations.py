@@ -1,4 +1,4 @@
-"""Numbered migrations: `sql/<dialect>/NNNN_name.sql`, each a step to the next format of the database."""
+"""Schema migrations: numbered files `sql/<dialect>/NNNN_name.sql`."""
 
 from __future__ import annotations
 

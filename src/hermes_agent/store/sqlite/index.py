@@ -1,4 +1,4 @@
-"""The search index beside a SQLite log: `index.db` with FTS5, disposable, never in a message's transaction."""
+"""Full-text index for SQLite: `index.db` with FTS5, disposable, never part of a message's transaction."""
 
 from __future__ import annotations
 
