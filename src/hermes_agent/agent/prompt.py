@@ -56,7 +56,7 @@ class Environment:
 
 
 def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple[Section, ...]:
-    """The sections of a new prefix, in their order; an empty one is kept, so that what is missing can be seen."""
+    """The sections of a new prefix in order; empty ones are kept, so that it is visible what is missing."""
     offered = {tool.name for tool in tools}
     guidance = "".join(f"\n- {words}" for name, words in GUIDANCE if name in offered)
     return (
@@ -83,7 +83,7 @@ class SessionPrompt:
         self._prefix: Prefix | None = None
 
     async def prefix(self, session: Session, journal: Journal) -> Prefix:
-        """The session's prefix. Raises `StoreError` where the log names one that the store has lost."""
+        """The session's prefix. Raises `StoreError` where the store has lost it."""
         if self._prefix is None or self._prefix.hash != session.prefix_hash:
             self._prefix = await self._stored(session) if session.prefix_hash else await self._new(journal)
         return self._prefix

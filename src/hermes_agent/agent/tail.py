@@ -49,9 +49,8 @@ class Tail:
     async def context_for(
         self, session: Session, heard: str, senders: str = "", title: str = ""
     ) -> ContextAdded | None:
-        """What is new since the last time, as the event that puts it into the conversation; None where nothing is.
-        `senders` are the lines on who said what was heard, where several people share the session; `title` is the name
-        of the chat, where it is known."""
+        """New context since the last time as an event; None where there is none. `senders` are lines on who said
+        what in a shared session; `title` is the chat's name, where known."""
         pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
         sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders)]
         sections += [Section(name=CHAT, text=NAMED.format(title))] if title else []
@@ -77,12 +76,12 @@ _NOTHING = Section(name="", text="").hash
 
 
 def marked(words: str, mark: str) -> str:
-    """Words of the runtime in the form that the prompt tells the model to trust."""
+    """A note of the runtime with the mark that the prompt tells the model to trust."""
     return f'<runtime mark="{mark}">\n{words}\n</runtime>'
 
 
 def without_mark(text: str, mark: str) -> str:
-    """Outside text that cannot pass for the runtime's: the session's mark is taken out of it."""
+    """Outside text without the session's mark, so that it cannot pass for the runtime's."""
     return text.replace(mark, ELSEWHERE)
 
 

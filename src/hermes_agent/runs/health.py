@@ -42,7 +42,7 @@ class Probe:
         self.failure = ""
 
     async def outstanding(self, patience: float) -> float:
-        """For how many seconds there has been no answer, after waiting so long for it; 0 where it came."""
+        """Seconds for which the check has not answered, after waiting `patience`; 0 where it answered."""
         loop = asyncio.get_running_loop()
         if self._asking is None or self._asking.done():
             self._since = loop.time()
@@ -58,7 +58,7 @@ class Probe:
             self.failure = str(error)
 
     def close(self) -> None:
-        """Wait for no answer any more."""
+        """Cancel the check."""
         if self._asking is not None:
             self._asking.cancel()
 
@@ -77,7 +77,7 @@ class Health:
         self._held = (0.0, 0.0)
 
     async def ailments(self, patience: float = PATIENCE) -> list[Ailment]:
-        """What does not get on; empty where all is well."""
+        """The parts that make no progress; empty where all is well."""
         if not self._hears:
             self._bus.overhear(self._notice)
             self._hears = True
@@ -103,7 +103,7 @@ class Health:
         return found
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop measuring."""
         self._pool.close()
         self._writer.close()
         if self._beating is not None:
@@ -128,8 +128,8 @@ class Health:
 
 
 def nothing() -> None:
-    """What a free thread does at once."""
+    """The check of the thread pool: a free thread runs it at once."""
 
 
 async def no_change(_: Transaction) -> None:
-    """What a database that answers commits at once."""
+    """The check of the database: a healthy one commits it at once."""

@@ -24,12 +24,12 @@ Surface = Callable[[str], bool]
 
 
 def own_conversation(record: Session) -> tuple[Conversation, ...]:
-    """A session speaks where it is spoken to."""
+    """The default for `told_to`: a session posts to its own conversation."""
     return (Conversation.parse(record.conversation),)
 
 
 def reply_key(session: str, run: str) -> str:
-    """The key of the slot in which a run shows its draft and its reply."""
+    """The key of the slot for a run's draft and reply."""
     return f"{session}:{run}"
 
 
@@ -87,7 +87,7 @@ def key_in(record: Session, to: Conversation, key: str) -> str:
 
 
 def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
-    """The key and content of what an event says to people; None where it says nothing."""
+    """The key and content of the message for an event; None where it has none."""
     match entry.event:
         case RunEnded() as ended:
             text = _ending(ended)
@@ -103,7 +103,7 @@ def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
 
 
 def asking(asked: Asked) -> Content:
-    """A question with its buttons, and in words for where there are none."""
+    """A question with buttons, and instructions for surfaces without buttons."""
     buttons = tuple(Button(label=LABELS.get(choice, choice), value=choice) for choice in asked.choices)
     how = f"\n\n{HOW_TO_ANSWER}" if asked.purpose == "approval" else ""
     if asked.purpose == "clarify" and asked.choices:

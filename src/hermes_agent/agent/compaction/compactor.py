@@ -38,7 +38,7 @@ class Room:
 
     @staticmethod
     def within(window: int, prefix: int, settings: CompactionSettings) -> Room:
-        """The room of a window of which `prefix` tokens are taken; at least a little, whatever the prefix takes."""
+        """The budget in a window of which `prefix` tokens are taken; always at least a little."""
         usable = max(512, round(window * (1 - OUTPUT_SHARE)) - prefix)
         return Room(
             limit=round(usable * settings.threshold),
@@ -59,10 +59,10 @@ class Cut:
 
 
 def cut(messages: Sequence[Message], weights: Sequence[int], room: Room) -> Cut:
-    """The head and the tail to keep, and the results to prune in what is kept.
+    """Choose the head and tail to keep, and the results to prune in them.
 
-    The tail begins with a user's or an assistant's message, never between a call and its result, and holds the last
-    user message always.
+    The tail starts with a user's or an assistant's message, never between a call and its result, and always
+    contains the last user message.
     """
     head = _head(messages, weights, room)
     upto = max(head, _tail_start(messages, weights, room))
@@ -70,7 +70,7 @@ def cut(messages: Sequence[Message], weights: Sequence[int], room: Room) -> Cut:
 
 
 def prunable(messages: Sequence[Message], weights: Sequence[int], *, before: int) -> tuple[str, ...]:
-    """The calls whose results, in the messages before an index, are longer than the line that would stand for them."""
+    """The calls whose results, before message index `before`, are longer than the line that would replace them."""
     return tuple(
         part.call_id
         for message, weight in zip(messages[:before], weights, strict=False)
@@ -115,7 +115,7 @@ def _tail_start(messages: Sequence[Message], weights: Sequence[int], room: Room)
 
 
 def is_runtime(message: Message) -> bool:
-    """Whether the runtime said it."""
+    """Whether the message is a note of the runtime."""
     return all(isinstance(part, Text) and part.origin is Origin.RUNTIME for part in message.parts)
 
 
@@ -145,8 +145,8 @@ class Compactor:
     shortener: Callable[[], Shortens]
 
     async def fit(self, session: Session, journal: Journal, window: int) -> None:
-        """Shorten the view where it has outgrown the window, in tokens. What could not be made much smaller is not
-        tried again before as much as it should have gained has come since."""
+        """Compact the view if it exceeds the window, in tokens. After little gain the next attempt waits until the
+        missing gain has been added."""
         # Far from full whatever the provider's tokens are: the common case costs no more than a sum.
         if session.prefix_tokens + sum(session.weights) < QUIET_SHARE * self.settings.threshold * window:
             return
@@ -155,21 +155,21 @@ class Compactor:
             await self.shortener().shorten(session, journal, room, cause="window")
 
     async def refused(self, session: Session, journal: Journal) -> bool:
-        """Shorten a view that a provider found too long, whatever its window is said to be. False where it cannot be
-        made any shorter."""
+        """Compact a view that a provider refused as too long, whatever its window. False where it cannot get
+        shorter."""
         room = self.room(session, round(REFUSED_SHARE * _held(session)))
         if not self.settings.enabled:
             return False
         return await self.shortener().shorten(session, journal, room, cause="refused")
 
     async def asked(self, session: Session, journal: Journal, window: int, focus: str = "") -> bool:
-        """Shorten the view because the person wants it, as if it filled the window; `focus` is what the summary shall
-        keep above all."""
+        """Compact the view at the person's request, as if it filled the window; `focus` is what the summary must
+        keep."""
         room = self.room(session, min(window, _held(session)))
         return await self.shortener().shorten(session, journal, room, cause="command", focus=focus)
 
     def room(self, session: Session, window: int) -> Room:
-        """What the window, in the provider's tokens, leaves for the messages of this session, in bytes / 4."""
+        """The budget for this session's messages, in bytes / 4, in a window of provider tokens."""
         return Room.within(round(window / session.scale), session.prefix_tokens, self.settings)
 
     def _held_back(self, session: Session, room: Room) -> float:

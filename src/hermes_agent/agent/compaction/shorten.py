@@ -77,8 +77,8 @@ class Shortener:
     keep: Callable[[str], Awaitable[str]] = _unkept
 
     async def shorten(self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = "") -> bool:
-        """Shorten the view now; False where there is nothing to gain or a call is open. Everything that changes is in
-        one commit, with what the runtime says again beside it."""
+        """Compact the view; False where there is nothing to gain or a call is open. Commits all changes at once,
+        with the repeated notes of the runtime."""
         if session.open_calls:
             return False
         await journal.settled()
@@ -169,7 +169,7 @@ class Shortener:
 
 
 def described(session: Session, plan: Cut) -> tuple[Notice, ...]:
-    """What the person is told of long messages that the model is shown no more."""
+    """Notices about long messages that the model no longer sees."""
     sizes = [len(each.text) for each in session.messages[plan.head : plan.upto] if is_long(each)]
     if not sizes:
         return ()
