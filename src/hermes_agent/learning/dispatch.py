@@ -196,12 +196,12 @@ class Spending:
     known: bool = True
 
     def add(self, cost: float | None) -> None:
-        """A reply was paid."""
+        """Add the cost of a reply."""
         self.known = self.known and cost is not None
         self.open += cost or 0.0
 
     def take(self) -> float | None:
-        """What led to the change that is made now; None where a price is unknown."""
+        """The cost to assign to the next change; None where a price is unknown."""
         found, self.open = self.open, 0.0
         return found if self.known else None
 
@@ -227,7 +227,7 @@ class Pass:
     said: list[str] = field(default_factory=list)
 
     async def run(self) -> str:
-        """Ask until nothing more is called for, at most `turns` times; the reviewer's last words.
+        """Ask until no more tools are called, at most `turns` times; the reviewer's last words.
 
         Raises `ProviderError`, `LimitReached`, `LostLease`; what was written until then stays.
         """

@@ -40,12 +40,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """As the ledger keeps it."""
+        """The evidence as the ledger stores it."""
         return msgspec.json.encode(self).decode()
 
 
 def evidence_of(text: str | None) -> Evidence:
-    """The evidence that was kept so; an empty one where there is none."""
+    """Parses stored evidence; an empty one where there is none."""
     try:
         return msgspec.json.decode(text or "{}", type=Evidence)
     except msgspec.MsgspecError:
@@ -60,13 +60,13 @@ class Checked:
     found: Mapping[Named, tuple[int, ...]] = field(default_factory=dict)
 
     def numbers(self, cited: Sequence[int]) -> tuple[int, ...]:
-        """The events to keep: those cited, and one of each thing that was named."""
+        """The events to store: those cited, and one for each thing named."""
         first = [numbers[0] for numbers in self.found.values() if numbers]
         return tuple(sorted({*cited, *first}))[:MOST_CITED]
 
 
 def cited_in(arguments: Mapping[str, object], words: str) -> tuple[int, ...]:
-    """The events that a call cites: its `because`, else the `#12` in the words beside it."""
+    """The events that a call cites: in its `because`, otherwise as `#12` in the words beside it."""
     given = arguments.get("because")
     if isinstance(given, list | tuple):
         numbers = [int(text) for each in given if (text := str(each).lstrip("#")).isdecimal()]
@@ -76,8 +76,8 @@ def cited_in(arguments: Mapping[str, object], words: str) -> tuple[int, ...]:
 
 
 def check(text: str, known: str, cited: Sequence[int], sources: Sources, tools: Collection[str]) -> Checked:
-    """Look for everything that a text names, and that was not in it before, in the cited messages (none cited: in the
-    whole conversation)."""
+    """Search the cited messages (none cited: the whole conversation) for everything that a text names and did not
+    have before."""
     there = {piece.number for piece in sources.pieces}
     among = [number for number in cited if number in there]
     missing, found = [], {}
@@ -127,7 +127,7 @@ class Draft:
 
     @property
     def teaches(self) -> Sort:
-        """What it teaches, also where the call does not say."""
+        """The sort of lesson, guessed where the call does not say."""
         if self.sort in set(Sort):
             return Sort(self.sort)
         if self.kind is Kind.SKILL:
@@ -170,22 +170,22 @@ class OtherWriters:
 
     @property
     def speakers(self) -> frozenset[str]:
-        """The one person, or nobody in particular."""
+        """The only person, if any."""
         return frozenset(filter(None, (self.speaker,)))
 
     def seconds_left(self) -> float | None:
-        """These tools take no time to speak of."""
+        """None: these tools are fast."""
         return None
 
     def progress(self, text: str) -> None:
-        """Nobody watches."""
+        """Does nothing."""
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002  the Protocol's shape
         """Raises `ToolError`."""
         raise ToolError(f"A review calls no other tool (`{name}`).")
 
     async def ask(self, question: Question) -> str:
-        """Raises `Refused`: nobody is asked beside a conversation."""
+        """Raises `Refused`: nobody attends."""
         raise Refused(f"No one is here to answer: {question.text}")
 
 
@@ -229,7 +229,7 @@ class EvidenceGate:
     tools: Collection[str] = ()
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass with what was found, or return what was not."""
+        """Pass with what was found, or return the draft with what was not."""
         checked = check(without_marks(draft.new), draft.known, draft.cited, sources, self.tools)
         if not checked.missing:
             return Passed(checked=checked)
@@ -242,7 +242,7 @@ class OriginGate:
     """Quarantines a draft that copies outside text, names a host known only from there, or alarms the scanner."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass, or wait."""
+        """Pass, or make the draft wait."""
         if copied := sources.copied(draft.new):
             span = max(copied, key=lambda each: each.end - each.start)
             words = " ".join(draft.new[span.start : span.end].split())
@@ -256,7 +256,7 @@ class OriginGate:
 
 
 def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:
-    """The draft that a call is; None where it only reads. `words` stand beside the call in the reply."""
+    """The draft that a call makes; None for a reading call. `words` stand beside the call in the reply."""
     arguments = {name: value for name, value in call.arguments.items() if name not in (BECAUSE, SORT)}
     bare = ToolCall(id=call.id, name=call.name, arguments=arguments, broken=call.broken)
     action = str(arguments.get("action", ""))

@@ -48,25 +48,25 @@ class Jobs:
         self._again = self._leaving = False
 
     def ring(self) -> None:
-        """There is work: begin, unless it is being done."""
+        """Start working on the queue, unless that is in progress."""
         self._again = True
         if self._task is None or self._task.done():
             self._task = spawn(self._until_rest(), name="learning")
 
     async def run(self) -> int:
-        """Do everything that is in line; how many jobs that were."""
+        """Do all queued jobs; their number."""
         self.ring()
         assert self._task is not None
         return await asyncio.shield(self._task)
 
     async def finish(self) -> None:
-        """Begin no other job, and return when the one under way is done."""
+        """Finish the current job and start no other."""
         self._leaving = True
         if self._task is not None and not self._task.done():
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Stop: what is under way is given back to whoever comes next."""
+        """Stop and release the current job."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait((self._task,))
@@ -132,7 +132,7 @@ TOOL = {What.SKILLS: "skill_manage", What.MEMORY: "memory"}
 
 
 def stretched(interval: int, empty: int) -> int:
-    """The interval after so many reviews in a row that kept nothing."""
+    """The interval after so many empty reviews in a row."""
     return interval << min(max(0, empty - PATIENCE), MOST_DOUBLINGS)
 
 
@@ -152,7 +152,7 @@ class Triggers:
     rung: Callable[[], None]
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
-        """The counting, and after a reply that was given whole the review that is due."""
+        """The changes that count, and queue a due review after a complete reply."""
         if not self.intervals:
             return ()
         counted = {What.SKILLS: session.rounds, What.MEMORY: session.heard}
@@ -199,12 +199,12 @@ COUNTED = ("calls", "input", "cached", "output", "kept", "waiting", "refused")
 
 
 async def used_by(store: Store, session: str, job: str, account: Account = NONE) -> Account:
-    """The account with what the calls of a job used; `cost` None where a price is unknown."""
+    """The account with the cost of a job's calls; `cost` None where a price is unknown."""
     return with_usage(account, [row for row in await store.usage.rows(session) if row.run == job])
 
 
 def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
-    """The account with what these calls used."""
+    """The account with the cost of these calls."""
     costs = [row.cost for row in rows]
     return replace(
         account,
@@ -236,12 +236,12 @@ class Sum:
 
     @property
     def cached_share(self) -> float:
-        """How much of what was asked came from the provider's cache, 0 to 1."""
+        """Share of the input from the provider's cache, 0 to 1."""
         return self.cached / self.input if self.input else 0.0
 
 
 def together(jobs: Iterable[Job]) -> Sum:
-    """What these jobs used and brought."""
+    """Totals of these jobs."""
     ended = [job for job in jobs if job.ended is not None and job.state is not JobState.DROPPED]
     accounts = [job.account for job in ended]
     return Sum(

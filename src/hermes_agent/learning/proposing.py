@@ -127,7 +127,7 @@ class Proposing:
 
 
 def nobodys(proposal: Proposal) -> Session:
-    """Stands for a conversation that is gone."""
+    """Substitute for a deleted conversation."""
     return Session(
         id=proposal.session,
         principal=proposal.principal,
@@ -139,7 +139,7 @@ def nobodys(proposal: Proposal) -> Session:
 
 
 def words_of(proposal: Proposal) -> str:
-    """What a proposal would write, as a person reads it."""
+    """The text that a proposal would write."""
     call = msgspec.json.decode(proposal.call, type=Call)
     shown = {name: value for name, value in call.arguments.items() if name not in {"action", "name", "target"}}
     lines = []
@@ -150,7 +150,7 @@ def words_of(proposal: Proposal) -> str:
 
 
 def title_of(proposal: Proposal, others: str = "") -> str:
-    """A proposal in one line: its name, what it would do, why it waits, and with which `others`."""
+    """A proposal in one line: its name, change, reason to wait, and its group (`others`)."""
     why = {
         Why.ASKED: "needs your approval",
         Why.PROTECTED: "needs your approval: it changes a text that a person wrote or pinned",
@@ -173,7 +173,8 @@ WORD = re.compile(r"\w{4,}")
 
 
 async def release(proposing: Proposing, record: Session, sources: Sources, *, live: bool) -> list[Version]:
-    """Note what of the quarantine this conversation bears out, and apply what that is enough for (where `live`)."""
+    """Record which quarantined proposals this conversation supports, and apply those with enough support (where
+    `live`)."""
     store, now = proposing.store, proposing.clock.now()
     await store.proposals.expire(now)
     released = []
@@ -202,8 +203,8 @@ async def _is_independent(store: Store, proposal: Proposal, record: Session) -> 
 
 
 def bears_out(proposal: Proposal, sources: Sources) -> bool:
-    """Whether a conversation says the same by itself: everything that the item names was said or done in it by a person
-    or the agent, nothing of it stands in what came from outside there; an item that names nothing needs its words from
+    """Whether a conversation supports a proposal independently: everything it names was said or done there by a
+    person or the agent, and is not in outside text there; a proposal that names nothing needs its words from
     people."""
     call = msgspec.json.decode(proposal.call, type=Call)
     draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)

@@ -55,10 +55,10 @@ class ToldAlready:
     __slots__ = ()
 
     async def leaving(self, session: str, text: str) -> None:
-        """Nothing: it was told."""
+        """Does nothing."""
 
     async def ended(self, session: str) -> None:
-        """Nothing: it was told."""
+        """Does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

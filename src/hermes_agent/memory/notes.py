@@ -75,22 +75,22 @@ class Notes:
         self._files = WorkingCopy(self.store, Kind.MEMORY, self.home.memories / ".shown.json", merged)
 
     def path(self, item: str) -> Path:
-        """Where a file of notes is."""
+        """Path of a notes file."""
         return self.home.memories / item
 
     def limit(self, target: Target) -> int:
-        """Characters that it may have."""
+        """Its maximum size in characters."""
         return self.settings.user_char_limit if target is Target.USER else self.settings.memory_char_limit
 
     async def read(self, person: Person, target: Target) -> tuple[str, ...]:
-        """The entries as they are now. Raises `HomeError`."""
+        """The current entries. Raises `HomeError`."""
         content = await asyncio.to_thread(read_small, self.path(person.item(target)))
         return tuple(entries_of(decoded(content)))
 
     async def change(self, person: Person, target: Target, operations: Sequence[Operation], by: By) -> Saved:
-        """Do all operations or none. Raises `ToolError`, `HomeError`.
+        """Apply all operations or none. Raises `ToolError`, `HomeError`.
 
-        The call of a key that was done already is not done again.
+        Idempotent for the same key.
         """
         if by.key and (done := await self.store.versions.by_key(by.key)):
             return Saved(version=done.id, entries=tuple(entries_of(decoded(done.change.after))))
@@ -107,7 +107,7 @@ class Notes:
         return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
 
     async def put(self, item: str, content: bytes | None, by: By, *, expected: bytes | None) -> Saved:
-        """Put a content in place that was made of `expected`. Raises `HermesError` where the file is another now."""
+        """Write a content derived from `expected`. Raises `HermesError` where the file has changed."""
 
         def draft(found: bytes | None) -> bytes | None:
             if found != expected:
@@ -117,7 +117,7 @@ class Notes:
         return await self._write(item, draft, by, "edit")
 
     async def undo(self, version: Version, by: By) -> Saved:
-        """Take a change back: to the byte where nothing came after it, else its entries only."""
+        """Undo a change: byte for byte where it is the latest, otherwise its entries only."""
         change = version.change
 
         def draft(content: bytes | None) -> bytes | None:
@@ -131,13 +131,13 @@ class Notes:
         return await self._write(change.item, draft, by, "undo", undoes=version.id)
 
     async def notice(self, items: Sequence[str]) -> None:
-        """Record what a person changed by hand, and bring the files in step with what another home changed."""
+        """Record manual edits, and update the files with other homes' changes."""
         async with self._held():
             for item in items:
                 await self._in_step(item)
 
     async def catch_up(self) -> None:
-        """Bring the files in step with what other homes changed."""
+        """Update the files with other homes' changes."""
         if items := await self._files.behind():
             await self.notice(items)
 
@@ -214,7 +214,7 @@ class Notes:
         return frozenset(entry for entry, author in (await self.writers(item)).items() if author in PERSONS)
 
     async def writers(self, item: str) -> dict[str, Author]:
-        """Each entry of the present file and who wrote it."""
+        """Each entry of the current file with its author."""
         await self.notice([item])
         wrote: dict[str, Author] = {}
         for version in reversed(await self.store.versions.list(Kind.MEMORY, item, limit=10_000)):

@@ -53,7 +53,7 @@ class Strainer:
         self._inside = False
 
     def take(self, text: str) -> str:
-        """What may pass of the text so far."""
+        """The part of the text so far that may be shown."""
         self._held += text
         passed = ""
         while True:
@@ -72,7 +72,7 @@ class Strainer:
         return passed
 
     def rest(self) -> str:
-        """What was held back and is no mark after all."""
+        """The text held back that was no mark."""
         rest, self._held = ("" if self._inside else self._held), ""
         return rest
 

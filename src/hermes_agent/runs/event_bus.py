@@ -133,7 +133,7 @@ class EventBus:
             self._failed[session] = now, failure
 
     def start_run(self, session: str) -> None:
-        """Note a new request in a session: its readers do not get the end of an earlier run."""
+        """Note a new request in a session: its readers do not get the failure of an earlier run."""
         self._failed.pop(session, None)
 
     async def watch(

@@ -27,7 +27,7 @@ class Rule:
     flags: re.RegexFlag = re.IGNORECASE
 
     def matches(self, text: str, lower: str) -> Iterator[re.Match[str]]:
-        """The matches in a text, which is also given in lower case."""
+        """The matches in a text; `lower` is the same in lower case."""
         if any(hint in lower for hint in self.hints):
             yield from _compiled(self.pattern, self.flags).finditer(text)
 

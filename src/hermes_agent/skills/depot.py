@@ -69,17 +69,17 @@ class Lock(JsonFile[Locked]):
 
 
 def stored(home: Path, found: str, name: str) -> Path:
-    """Where the files of that hash stand; a folder of it is whole or not there."""
+    """The folder of the files with that hash; complete or missing."""
     return home / HUB / STORE / found.removeprefix("sha256:")[:SHORT] / name
 
 
 def used_folders(home: Path) -> list[Path]:
-    """The folders of the skills that are in use; one that is gone is among them too."""
+    """The folders of the skills in use, also of missing ones."""
     return [stored(home, entry.hash, name) for name, entry in Lock(home).get().skills.items()]
 
 
 def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
-    """The change that takes a skill into use."""
+    """The lock change that enables a skill."""
     return lambda old: msgspec.structs.replace(
         old,
         skills={**old.skills, name: entry},
@@ -88,7 +88,7 @@ def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
 
 
 def retire(name: str) -> Callable[[Locked], Locked]:
-    """The change that takes it out of use."""
+    """The lock change that disables a skill."""
     return lambda old: msgspec.structs.replace(
         old,
         skills=without(old.skills, name),
@@ -113,7 +113,7 @@ Files = Mapping[str, Content]
 
 
 def hash_of_files(files: Files) -> str:
-    """The hash of all names, contents and rights to run; of nothing else."""
+    """Hash of all names, contents and executable bits."""
     lines = sorted(
         f"{path}\0{'x' if each.runs else '-'}\0{hashlib.sha256(each.content).hexdigest()}\n"
         for path, each in files.items()
@@ -122,7 +122,7 @@ def hash_of_files(files: Files) -> str:
 
 
 def files_of_folder(folder: Path) -> dict[str, Content]:
-    """The files that stand in a skill's folder, hidden ones, links and larger ones left out. Blocks."""
+    """The files in a skill's folder, without hidden ones, links and large ones. Blocks."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -133,7 +133,7 @@ def files_of_folder(folder: Path) -> dict[str, Content]:
 
 
 def write_files(folder: Path, files: Files) -> None:
-    """Write a skill into a folder that nobody looks into yet, down to the disk. Blocks."""
+    """Write a skill into a new folder and sync it to disk. Blocks."""
     for name, each in files.items():
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def write_files(folder: Path, files: Files) -> None:
 
 
 def text_or_none(content: bytes) -> str | None:
-    """The content as text, where it is one."""
+    """The content as text; None for binary content."""
     try:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
@@ -153,7 +153,7 @@ def text_or_none(content: bytes) -> str | None:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path inside a skill is nobody's content: `.git`, `.DS_Store`."""
+    """Whether a path inside a skill is no content: `.git`, `.DS_Store`."""
     return any(part.startswith(".") for part in name.split("/"))
 
 
@@ -170,14 +170,14 @@ class Depot:
         self.quarantine = home / HUB / QUARANTINE
 
     def hold(self, name: str, files: Files) -> Path:
-        """Put files where a person can look at them and nothing uses them; the folder."""
+        """Write files to the quarantine, where a person can look at them; the folder."""
         self.quarantine.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         folder = self.quarantine / os.urandom(6).hex() / name
         write_files(folder, files)
         return folder
 
     def take(self, held: Path, found: str) -> Path:
-        """Move what was held to its place; where it is already, it is thrown away."""
+        """Move quarantined files to their final place; drop them if they are there already."""
         place = stored(self._home, found, held.name)
         place.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         if hash_of_files(files_of_folder(place)) != found:
@@ -187,23 +187,23 @@ class Depot:
         return place
 
     def keep(self, name: str, files: Files, found: str) -> None:
-        """Keep files under their hash, beside whoever installs something."""
+        """Store files under their hash, concurrently with installations."""
         folder = self._home / HUB / STORE / f"{NEW}{os.urandom(6).hex()}" / name
         folder.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         write_files(folder, files)
         self.take(folder, found)
 
     def files(self, found: str, name: str) -> dict[str, Content]:
-        """The files of that hash; empty where they are not here."""
+        """The files of that hash; empty where missing."""
         return files_of_folder(stored(self._home, found, name))
 
     def drop(self, held: Path) -> None:
-        """Throw away what was held."""
+        """Delete quarantined files."""
         shutil.rmtree(held.parent, ignore_errors=True)
 
     def sweep(self, used: Collection[tuple[str, str]], now: float) -> None:
-        """Remove what a killed program left, and what no (hash, name) of these needs. What somebody else may be about
-        to keep is left alone for an hour."""
+        """Delete leftovers of killed programs, and folders that no (hash, name) in `used` needs; recent ones stay
+        for an hour."""
         shutil.rmtree(self.quarantine, ignore_errors=True)
         kept = {stored(self._home, found, name).parent.name for found, name in used}
         store = self._home / HUB / STORE

@@ -51,7 +51,7 @@ class Places:
     project: bool = True
 
     def roots(self, workspace: str = "") -> tuple[Root, ...]:
-        """The roots in the order in which their skills win. Looks at the disk."""
+        """The skill folders by precedence. Reads the disk."""
         found = [Root(path=self.home, layer=Layer.USER)]
         if (self.home / HUB / STORE).is_dir():
             found.append(Root(path=self.home / HUB / STORE, layer=Layer.HUB))
@@ -70,7 +70,7 @@ def _of_project(workspace: Path) -> list[Root]:
 
 
 def found_in(root: Root) -> Iterator[Found]:
-    """The skills of a root, one or two folders deep, in no order; a root that is not there holds none."""
+    """The skills of a root, one or two folders deep, in no order; none for a missing root."""
     if root.layer is Layer.HUB:
         yield from _installed(root.path.parent.parent)
         return

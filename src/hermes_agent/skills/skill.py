@@ -89,7 +89,7 @@ class SkillHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """Name and description on one line, cut to what a list has room for."""
+        """Name and description on one line, shortened for lists."""
         words = " ".join(self.description.split())
         shown = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         return f"{self.name}: {shown}"
@@ -122,7 +122,7 @@ class Occasion:
         )
 
     def elsewhere(self, ours: Ours) -> str:
-        """Where a skill may be used, in words, if not here; empty where it may."""
+        """Where a skill may be used instead, in words; empty where it may be used here."""
         # `groups` and `private` are what people write.
         kinds = {self.chat_kind, f"{self.chat_kind}s", "private" if self.chat_kind in PRIVATE else ""}
         rules = (
@@ -139,7 +139,7 @@ class Occasion:
         )
 
     def why_not(self, ours: Ours) -> str:
-        """Why a skill is not offered on this occasion, in words; empty where it is."""
+        """Why a skill is not offered here, in words; empty where it is."""
         if where := self.elsewhere(ours):
             return f"it is {where}"
         for wanted, there, what in (

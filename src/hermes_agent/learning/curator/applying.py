@@ -43,7 +43,7 @@ class Applying:
     came: list[Changed] = field(default_factory=list)
 
     async def all(self) -> None:
-        """Every step, in order."""
+        """Apply every step in order."""
         names = {name for step in self.plan.steps for name in step.touched}
         await self.writer.mend(sorted(names))
         for step in self.plan.steps:
@@ -57,7 +57,7 @@ class Applying:
             self.came.append(came)
 
     async def check(self) -> list[QueryHistory]:
-        """Look for what past queries do not find any more, and put back what it is due to; what is lost even then."""
+        """Repeat past queries, and revert the steps that broke some; the queries lost even then."""
         missing = await self._lost()
         while missing:
             standing = self._standing()
@@ -173,7 +173,7 @@ class Applying:
 
 
 def together(step: Step, standing: Sequence[Step]) -> list[Step]:
-    """The steps that touch what this one touches, and so on, the newest first."""
+    """The steps connected to this one by common skills, the newest first."""
     touched: Collection[str] = set(step.touched)
     found = [step]
     while more := [each for each in standing if each not in found and set(each.touched) & set(touched)]:
@@ -183,7 +183,7 @@ def together(step: Step, standing: Sequence[Step]) -> list[Step]:
 
 
 def calls_of(step: Step) -> list[dict[str, str]]:
-    """A step as calls of `skill_manage`; what is no text stays out."""
+    """A step as calls of `skill_manage`; without binary files."""
     calls: list[dict[str, str]] = []
     for file, content in step.changes.items():
         if file == FILE:

@@ -58,12 +58,12 @@ class JournalFile(JsonFile[CuratorJournal]):
 
 
 def paused(said: bool) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that stops passes, or lets them go on."""
+    """The change that pauses or resumes curator passes."""
     return lambda old: msgspec.structs.replace(old, paused=said)
 
 
 def brought_back(names: Iterable[str], at: float) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that counts the age of these anew: a person wants them."""
+    """The change that restarts the age of these skills, because a person wants them."""
     wanted = dict.fromkeys(names, at)
 
     def change(old: CuratorJournal) -> CuratorJournal:
@@ -74,12 +74,12 @@ def brought_back(names: Iterable[str], at: float) -> Callable[[CuratorJournal], 
 
 
 def kept_apart(pairs: Iterable[tuple[str, str]]) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that keeps these apart from now on."""
+    """The change that marks these pairs as separate."""
     return lambda old: msgspec.structs.replace(old, apart=tuple(dict.fromkeys((*old.apart, *map(ordered, pairs)))))
 
 
 def ordered(pair: tuple[str, str]) -> tuple[str, str]:
-    """Two names as a pair, whichever comes first."""
+    """Two names as a sorted pair."""
     one, other = sorted(pair)
     return one, other
 
@@ -133,7 +133,7 @@ class Candidate:
 
     @property
     def why_not(self) -> str:
-        """Why the curator leaves it alone; empty where it does not."""
+        """Why the curator may not change it; empty where it may."""
         if self.pinned:
             return "a person pinned it"
         if self.whose is Whose.OURS and self.bundle:
@@ -146,11 +146,11 @@ class Candidate:
         return words[self.whose]
 
     def unused(self, now: float) -> float:
-        """Days since it was used last."""
+        """Days since its last use."""
         return max(0.0, now - self.last) / DAY
 
     def age(self, now: float, settings: CuratorSettings) -> Age:
-        """What that makes it, be it the curator's or not."""
+        """Its age by that, whoever owns it."""
         if self.unused(now) >= settings.archive_after_days:
             return Age.ARCHIVED
         return Age.STALE if self.unused(now) >= settings.stale_after_days else Age.ACTIVE
@@ -159,7 +159,7 @@ class Candidate:
 async def survey(
     writer: Writer, usage: Usage, journal_file: CuratorJournal, seen: Mapping[str, float] | None = None
 ) -> list[Candidate]:
-    """Every skill of the home by name; `seen` says when a conversation loaded them last."""
+    """Every skill of the home by name; `seen` gives the last load in a conversation."""
     await writer.library.forget()
     headers = [header for header in await writer.library.all(limit=ALL) if header.layer is Layer.USER]
     for start in range(0, len(headers), BATCH):  # Whoever writes a skill meanwhile waits for one batch.

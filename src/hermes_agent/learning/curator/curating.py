@@ -94,7 +94,7 @@ class Curator:
 
     @property
     def reporting(self) -> Reporting:
-        """Who says what came of passes."""
+        """The reporting of its passes."""
         return Reporting(store=self.store, clock=self.clock, writer=self.writer, places=self.places)
 
     async def _planned(self, claim: Claim) -> Plan:
@@ -248,7 +248,7 @@ class Curator:
 
 
 def fingerprint(candidates: Mapping[str, Candidate], gone: Sequence[str] | set[str]) -> str:
-    """The state of what the model would look at."""
+    """Fingerprint of the skills that the model would examine."""
     lines = [
         f"{name} {candidate.hash}"
         for name, candidate in sorted(candidates.items())

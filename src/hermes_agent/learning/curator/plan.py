@@ -45,7 +45,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """What it puts aside."""
+        """The skills that it archives."""
         return (self.name,) if self.kind == "unused" else tuple(self.absorbs)
 
     @property
@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return (self.name,) if self.kind == "unused" else (self.name, *self.absorbs)
 
     def came(self, state: State, reason: str = "", waits: Iterable[str] = (), diff: str = "") -> Changed:
-        """What came of it."""
+        """Its outcome."""
         absorbs = tuple(self.absorbs)
         return Changed(
             kind=self.kind,
@@ -115,11 +115,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def keep(plan: Plan, folder: Path) -> None:
-    """Write the plan of a pass. Blocks."""
+    """Save the plan of a pass. Blocks."""
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     write_private(folder / PLAN, msgspec.json.encode(plan))
 
 
 def kept(folder: Path) -> Plan | None:
-    """The plan that was written there; None where there is none, or not a whole one. Blocks."""
+    """The saved plan; None where it is missing or incomplete. Blocks."""
     return whole(folder / PLAN, Plan)

@@ -42,7 +42,7 @@ NAMED = re.compile(r"(?<![\w./-])(?:references|templates|scripts|assets)/[\w.-]+
 
 
 def checked(points: Mapping[str, int]) -> dict[str, int]:
-    """The points, where there is a number for each criterion. Raises `BadArguments`."""
+    """The points, if there is a number for each criterion. Raises `BadArguments`."""
     if set(points) != set(CRITERIA) or not all(0 <= each <= MOST for each in points.values()):
         raise BadArguments(f"Each of {', '.join(CRITERIA)} needs 0, 1 or 2 points, and nothing else.")
     return {name: points[name] for name in CRITERIA}
@@ -55,7 +55,7 @@ def grade(points: Mapping[str, int]) -> str:
 
 
 def missing_files(body: str, files: Collection[str]) -> list[str]:
-    """The support files that a skill names and does not have."""
+    """The support files that a skill names but does not have."""
     return sorted({match.rstrip(".") for match in NAMED.findall(body)} - set(files))
 
 
@@ -79,7 +79,7 @@ person's" you may patch at most, and that waits for them. When you are done, say
 
 
 def system() -> str:
-    """The prompt."""
+    """The system prompt of the curator's model."""
     return SYSTEM.format(criteria="; ".join(f"{name}: {words}" for name, words in CRITERIA.items()))
 
 
@@ -90,7 +90,7 @@ def question(
     graded: set[str],
     seen: Sequence[Sequence[str]] = (),
 ) -> Message:
-    """The skills, those that overlap first: by their words, and as reviews saw."""
+    """The list of skills for the model, overlapping ones first."""
     together = [name for group in (*groups, *seen) for name in group]
     order = {name: place for place, name in enumerate(together)}
     listed = sorted(

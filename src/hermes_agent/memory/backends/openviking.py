@@ -40,7 +40,7 @@ class OpenViking:
         await self.ended(FACTS)
 
     async def leaving(self, session: str, text: str) -> None:  # noqa: ARG002 - a `Backend` is given it
-        """What leaves the window was said here before, message by message."""
+        """Commits the session: its messages were sent before, one by one."""
         await self.ended(session)
 
     async def ended(self, session: str) -> None:
@@ -58,7 +58,7 @@ class OpenViking:
 
 
 def make(needs: Needs) -> OpenViking:
-    """At the address of the settings, or on this machine."""
+    """Creates the backend for the address of the settings, or a server on this machine."""
     key = needs.secret(KEY)
     headers = {"X-OpenViking-Agent": needs.space, **({"X-API-Key": key} if key else {})}
     url = needs.url or "http://localhost:1933"

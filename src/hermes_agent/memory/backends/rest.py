@@ -87,7 +87,7 @@ class Rest:
             await self._send(self.facts.keep(self.space, session, (("user", text),)))
 
     async def ended(self, session: str) -> None:
-        """Nothing: each exchange was sent as it was said."""
+        """Does nothing: each exchange was sent at once."""
 
     async def _send(self, calls: Sequence[Call]) -> object:
         answer: object = None

@@ -43,7 +43,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """The repository that a text names. Raises `HubError` with the forms that there are."""
+    """Parses the address of a repository. Raises `HubError` with the accepted forms."""
     text = text.strip()
     if not text or len(text) > LONGEST or text.startswith("-") or any(not each.isprintable() for each in text):
         raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
@@ -157,9 +157,9 @@ class Repository:
     tell: Callable[[int], None] = lambda _: None
 
     async def fetch(self, ref: str = "") -> At:
-        """Bring the newest state of a branch, a tag or a commit here (empty: of the main branch), without history.
+        """Fetch a branch, a tag or a commit (empty: the main branch) without history.
 
-        Raises `Unreachable` where nobody answers, `HubError` for a name that is not there, or too many bytes.
+        Raises `Unreachable` where nobody answers, `HubError` for an unknown name or too many bytes.
         """
         await asyncio.to_thread(self._make)
         at = await self._meant(ref)
@@ -170,7 +170,7 @@ class Repository:
         return At(commit=found.decode().strip(), ref=at.ref)
 
     async def tree(self, commit: str, path: str = "") -> list[TreeEntry]:
-        """Every file below a path. Raises `HubError` where the commit is not here, or lists too many."""
+        """Every file below a path. Raises `HubError` where the commit is missing or has too many."""
         words = ["ls-tree", "-r", "-z", "--long", "--full-tree", commit, *(("--", path) if path else ())]
         ended = await self._git(words, most=self.limits.listed)
         if ended.cut:
@@ -180,11 +180,11 @@ class Repository:
         return [_entry(line) for line in ended.out.split(b"\0") if line]
 
     async def contents(self, oids: Sequence[str]) -> list[bytes]:
-        """The content of each object, in that order. The caller has looked at their sizes."""
+        """The contents of these objects in order. The caller has checked their sizes."""
         return _batch(await self.feed(["cat-file", "--batch"], "".join(f"{oid}\n" for oid in oids).encode()), oids)
 
     async def feed(self, words: Sequence[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
-        """What git says to some input. Raises `HubError`."""
+        """Run git with input; its output. Raises `HubError`."""
         git = await open_piped([*self.words(), *words], env={**self.environment(), **(more or {})}, data=data)
         try:
             async with asyncio.timeout(SECONDS):
@@ -199,7 +199,7 @@ class Repository:
         return out
 
     async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
-        """What git says, with `more` in its environment. Raises `HubError` with its words."""
+        """Run git with `more` in its environment; its output. Raises `HubError` with its words."""
         ended = await self._git(words, more=more, seconds=seconds, most=MOST_SAID)
         if ended.code != 0:
             raise HubError(f"git {words[0]} failed: {_said(ended.err) or ended.code}")
@@ -266,12 +266,12 @@ class Repository:
             raise HubError(f"git cannot be started: {error.strerror}.") from error
 
     def words(self) -> list[str]:
-        """How git is called."""
+        """The command line of git."""
         settings = [part for setting in SETTINGS for part in ("-c", setting)]
         return [found_git(self.variables), f"--git-dir={self.folder}", *settings]
 
     def environment(self) -> dict[str, str]:
-        """What git gets to know of this machine."""
+        """The environment of git."""
         passed = {name: self.variables[name] for name in PASSED_ON if name in self.variables}
         return {
             "PATH": os.defpath,

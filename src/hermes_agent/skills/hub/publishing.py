@@ -44,8 +44,8 @@ class Letter:
 
 
 async def publish(sources: Sources, tap: Tap, name: str, folder: Path, letter: Letter) -> Published:
-    """Put a skill on a branch of its own. Raises `HubError` where it holds secrets or breaks the format, or where the
-    repository has it already as it is."""
+    """Publish a skill on a new branch. Raises `HubError` where it contains secrets, violates the format, or is
+    unchanged in the repository."""
     files = await asyncio.to_thread(files_of_folder, folder)
     await asyncio.to_thread(_fit, name, files)
     catalog = await sources.catalog(tap)

@@ -162,7 +162,7 @@ class Updated:
 
 
 async def standing(hub: Hub, name: str) -> Standing:
-    """Ask the source of one skill; what goes wrong is an answer. Raises `HubError` for what is not installed."""
+    """Check one skill for updates; failures are part of the status. Raises `HubError` for one that is not installed."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
     pinned = name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned
     changed = await hub.copy(name) is not None
@@ -186,7 +186,7 @@ class Missing(HubError):
 
 
 async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
-    """The skill as its source has it now, wherever in it. Raises `Missing`, `HubError`."""
+    """The skill at its source now, wherever in it. Raises `Missing`, `HubError`."""
     tap = Tap(name=entry.tap, url=entry.url, trust=entry.trust, ref=entry.ref)
     catalog = await hub.sources.catalog(tap)
     there = [each for each in catalog.skills if each.name == name]
@@ -199,8 +199,8 @@ async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
 
 
 async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: Keep = Keep.NEITHER) -> Updated:
-    """Take what was held in place of what is installed, for the holder of the hub's lock. Raises `Conflicted`, or
-    `HubError` where it may not be taken; nothing was changed then."""
+    """Replace the installed version by the quarantined one; the caller holds the hub's lock. Raises `Conflicted`, or
+    `HubError` where it is refused; nothing was changed then."""
     entry = installed(await asyncio.to_thread(hub.lock.get), held.name)
     new_reasons = [why for why in held.against if why not in entry.accepted]
     if new_reasons and not insist:
@@ -219,7 +219,7 @@ async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: K
 
 
 async def put_back(hub: Hub, name: str, by: By) -> Updated:
-    """Undo the last update of a skill that nobody changed. Raises `HubError`."""
+    """Undo the last update of an unmodified skill. Raises `HubError`."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
     if entry.before is None:
         raise HubError(f"`{name}` was not updated since it was installed.")
@@ -236,8 +236,7 @@ async def put_back(hub: Hub, name: str, by: By) -> Updated:
 
 
 async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
-    """The changed copies of skills that come with the program, or stand in external folders, whose original moved on:
-    the copy and the original."""
+    """The changed copies of bundled or external skills whose original changed since: copy and original."""
     state = await asyncio.to_thread(hub.writer.library.state.get)
     found = []
     for name in state.bases:
@@ -253,7 +252,7 @@ async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
 
 
 async def follow(hub: Hub, copy: SkillHeader, original: SkillHeader, by: By, keep: Keep = Keep.NEITHER) -> int:
-    """Merge what changed about the original into the copy; how many files changed. Raises `Conflicted`."""
+    """Merge the changes of the original into the copy; the number of changed files. Raises `Conflicted`."""
     files = await asyncio.to_thread(files_of_folder, original.path)
     base = base_of(await asyncio.to_thread(hub.writer.library.state.get), copy.name)[1]
     merged = await _merged(hub, copy, base, files, keep)
@@ -325,7 +324,7 @@ class Outcome:
 
 
 async def update_all(hub: Hub, names: tuple[str, ...], by: By, wish: Wish) -> list[Outcome]:
-    """Update these skills, or (none named) every installed one and every changed copy whose original moved on."""
+    """Update these skills, or (none named) every installed one and every changed copy with a newer original."""
     known = (await asyncio.to_thread(hub.lock.get)).skills
     copies = {copy.name: (copy, original) for copy, original in await behind(hub)}
     return [
