@@ -75,11 +75,11 @@ class Closing(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Everything that one run needs. `attended`: a person is there to answer questions. `tail` gives the context
-    beside each message (None: none), `compactor` keeps the view within the window (None: it grows). `redact`
-    removes secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's
-    end and returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says
-    where the `exec` effects of a workspace are recorded (None: unknown)."""
+    """Dependencies of one run. `attended`: a person is there to answer questions. `tail` gives the context beside
+    each message (None: none), `compactor` keeps the view within the window (None: it grows). `redact` removes
+    secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's end and
+    returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says where the
+    `exec` effects of a workspace are recorded (None: unknown)."""
 
     model: Model
     tools: Toolbox

@@ -23,9 +23,9 @@ def nobody() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Withdrawals:
-    """`words` maps the messages that a run took to their text. `gone` are those whose deletion the run has read,
-    `announced` those of which this process was notified; `overtaken` is called when every message that the run
-    took was deleted."""
+    """Deleted messages among those of a run. `words` maps the messages that the run took to their text. `gone` are
+    those whose deletion it has read, `announced` those of which this process was notified; `overtaken` is called
+    when all were deleted."""
 
     words: dict[str, Text | None] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -117,7 +117,7 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Lets every look at the inbox find all waiting mail."""
+    """The default `Gate`: every look finds all waiting mail."""
 
     def may_have(self, rung: bool) -> bool:
         """As `rung` says."""

@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What a task works on. `name` is shown to other processes ("session 2026..."); `notify` shows a line to the
-    person who waits, at once and without blocking."""
+    """The current work of a task. `name` is shown to other processes ("session 2026..."); `notify` shows a line to
+    the person who waits, at once and without blocking."""
 
     name: str = ""
     notify: Callable[[str], None] = _log.warning

@@ -8,7 +8,7 @@ from hermes_agent.core.dataclass import dataclass
 
 
 class Effect(StrEnum):
-    """What a tool call does to the world, and so what happens to an interrupted one.
+    """Effect class of a tool call, which decides what happens to an interrupted one.
 
     - `reads`: changes nothing; is retried, and runs in parallel with other reads;
     - `keyed`: carries an idempotency key; is retried with the same key;

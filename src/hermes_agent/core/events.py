@@ -207,7 +207,7 @@ class Branched:
 
 
 class Outcome(StrEnum):
-    """How a run ended."""
+    """Outcome of a run."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"

@@ -33,7 +33,7 @@ class Scope(StrEnum):
 
 
 class UnknownPrice(StrEnum):
-    """What to do with a call of unknown price where money is limited."""
+    """Policy for a call of unknown price under a money limit."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
@@ -176,7 +176,7 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a call may use: `max_output` caps the reply in tokens (None: no cap); `money` and `tokens` are the
+    """The permission for a call: `max_output` caps the reply in tokens (None: no cap); `money` and `tokens` are the
     maximum of the whole call, `money` None: unknown."""
 
     max_output: int | None

@@ -131,7 +131,7 @@ Touched: TypeAlias = tuple[str, ...] | Callable[[Mapping[str, object]], Sequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMark:
-    """What the `@tool` decorator stores on a method; a collector turns it into a `Tool`."""
+    """Metadata that the `@tool` decorator stores on a method; a collector turns it into a `Tool`."""
 
     effect: Effect
     needs: tuple[Capability, ...]

@@ -140,7 +140,7 @@ def without_marks(text: str) -> str:
 
 
 def ends_at(day: date) -> float:
-    """The moment after the last day, in the earliest time zone."""
+    """The end of the last day (UTC), in seconds since 1970."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() + 86_400
 
 

@@ -27,7 +27,7 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing, Kind, Versi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
-    """One undo for skills and notes. `writer` and `notes` are created on first use."""
+    """Undoes changes of skills and notes. `writer` and `notes` are created on first use."""
 
     store: Store
     writer: Callable[[], Writer]

@@ -63,7 +63,7 @@ class ToldAlready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a backend is built from.
+    """Dependencies of a backend.
 
     `secret` returns a secret by its name (empty: missing), `url` is the address (empty: the service's own),
     `space` separates people. `store` and `folder` are for local data; `environment` is that of programs.

@@ -21,7 +21,7 @@ OPENING = 120
 
 
 class Conversations:
-    """The part of the log that one session may search: in a private conversation all sessions of its principal, in a
+    """Past conversations that one session may search: in a private conversation all sessions of its principal, in a
     shared one only the sessions of that conversation."""
 
     def __init__(self, store: Store, session: str, speaker: str) -> None:

@@ -21,7 +21,7 @@ Action = Literal["add", "replace", "remove"]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One change: add content, replace the entry that contains old_text, or remove it."""
+    """A change to the notes: add content, replace the entry that contains old_text, or remove it."""
 
     action: Action
     content: str = ""

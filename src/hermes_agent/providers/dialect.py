@@ -98,7 +98,7 @@ class SseDecoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One kind of API.
+    """The dialect of one kind of API.
 
     `errors` maps the kinds and codes of its error bodies to outcomes. `compiler` writes the requests of a
     conversation, `framing` splits the answer into events, `reader` decodes them; each is created anew for each

@@ -92,8 +92,8 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How this process serves sessions: at most so many runs at a time (None: all that are ready; runs that wait for
-    a person do not count), which messages go to the outbox, and who is notified of each ended run."""
+    """Settings of a process for its sessions: at most so many runs at a time (None: all that are ready; runs that
+    wait for a person do not count), which messages go to the outbox, and who is notified of each ended run."""
 
     most: int | None = None
     posting: Posting | None = None

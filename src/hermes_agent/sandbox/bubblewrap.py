@@ -77,7 +77,7 @@ def build(walls: Walls) -> Bubblewrap:
 
 
 class Bubblewrap:
-    """`Jail` by bubblewrap. `program` is bwrap's path."""
+    """Implements `Jail` by bubblewrap. `program` is bwrap's path."""
 
     name = "bubblewrap"
     layers = 2  # bwrap, and the first process of its process table

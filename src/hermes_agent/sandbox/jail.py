@@ -41,7 +41,7 @@ class Walls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What one command may access besides that: `folder` (its record, where only `files` may be written and nothing
+    """Access of one command beyond the walls: `folder` (its record, where only `files` may be written and nothing
     replaced), its kept shell, the session's folder, and files lent to it for reading."""
 
     folder: Path

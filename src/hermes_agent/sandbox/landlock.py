@@ -51,7 +51,7 @@ def build(walls: Walls) -> Landlock:
 
 
 class Landlock:
-    """`Jail` by Landlock. `version` is that of the kernel's interface."""
+    """Implements `Jail` by Landlock. `version` is that of the kernel's interface."""
 
     name = "landlock"
     layers = 0

@@ -35,7 +35,7 @@ class Said:
 
 
 class RemotePlace:
-    """`Place` behind `ways`, its transports."""
+    """Implements `Place` over the transports that `ways` gives."""
 
     def __init__(self, name: str, ways: Ways) -> None:
         self.name = name
@@ -170,8 +170,8 @@ class RemotePlace:
 
 
 class RemoteCommand:
-    """`Running` in a remote place. `hearing` waits for the end on the call that started it; `follow_up` runs once it
-    has ended."""
+    """Implements `Running` for a remote command. `hearing` waits for the end on the call that started it;
+    `follow_up` runs once it has ended."""
 
     def __init__(self, place: RemotePlace, reach: Transport, exec_id: str, command: Command, cwd: str) -> None:
         self.exec_id = exec_id

@@ -75,7 +75,7 @@ class Ways(Protocol):
 
 
 class ProgramCall:
-    """`Call` through a local program (`docker exec`, `apptainer exec`)."""
+    """Implements `Call` through a local program (`docker exec`, `apptainer exec`)."""
 
     def __init__(self, piped: CapturedProcess, *, failed: int) -> None:
         self._piped = piped
@@ -131,8 +131,8 @@ def line(arguments: Sequence[str]) -> str:
 
 
 class FolderWays:
-    """`Ways` with one transport for each session folder, created by `begin`. The start folder of each group is
-    stored in a small file in `groups` on this machine, where the place cannot change it."""
+    """Implements `Ways` with one transport for each session folder, created by `begin`. The start folder of each
+    group is stored in a small file in `groups` on this machine, where the place cannot change it."""
 
     def __init__(self, groups: Path, begin: Callable[[str], Awaitable[Transport]]) -> None:
         self.open: dict[str, Transport] = {}
@@ -176,8 +176,8 @@ class FolderWays:
 
 
 class Renewed:
-    """`Transport` into something that is recreated when gone. `kind` and `folder` name it in sentences; `why_gone`
-    says why it is unusable (empty: it is not gone), `renew` recreates it."""
+    """Base of a `Transport` into something that is recreated when gone. `kind` and `folder` name it in sentences;
+    `why_gone` says why it is unusable (empty: it is not gone), `renew` recreates it."""
 
     kind: str
     why_gone: Callable[[], Awaitable[str]]

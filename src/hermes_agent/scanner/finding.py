@@ -19,8 +19,8 @@ class Category(StrEnum):
 
 
 class Severity(IntEnum):
-    """`NOTE`: worth a look, also found in honest files. `WARN`: the text is not learned or remembered. `BLOCK`: the
-    text does not reach a prompt."""
+    """Severity of a finding. `NOTE`: worth a look, also found in honest files. `WARN`: the text is not learned or
+    remembered. `BLOCK`: the text does not reach a prompt."""
 
     NOTE = 1
     WARN = 2

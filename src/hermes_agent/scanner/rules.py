@@ -13,7 +13,7 @@ from hermes_agent.scanner.finding import Category, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One pattern and its meaning.
+    """A detection rule: one pattern and its meaning.
 
     A text that contains none of the `hints` (lower case) cannot match. Checking hints first makes scanning honest
     text several times as fast, and few patterns are ever compiled.

@@ -163,7 +163,8 @@ HOUR = 3600.0
 
 
 class Depot:
-    """The folder `.hub/store` of one home. A folder is written elsewhere and moved in as a whole. Blocks."""
+    """Content-addressed store of skill files in `.hub/store` of one home. A folder is written elsewhere and moved in
+    as a whole. Blocks."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -19,7 +19,7 @@ FOLDERS = ("references", "templates", "scripts", "assets")
 
 
 class Layer(StrEnum):
-    """Where a skill was found; the earlier layer wins over another of the same name.
+    """Origin of a skill; the earlier layer wins over another of the same name.
 
     `user`: the home's own, made by the person or the agent; `hub`: installed from a repository, never written;
     `project`: the session's working folder; `external`: `skills.external_dirs`, never written; `bundled`: shipped
@@ -104,7 +104,7 @@ CLI = "cli"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """Where skills are requested: `channel` is the platform of the conversation (`cli`, `telegram`, ...),
+    """Context in which skills are offered: `channel` is the platform of the conversation (`cli`, `telegram`, ...),
     `chat_kind` the kind of chat there (`dm`, `group`, ...); `tools` and `toolsets` are those of the agent."""
 
     system: str = SYSTEMS.get(platform.system().lower(), "other")

@@ -1,4 +1,4 @@
-"""What a person decided about skills: pinned, trusted, removed."""
+"""A person's decisions about skills (pinned, trusted, removed), and counters of their use."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ WELL = "ok"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`engine` is name and version of the database, `full_text` whether it has full-text search, `damage` empty
-    where the check passed."""
+    """Result of a health check: `engine` is name and version of the database, `full_text` whether it has full-text
+    search, `damage` empty where the check passed."""
 
     engine: str
     full_text: bool

@@ -66,7 +66,7 @@ _decoder = msgspec.json.Decoder(_Told)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose sessions to search: of one principal, of one conversation; of everybody where both are empty."""
+    """Filter of a search: sessions of one principal, of one conversation; of everybody where both are empty."""
 
     principal: str = ""
     conversation: str = ""

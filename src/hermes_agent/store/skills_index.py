@@ -246,8 +246,8 @@ class SkillsIndex:
 
 
 class _Shared:
-    """Whether name and description of a skill hold two of these words, or the only one. What holds a word is asked once
-    for all skills: a telling word is one that few of them know."""
+    """Whether name and description of a skill contain two of these words, or the only one. Each word is looked up
+    once for all skills: a telling word occurs in few."""
 
     def __init__(self, db: apsw.Connection, words: list[str]) -> None:
         self._db, self._words = db, words

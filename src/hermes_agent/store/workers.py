@@ -347,8 +347,8 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engines:
-    """What a dialect provides for one database: the engine, the workers' presence, the schema, the full-text index
-    (created on first use), and a notice about the state in which it was found (empty: none)."""
+    """Parts that a dialect provides for one database: the engine, the workers' presence, the schema, the full-text
+    index (created on first use), and a notice about the state in which it was found (empty: none)."""
 
     engine: Engine
     presence: Presence

@@ -39,7 +39,7 @@ class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What the logs contain: queries, the newest first, and when each skill was last loaded."""
+    """Past use of skills from the logs: queries, the newest first, and when each skill was last loaded."""
 
     past: tuple[QueryHistory, ...] = ()
     loaded: Mapping[str, float] = field(default_factory=dict)

@@ -72,8 +72,8 @@ State = Literal["done", "skipped", "waits", "back", "would"]
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One step and its actual outcome. `why` is the model's reason for the person; `versions` are those of the
-    ledger, `diff` their difference."""
+    """Outcome of one step. `why` is the model's reason for the person; `versions` are those of the ledger, `diff`
+    their difference."""
 
     kind: str
     name: str

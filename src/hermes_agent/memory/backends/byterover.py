@@ -1,4 +1,5 @@
-"""ByteRover: https://docs.byterover.dev, through its program `brv` (npm: byterover-cli) and its curate protocol."""
+"""External memory ByteRover (https://docs.byterover.dev), through its program `brv` (npm: byterover-cli) and its
+curate protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenViking: https://www.mintlify.com/volcengine/OpenViking/api (a context database of one's own)."""
+"""External memory OpenViking, a self-hosted context database: https://www.mintlify.com/volcengine/OpenViking/api"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What to show a person: the page to open and, for the device flow, the code to type."""
+    """Instructions for the person: the page to open and, for the device flow, the code to type."""
 
     page: str
     code: str = ""

@@ -211,7 +211,7 @@ def _found() -> str:
 
 
 class Container(Renewed):
-    """`Transport` into a container."""
+    """Implements `Transport` for a container."""
 
     kind = "container"
     records = f"{RECORDS}/exec"

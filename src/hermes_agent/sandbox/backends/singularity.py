@@ -66,7 +66,7 @@ class Setup(NamedTuple):
 
 
 class Instance(Renewed):
-    """`Transport` into an instance."""
+    """Implements `Transport` for an instance."""
 
     kind = "instance"
 

@@ -59,8 +59,8 @@ def build(
 
 
 class Machine:
-    """`Ways` and `Transport` to one machine, the same for every group and folder. Creates session folders where
-    missing."""
+    """Implements `Ways` and `Transport` for one machine, the same for every group and folder. Creates session
+    folders where missing."""
 
     def __init__(self, settings: SshSettings, told: Mapping[str, str], home: str) -> None:
         self.environment = dict(told)
@@ -218,7 +218,7 @@ class Machine:
 
 
 class MachineCall:
-    """`Call` over SSH."""
+    """Implements `Call` over SSH."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process

@@ -105,7 +105,7 @@ async def commit(connection: Link) -> None:
 
 
 class PostgresEngine:
-    """`Engine` over one PostgreSQL database.
+    """Implements `Engine` on a PostgreSQL database.
 
     A commit whose answer was lost is looked up by its token on a new connection, and run again only if it was not
     committed. While the server is unreachable, changes and queries wait up to `patience` seconds.

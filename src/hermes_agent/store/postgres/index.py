@@ -89,7 +89,7 @@ SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class PostgresIndex:
-    """`Index` in the log's own database; deleted entries lose their words with their rows."""
+    """Implements `Index` in the log's own database; deleted entries lose their words with their rows."""
 
     def __init__(self, engine: PostgresEngine) -> None:
         self._engine = engine

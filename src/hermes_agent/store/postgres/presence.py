@@ -36,7 +36,7 @@ PATIENCE = 5.0
 
 
 class PostgresPresence:
-    """`Presence` for the workers of one database.
+    """Implements `Presence` on PostgreSQL.
 
     The advisory lock belongs to the connection: it is released when the process dies, and re-acquired after a
     reconnect. `grace` and `blink` are those of `Timings`.

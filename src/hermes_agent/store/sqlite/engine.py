@@ -91,7 +91,7 @@ class _Stop:
 
 
 class SqliteEngine:
-    """`Engine` over one SQLite file."""
+    """Implements `Engine` on a SQLite file."""
 
     dialect = Dialect.SQLITE
 

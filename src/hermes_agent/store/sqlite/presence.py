@@ -23,7 +23,7 @@ GLANCE = 1.0
 
 
 class SqlitePresence:
-    """`Presence` for the processes that share one home.
+    """Implements `Presence` for the processes that share one home.
 
     The event loop is woken when the process of a peer ends, so that a death is noticed at once and an idle worker
     costs nothing. A peer whose process is not visible (another container on the same folder, a system without
