@@ -44,7 +44,7 @@ class HomeError(HermesError):
 
 
 class StoreError(HermesError):
-    """The database could not do what was asked; nothing that was committed before is lost."""
+    """The database failed; committed data is not lost."""
 
 
 class LostLease(StoreError):
@@ -77,7 +77,7 @@ class DatabaseDamaged(StoreError):
 
 
 class DiskFull(StoreError):
-    """There is no room left for a commit."""
+    """The disk has no room for a commit."""
 
 
 class UnknownSession(StoreError):
@@ -114,15 +114,15 @@ class ProviderError(HermesError):
 
 
 class AuthRefused(ProviderError):
-    """The key is wrong, revoked or may not use this model."""
+    """The provider refused the key: wrong, revoked, or not allowed to use this model."""
 
 
 class OutOfCredit(ProviderError):
-    """The account has no money left."""
+    """The provider's account has no money left."""
 
 
 class RateLimited(ProviderError):
-    """Too many requests; `retry_after` says when to come back where the provider told."""
+    """Too many requests to the provider; `retry_after` is set where it said when to come back."""
 
     retryable = True
 
@@ -140,19 +140,19 @@ class ServerFailed(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection, or it was cut."""
+    """No connection to the provider, or the connection was cut."""
 
     retryable = True
 
 
 class TimedOut(ProviderError):
-    """No answer in time."""
+    """The provider did not answer in time."""
 
     retryable = True
 
 
 class Stalled(ProviderError):
-    """The stream was open but brought no content for too long."""
+    """A stream from the provider was open but brought no content for too long."""
 
     retryable = True
 
@@ -174,13 +174,13 @@ class ContentRefused(ProviderError):
 
 
 class MalformedReply(ProviderError):
-    """The answer is not what the protocol says."""
+    """The provider's answer violates its protocol."""
 
     retryable = True
 
 
 class EmptyReply(ProviderError):
-    """The answer ended with neither words nor tool calls."""
+    """The model's answer has neither text nor tool calls."""
 
     retryable = True
 
@@ -273,7 +273,7 @@ class StaleWrite(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """A call was interrupted and its outcome cannot be determined, so it is not retried."""
+    """A tool call was interrupted and its outcome cannot be determined, so it is not retried."""
 
     kind = "interrupted"
 

@@ -32,7 +32,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A text part."""
+    """A text part of a message."""
 
     text: str
     origin: Origin = Origin.MODEL
@@ -57,7 +57,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture: its bytes as base64 in `data`, or an address in `url`."""
+    """An image part: its bytes as base64 in `data`, or an address in `url`."""
 
     media_type: str = "image/png"
     data: str = ""
@@ -68,8 +68,8 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A document: its bytes as base64, its media type, and its file name. `reference` says where bytes are that were
-    not fetched yet; no conversation holds such a part."""
+    """A document part: its bytes as base64, its media type, and its file name. `reference` says where bytes are that
+    were not fetched yet; no conversation holds such a part."""
 
     name: str
     media_type: str

@@ -95,7 +95,7 @@ def limit_of(scope: Scope, dollars: float | None, tokens: int | None, purpose: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The limits in force, each scope at most once, `purpose` at most once for each purpose."""
+    """The spending limits in force, each scope at most once, `purpose` at most once for each purpose."""
 
     limits: tuple[Limit, ...] = ()
     unknown_price: UnknownPrice = UnknownPrice.REFUSE

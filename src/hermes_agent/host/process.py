@@ -37,7 +37,7 @@ _APART = "import sys; sys.path.insert(0, sys.argv[1]); from hermes_agent.host.pr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Result of a finished command. `cut`: it was ended because its output passed the limit."""
+    """Result of a finished process: exit code and output. `cut`: it was ended because its output passed the limit."""
 
     code: int
     out: bytes

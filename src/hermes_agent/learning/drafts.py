@@ -191,21 +191,22 @@ class OtherWriters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """The gate accepts the draft; `checked` says what was verified."""
+    """Verdict of a gate: the draft is accepted; `checked` says what was verified."""
 
     checked: Checked = field(default_factory=Checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returned:
-    """The gate returns the draft to the reviewer with a reason; the second time it is refused."""
+    """Verdict of a gate: the draft goes back to the reviewer with a reason; the second time it is refused."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """The draft may not go live: it waits for a person or in quarantine. `taint` names its parts of outside origin."""
+    """Verdict of a gate: the draft may not go live; it waits for a person or in quarantine. `taint` names its parts
+    of outside origin."""
 
     why: Why
     taint: str

@@ -161,7 +161,7 @@ def usual_gates(tools: frozenset[str]) -> Sequence[Gate]:
 
 
 class NothingToReview(HermesError):
-    """The conversation, or the prefix of its prompt, no longer exists."""
+    """Raised when the conversation, or the prefix of its prompt, no longer exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ Draft = Callable[[bytes | None], bytes | None]
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """The notes of one home.
+    """The notes files of one home.
 
     Every change holds the home's lock file, so that processes take turns, and starts from the file as it is: it
     records what a person saved as the owner's edit first, and writes changes of other homes of the household to

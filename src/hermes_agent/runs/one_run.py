@@ -66,7 +66,7 @@ Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 
 @dataclass(slots=True, kw_only=True)
 class Running:
-    """A run of this process with its two controls."""
+    """A run in progress in this process: its lease, journal, stop switch and task."""
 
     lease: Lease
     journal: Journal

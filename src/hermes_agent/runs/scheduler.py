@@ -42,7 +42,7 @@ TRIAL = 10.0
 
 
 class Waiting(Protocol):
-    """A run that may be waiting for a person."""
+    """The part of a run that `CrashIsolation` needs: whether it only waits for a person."""
 
     @property
     def waits(self) -> bool: ...

@@ -21,11 +21,11 @@ PLACES: dict[str, str] = {
 
 
 class AlreadyStarted(HermesError):
-    """A command was already started under this id: attach to it."""
+    """Raised when a command was already started under this id: attach to it."""
 
 
 class PlaceFailed(ToolError):
-    """The place failed; the sentence is for the model."""
+    """A place failed to do what was asked; the sentence is for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ ANYWHERE = msgspec.json.encode(Ours()).partition(b',"tags":[],')[2].partition(b'
 
 
 class NoSkill(ToolError):
-    """No skill has that name."""
+    """Raised when no skill has the requested name."""
 
     kind = "no_skill"
 

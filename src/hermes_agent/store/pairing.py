@@ -50,7 +50,7 @@ FAILED = "SELECT count(*) FROM pairing_failure WHERE home = $home AND at >= $1"
 
 
 class PairingLocked(HermesError):
-    """Too many wrong codes were entered."""
+    """Raised after too many wrong pairing codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ class Version:
 
 
 class Overtaken(HermesError):
-    """Another home changed the item in the meantime."""
+    """Raised when another home changed the item in the meantime."""
 
 
 class Versions:

@@ -87,7 +87,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused call of the model, with the reason."""
+    """A refused tool call of the curator's model, with the reason."""
 
     call: str
     reason: str

@@ -122,7 +122,7 @@ class Taken:
 
 
 class Holographic(ToldAlready):
-    """The facts of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
+    """Fact memory of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
 
     def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
         self.space = space

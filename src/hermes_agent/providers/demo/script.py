@@ -78,14 +78,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Text for the person."""
+    """A piece of an answer: text for the person."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Reasoning. `redacted` is sent as an opaque block where the protocol has one."""
+    """A piece of an answer: reasoning. `redacted` is sent as an opaque block where the protocol has one."""
 
     text: str
     redacted: bool = False
@@ -93,7 +93,8 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `raw` is sent in place of the arguments' JSON; an empty `id` is derived from the conversation."""
+    """A piece of an answer: a tool call. `raw` is sent in place of the arguments' JSON; an empty `id` is derived
+    from the conversation."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

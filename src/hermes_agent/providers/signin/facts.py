@@ -14,9 +14,9 @@ class SignIn:
     `issuer` is the address without a final slash; `issuer_env` names a variable that overrides it. `client_id` is
     the public OAuth client id; empty: the vendor gives one to each program or organisation, and a person sets
     theirs under `client_id_env`. `way` is `device` (a code is typed at `page`) or `code` (the page shows a code
-    that is pasted here). `asks` is the form of the first token request. `headers` go with every model request;
-    `{account}` in them is the account's id from the token's claim `account_claim` (`claim/inner`). `scope` is
-    requested. `allowed` says, as a sentence, where the vendor's terms allow it.
+    that is pasted here). `asks` is the encoding of the first token request. `headers` go with every model
+    request; `{account}` in them is the account's id from the token's claim `account_claim` (`claim/inner`).
+    `scope` is requested. `allowed` says, as a sentence, where the vendor's terms allow it.
     """
 
     vendor: str

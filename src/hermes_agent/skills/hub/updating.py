@@ -182,7 +182,7 @@ async def standing(hub: Hub, name: str) -> Standing:
 
 
 class Missing(HubError):
-    """A skill that its source no longer offers."""
+    """Raised when a source no longer offers the skill."""
 
 
 async def offered(hub: Hub, name: str, entry: Entry) -> Offer:

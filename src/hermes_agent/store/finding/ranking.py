@@ -35,7 +35,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """A message of the log."""
+    """A message of the log that was found."""
 
     session: str
     number: int
