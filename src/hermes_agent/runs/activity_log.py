@@ -16,7 +16,7 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line of the log."""
+    """A line for the log file with its level."""
 
     text: str
     level: int = logging.INFO

@@ -184,7 +184,7 @@ PREFIX = ".spare."
 
 
 class PreparedShells:
-    """Creates records below `folder`, and keeps one prepared."""
+    """Creates records of commands below `folder`, and keeps one prepared, so that the next command starts faster."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -8,7 +8,7 @@ from hermes_agent.core.dataclass import dataclass
 
 
 class Category(StrEnum):
-    """Category of a finding."""
+    """Category of a scanner finding."""
 
     INJECTION = "injection"
     EXFILTRATION = "exfiltration"

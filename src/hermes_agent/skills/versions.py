@@ -35,7 +35,7 @@ BY_HAND = "edit by hand"
 
 
 class Owner(StrEnum):
-    """Owner of a skill, from its creation on."""
+    """Who a skill belongs to, from its creation on."""
 
     USER = "user"
     BUNDLED = "bundled"

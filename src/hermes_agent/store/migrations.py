@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One migration: its number and its statements."""
+    """A schema migration: its number and its statements."""
 
     number: int
     sql: str

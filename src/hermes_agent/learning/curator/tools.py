@@ -126,7 +126,7 @@ MOST_JOINED = 8
 
 
 class CuratorTools:
-    """The four tools on one staging copy."""
+    """The curator's four tools (view, grade, patch, join) on one staging copy."""
 
     def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock

@@ -60,7 +60,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """The `Backend` of a service, by its facts."""
+    """Implements `Backend` for the HTTP service that `facts` describes."""
 
     facts: Facts
     service: Service

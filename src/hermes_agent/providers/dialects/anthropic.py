@@ -207,7 +207,7 @@ class _Event(msgspec.Struct):
 
 
 class MessagesDecoder(ReplyReader[_Event]):
-    """Decodes one streamed message."""
+    """Decodes one streamed reply of the Messages API."""
 
     _parse = msgspec.json.Decoder(_Event).decode
     _event_name = "event of the Messages API"

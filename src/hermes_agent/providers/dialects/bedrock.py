@@ -264,7 +264,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 
 class ConverseDecoder(ReplyReader[_Event]):
-    """Decodes one streamed message; ignores unknown events."""
+    """Decodes one streamed reply of the Converse API; ignores unknown events."""
 
     _parse = msgspec.json.Decoder(_Event).decode
     _event_name = "event of the Converse API"

@@ -274,7 +274,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
 
 
 class GeminiDecoder(ReplyReader[_Chunk]):
-    """Decodes one streamed answer."""
+    """Decodes one streamed reply of Gemini."""
 
     _parse = msgspec.json.Decoder(_Chunk).decode
     _event_name = "piece of a Gemini answer"

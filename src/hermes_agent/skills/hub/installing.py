@@ -46,7 +46,7 @@ MOST_PER_FILE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A finding in a file; `line` is 0 for the whole file."""
+    """A finding of the scanner in a skill's file; `line` is 0 for the whole file."""
 
     file: str
     line: int

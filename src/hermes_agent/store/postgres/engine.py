@@ -90,7 +90,7 @@ class PostgresTransaction:
 
 
 class _Unknown(Exception):
-    """The connection was lost during a commit."""
+    """Raised when the connection was lost during a commit, so that its outcome is unknown."""
 
     def __init__(self, client: str, token: str, result: Any) -> None:  # noqa: ANN401  what the change returned
         super().__init__("connection lost")
