@@ -1,4 +1,4 @@
-"""Normalizes the messages of a conversation to the order that every provider requires; the stored log is unchanged.
+"""Normalises the messages of a conversation to the order that every provider requires; the stored log is unchanged.
 
 Providers want user and assistant in turn, beginning with the user; a result for every call, right after the
 calls; no empty parts; thinking only back to the model that made it; no picture that the model cannot take; names

@@ -88,7 +88,7 @@ def strangers(fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def name_of(fields: Mapping[str, Any]) -> str:
-    """The normalized name, for comparisons."""
+    """The normalised name, for comparisons."""
     return unicodedata.normalize("NFKC", str(fields.get("name", "")).strip())
 
 

@@ -113,7 +113,7 @@ class SkillVersions:
         await self._files.done(*(each.version for each in intended.values()))
 
     async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> bool:
-        """Synchronize ledger and files: settle changes that a crash left intended, record edits (by hand unless
+        """Synchronise ledger and files: settle changes that a crash left intended, record edits (by hand unless
         another `author` is given), and write other homes' changes. Whether any file was written."""
         there = {f"{name}/{path.relative_to(folder)}": path for path in own_files(folder)}
         behind: dict[str, Standing] = {}

@@ -177,13 +177,13 @@ class Writer:
             return await self._at_once(name, header.path, changes, by, "update", runs)
 
     async def mend(self, names: Collection[str] = ()) -> None:
-        """Finish or revert what a killed program left half-done; synchronize these skills with the ledger."""
+        """Finish or revert what a killed program left half-done; synchronise these skills with the ledger."""
         async with self._held():
             for name in names:
                 await self.notice(name)
 
     async def notice(self, name: str, workspace: str = "") -> None:
-        """Synchronize the ledger with the home's own files of a skill, and with enabled installed ones."""
+        """Synchronise the ledger with the home's own files of a skill, and with enabled installed ones."""
         headers = {header.layer: header.path for header in reversed(await self.library.same_name(name, workspace))}
         await self._in_step(name, headers.get(Layer.USER, self.home / name))
         if Layer.HUB in headers and Layer.USER not in headers:

@@ -252,7 +252,7 @@ def seen(text: str) -> Vector:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names in a text: capitalized words and hashtags."""
+    """The names in a text: capitalised words and hashtags."""
     found = (name.lstrip("#") for name in NAMES.findall(text))
     return tuple(dict.fromkeys(name for name in found if name.lower() not in STOP))[:MOST_NAMES]
 

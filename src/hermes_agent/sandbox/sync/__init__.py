@@ -1,1 +1,1 @@
-"""Synchronizes a session's folder with a place that has files of its own."""
+"""Synchronises a session's folder with a place that has files of its own."""

@@ -31,7 +31,7 @@ class Copying:
 
 
 class SyncedPlace(RemotePlace):
-    """`RemotePlace` that synchronizes the session's folder around each command."""
+    """`RemotePlace` that synchronises the session's folder around each command."""
 
     def __init__(self, name: str, ways: Ways, copying: Copying) -> None:
         super().__init__(name, ways)

@@ -1,4 +1,4 @@
-"""The two sides of a synchronized folder: the files here, and those in a place that is reached by a shell."""
+"""The two sides of a synchronised folder: the files here, and those in a place that is reached by a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synchronizes one folder: sends local changes before a command, and fetches the command's changes after it.
+"""Synchronises one folder: sends local changes before a command, and fetches the command's changes after it.
 
 The remote folder is scanned before and after the command: a different stamp means that the command changed the
 file. Changed files are copied here, deleted ones are deleted; where both sides changed a file, ours stays and
@@ -55,7 +55,7 @@ class State(msgspec.Struct):
 
 @dataclass(slots=True, kw_only=True)
 class Sync:
-    """Synchronizes one folder; `file` keeps its state. `doing` describes the current work for a person who waits.
+    """Synchronises one folder; `file` keeps its state. `doing` describes the current work for a person who waits.
     Calls raise `PlaceFailed`."""
 
     here: Here
