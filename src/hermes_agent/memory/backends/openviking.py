@@ -1,4 +1,4 @@
-"""External memory OpenViking, a self-hosted context database: https://www.mintlify.com/volcengine/OpenViking/api"""
+"""External memory OpenViking (https://www.mintlify.com/volcengine/OpenViking/api), a self-hosted context database."""
 
 from __future__ import annotations
 
