@@ -1,2 +1,1 @@
-"""The loop and the conversation: ask a model, act on its tool calls, keep the log. Knows core and the store, nothing
-else."""
+"""The agent loop and the conversation: ask a model, run its tool calls, keep the log. Imports only core and store."""

@@ -1,4 +1,5 @@
-"""Acting on a reply: which calls may run side by side, and what one call goes through from wish to committed result."""
+"""Executes the tool calls of a reply: which may run in parallel, and the steps of one call from request to committed
+result."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from hermes_agent.store.effects import Intent
 
 
 class HasFacts(Protocol):
-    """A planned call of a tool; without facts it only has an answer, which disturbs nobody."""
+    """A planned call that may have facts; one without facts has only an answer and conflicts with no other."""
 
     @property
     def name(self) -> str: ...
@@ -51,8 +52,8 @@ P = TypeVar("P", bound=HasFacts)
 
 
 def side_by_side(planned: Sequence[P]) -> Iterator[list[P]]:
-    """The calls in batches: those of one batch may run together, the batches run in order. A call comes after those of
-    the tools that it depends on."""
+    """Group calls in batches: those of one batch may run in parallel, the batches run in order. A call comes after
+    the calls of tools that it depends on."""
     batch: list[P] = []
     for item in _ordered(planned):
         if batch and not all(_independent(item, other) for other in batch):
@@ -110,8 +111,8 @@ INTERRUPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A call with its tool and facts, or with the answer that it gets instead of being run: what is wrong with it, or
-    what is `known` from an equal call."""
+    """A call with its tool and facts; or with its answer already, because it is invalid or an equal call was
+    answered before (`known`)."""
 
     call: ToolCall
     tool: Tool | None = None
@@ -122,14 +123,14 @@ class Planned:
 
     @property
     def name(self) -> str:
-        """The tool that runs, also where it was called through another one."""
+        """The tool that runs, also when called through another one."""
         return self.call.name if self.tool is None else self.tool.schema.name
 
 
 async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[ToolCall]) -> bool:
     """Run the calls of one reply; every one has its result in the journal when this returns.
 
-    Returns True where not one of them could be run because tool or arguments were wrong.
+    Returns True where none of them could run because tools or arguments were wrong.
     """
     planned = [plan(agent, session, call) for call in calls]
     for batch in side_by_side(planned):
@@ -141,8 +142,8 @@ async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[
 
 
 async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
-    """Run the calls of one batch side by side, at most `max_parallel` at a time; what cannot be run is answered
-    first. Equal calls that read are run once."""
+    """Run the calls of one batch in parallel, at most `max_parallel` at a time, after answering invalid ones. Equal
+    reading calls run once."""
     possible = _equal([item for item in batch if item.problem is None])
     for item in batch:
         if item.problem is not None:
@@ -174,7 +175,7 @@ def _equal(batch: Sequence[Planned]) -> list[list[Planned]]:
 
 
 def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
-    """Find the tool and what the call would do; whatever is wrong with it becomes its answer."""
+    """Resolve the tool and the facts of a call; any error becomes its answer."""
     try:
         if call.broken:
             raise BadArguments(
@@ -188,8 +189,8 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
 
 
 async def answer(agent: Agent, session: Session, journal: Journal, item: Planned, *, outer: str = "") -> Answer:
-    """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect.
-    `outer` is the call of the tool that makes this one while it runs."""
+    """Take one call from request to committed result: permission, then the intent, then the effect. `outer` is the
+    running tool call that makes this one."""
     began = agent.clock.monotonic()
 
     async def within(call: ToolCall) -> Answer:
@@ -335,5 +336,5 @@ def failure(error: HermesError) -> Answer:
 
 
 def error_text(error: str, kind: str, hint: str) -> str:
-    """The JSON that a model reads of a failure."""
+    """The JSON of a failure for the model."""
     return json.dumps({"error": error, "kind": kind} | ({"hint": hint} if hint else {}), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What one run is made of, as values and small Protocols; `app/` fills them in."""
+"""The parts of one run as values and small protocols; `app/` provides them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, its
-    surroundings, and the number of its turn in the session."""
+    """A call before it runs: the model's request, the resolved tool and arguments, its facts and context, and the
+    number of its turn in the session."""
 
     call: ToolCall
     tool: Tool
@@ -35,13 +35,15 @@ class Proposed:
 
 
 class Hook(Protocol):
-    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
-    the
+    """Middleware around each tool call.
+
+    - `before_call` runs before the intent is committed; a `ToolError` from it becomes the call's answer, and the
       tool does not run;
     - `GoingInCircles`, raised by `before_call`, ends the run;
-    - `after_call` sees the answer, also that of a call that failed or was refused, before it is committed, and returns
-      it or another one;
-    - hooks run in their order, both ways."""
+    - `after_call` sees every answer before it is committed, also of failed and refused calls, and returns it or
+      another one;
+    - hooks run in the same order both times.
+    """
 
     async def before_call(self, proposed: Proposed) -> None: ...
 
@@ -49,32 +51,35 @@ class Hook(Protocol):
 
 
 class Prompt(Protocol):
-    """The session's prefix: the stored one, byte for byte, or a new one that is committed through the journal."""
+    """Gives the prompt prefix of the session: the stored one, byte for byte, or a new one, committed through the
+    journal."""
 
     async def prefix(self, session: Session, journal: Journal) -> Prefix: ...
 
 
 class Toolbox(Protocol):
-    """- `resolve` gives the tool and the arguments that a call means (a call through `use_tool` means the tool inside),
-    or raises `UnknownTool`, whose hint holds the nearest name."""
+    """The tools of a run by name.
+
+    - `resolve` returns the tool and arguments that a call means (a call through `use_tool` means the tool
+      inside), or raises `UnknownTool` with the nearest name as hint.
+    """
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
 
 class Closing(Protocol):
-    """What is kept of a run besides its log: `changes` are committed together with its end. It raises nothing."""
+    """Extra changes to commit together with the end of a run. Raises nothing."""
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
-    runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
-    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
-    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit;
-    `location` says where the `exec` effects of a workspace are recorded (None: nobody asks).
-    """
+    """Dependencies of one run. `attended`: a person is there to answer questions. `tail` gives the context beside
+    each message (None: none), `compactor` keeps the view within the window (None: it grows). `redact` removes
+    secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's end and
+    returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says where the
+    `exec` effects of a workspace are recorded (None: unknown)."""
 
     model: Model
     tools: Toolbox

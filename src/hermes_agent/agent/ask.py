@@ -1,4 +1,4 @@
-"""Asking the model: one request from the view, its deltas shown as they come, the reply committed."""
+"""One model call: builds the request from the view, shows deltas as they arrive, commits the reply."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hermes_agent.core.model import ModelRequest, Prefix, Remark, Reply, Retryin
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
-    """One turn's reply, in the journal when this returns; before it is asked for, the view is made to fit the window.
-    Raises `ProviderError` where there is none.
+    """Get the model's reply of one turn; it is in the journal when this returns. Compacts the view first where
+    needed. Raises `ProviderError`.
 
-    Words that had arrived when the run is cut short stay in `session.draft`, for its end to keep.
+    Words streamed before an interruption stay in `session.draft` for the run's end.
     """
     prefix = await agent.prompt.prefix(session, journal)
     if agent.compactor is None:
@@ -74,8 +74,8 @@ async def _asked(
 
 
 def with_own_ids(message: Message, seen: set[str], suffix: str) -> Message:
-    """The message with a new id for each call whose id the session has seen: also calls that were taken back have
-    results, answers and processes under theirs."""
+    """The message with new ids for calls whose id the session used before: even undone calls have results, answers
+    and processes under theirs."""
     if seen.isdisjoint(call.id for call in message.tool_calls):
         return message
     parts = tuple(

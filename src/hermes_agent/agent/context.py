@@ -1,4 +1,4 @@
-"""What a running call may use of its run."""
+"""The `CallContext` of a run: what a running tool call may use."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PURPOSE = {"approval": ".approval", "clarify": ".clarify"}
 
 
 def asks_approval(question: str) -> bool:
-    """Whether the question of that id is about whether a call may run."""
+    """Whether that question is about approving a call."""
     return _PURPOSE["approval"] in question
 
 
 class RunContext:
-    """The `CallContext` of one call."""
+    """Implements `CallContext` for one call."""
 
     def __init__(
         self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None
@@ -64,13 +64,13 @@ class RunContext:
 
     @property
     def speaker(self) -> str:
-        """The one principal whose words this run works on; empty where several spoke."""
+        """The only principal whose words this run works on; empty where several spoke."""
         speakers = self._session.speakers
         return next(iter(speakers)) if len(speakers) == 1 else ""
 
     @property
     def speakers(self) -> Set[str]:
-        """Everybody whose words this run works on."""
+        """All principals whose words this run works on."""
         return self._session.speakers
 
     def seconds_left(self) -> float | None:
@@ -82,14 +82,14 @@ class RunContext:
         self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=self._agent.redact(text)))
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """The answer of another tool, called in this one's name under an id of its own."""
+        """Call another tool on behalf of this one, under its own id; its answer."""
         if self._within is None:
             raise ToolError("A call that a tool made may make none itself.")
         self._calls += 1
         return await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
 
     async def ask(self, question: Question) -> str:
-        """The person's answer; the question goes into the log once, however often the call is made again."""
+        """Ask the person; the question is logged once, however often the call is retried."""
         id_ = f"{self._call.id}{_PURPOSE[question.purpose]}" + (f".{question.about[:16]}" if question.about else "")
         session, journal = self._session, self._journal
         if not self._agent.attended:

@@ -1,5 +1,5 @@
-"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for
-them."""
+"""Moves mail from the inbox into the conversation: messages and steering become events, answers reach the waiting
+question."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ QUOTED = 200
 
 
 async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> str:
-    """Put the mail that waits into the conversation, in the order of arrival, each message once. What cannot be read is
-    refused, and told in a notice; given back where nothing else is left to do.
+    """Put waiting mail into the conversation, in order of arrival, each message once. Unreadable mail is refused
+    with a notice; the lane is released where nothing else is left.
 
-    `queue` mail waits until the model has nothing more to say; the `first` look of a run takes it, because what it was
-    to wait for is over, whatever came of it. `alone` mail has a run of its own. A message that asks a stopped run to go
-    on adds words only where nobody would speak otherwise. `tail` adds what the runtime has to say beside the words.
+    `queue` mail waits until the model has finished; the `first` look of a run takes it. `alone` mail gets its own
+    run. A message that resumes a stopped run adds words only where nothing else would start the model. `tail`
+    adds the runtime's context beside the words.
     """
     found = await journal.mailbox.read()
     waits = session.awaits_reply and not first
@@ -55,8 +55,8 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
 
 
 def pins_of(session: Session, mail: Sequence[Mail], *, begins: bool) -> list[Pinned | Unpinned]:
-    """What holds from these messages on; the instructions of an earlier one do not, where a run `begins` with them, nor
-    do the oldest rules of programs where there are too many."""
+    """The pin changes of these messages. Drops instructions of an earlier message where a run `begins`, and the
+    oldest rules of programs beyond the limit."""
     pins = {pin.pin: pin for letter in mail for pin in letter.inbound.pins}
     says = any(not (letter.inbound.answers or letter.inbound.resumes) for letter in mail)
     ends = begins and says and INSTRUCTIONS in session.pins.keys() - pins.keys()
@@ -70,9 +70,8 @@ def pins_of(session: Session, mail: Sequence[Mail], *, begins: bool) -> list[Pin
 
 
 def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) -> Sequence[Mail]:
-    """The mail without messages that were deleted where they were written. The log tells of them; the model is told of
-    those that it has read, where something else is left to answer, be it read only now. `waits`: what is for the next
-    run is not read now."""
+    """The mail without deleted messages. The log records them; the model is told of those it has read, if something
+    is left to answer. `waits`: mail for the next run is not read now."""
     mailbox, gone = journal.mailbox, {letter.inbound.withdraws for letter in mail} - {""}
     if not gone:
         return mail
@@ -97,7 +96,7 @@ def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) ->
 
 
 def taken_back(words: Text | None) -> MessageTaken:
-    """Tells the model that a message which it has read is not to be answered."""
+    """The note to the model that a message it has read was deleted."""
     note = Text(text=NOT_ANY_MORE, origin=Origin.RUNTIME)
     parts = (note, replace(words, text=words.text[:QUOTED])) if words is not None else (note,)
     return MessageTaken(message=Message(role=Role.USER, parts=parts))
@@ -107,8 +106,7 @@ Part = Text | Image | File
 
 
 def with_new_text(mail: Sequence[Mail]) -> Sequence[Mail]:
-    """The mail with messages that were changed before anybody read them as they say now, in the place of the first
-    text."""
+    """The mail with unread messages replaced by their latest edit."""
     read: list[Mail] = []
     places: dict[str, int] = {}
     for letter in mail:
@@ -129,7 +127,7 @@ def _as_first(part: Part) -> Part:
 
 
 def senders_of(mail: Sequence[Mail]) -> str:
-    """Who said the messages of a session that several people share, a line for each; empty where one alone speaks."""
+    """The senders of messages in a shared session, a line each; empty where only one person speaks."""
     said_by = [
         f"- [{who.name}], {who.standing.value}, {who.platform}:{who.alias or who.user}"
         for letter in mail
@@ -140,7 +138,7 @@ def senders_of(mail: Sequence[Mail]) -> str:
 
 
 async def take_answers(session: Session, journal: Journal) -> None:
-    """Put only the answers that wait into the log; the rest stays for the next turn."""
+    """Log only the waiting answers; other mail stays for the next turn."""
     mail = await journal.mailbox.read()
     answers = [letter for letter in mail if letter.inbound.answers]
     if len(answers) < len(mail):
@@ -151,7 +149,7 @@ async def take_answers(session: Session, journal: Journal) -> None:
 
 
 def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered | Notice]:
-    """What the mail means for the log."""
+    """The events for this mail."""
     events: list[MessageTaken | Answered | Notice] = []
     speaks = session.awaits_reply
     for letter in mail:

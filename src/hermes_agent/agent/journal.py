@@ -1,4 +1,4 @@
-"""The one writer of a session's log: events are numbered, committed under the lease, then shown."""
+"""The single writer of a session's log: numbers events, commits them under the lease, then publishes them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hermes_agent.store.transaction import Transaction
 
 @dataclass(slots=True, kw_only=True)
 class InHand:
-    """`begun` are the calls under way, each with the call that makes it (empty: the model); `asking` are those that
-    wait for a person. `told` is what the store was told last of `waits`."""
+    """Calls in progress. `begun` maps each call to the call that made it (empty: the model); `asking` are those that
+    wait for a person. `told` is the value of `waits` that the store has."""
 
     begun: dict[str, str] = field(default_factory=dict)
     asking: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class InHand:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing happens until a person answers."""
+        """Whether all calls wait for a person."""
         return bool(self.asking) and not self.begun.keys() - self.asking - set(self.begun.values())
 
 
@@ -50,14 +50,14 @@ LAST_WORDS = 1.0
 
 
 class Spawn(Protocol):
-    """Runs work beside its caller and keeps it until it ends (`host.tasks.spawn`)."""
+    """Starts a background task and keeps a reference until it ends (`host.tasks.spawn`)."""
 
     def __call__(self, work: Coroutine[Any, Any, None], *, name: str) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one call brought: entries with the changes that belong to them, or a live event that comes after them."""
+    """The events of one call with the changes to commit together, or a live event that follows them."""
 
     entries: tuple[Entry, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -73,13 +73,13 @@ JoinedChanges = Callable[[Sequence[Entry]], Sequence[Change]]
 
 
 class Journal:
-    """Commits what happens in one run.
+    """Commits the events of one run.
 
-    What is posted becomes part of the view at once and of the log in that order, within `LINGER`; what comes in that
-    time or while a commit is under way shares the next one. Everything of one call is in one transaction with the
-    check of the lease. Events are shown in their order, durable ones when they are committed. A commit that has begun
-    is carried through even when its caller is cancelled, so that the view and the log never disagree; after a failure
-    (`LostLease`, a full disk) every further call raises it.
+    A posted event joins the view at once, and the log in the same order within `LINGER`; events posted in that
+    time or during a commit share the next commit. Everything of one call is in one transaction with the check of
+    the lease. Events are published in order, durable ones after their commit. A started commit completes even if
+    its caller is cancelled, so that view and log never disagree; after a failure (`LostLease`, a full disk) every
+    further call raises it.
     """
 
     def __init__(
@@ -109,14 +109,13 @@ class Journal:
         self.joined: JoinedChanges | None = None
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
-        """Write the events, and what belongs to them; when this returns they are committed, like everything that was
-        posted. With `durable` False a power failure may take them back (the death of the process never does)."""
+        """Commit the events with their changes, and everything posted before. With `durable` False a power failure
+        may lose them (the death of the process never does)."""
         self.post(*events, changes=changes, durable=durable)
         await self.settled()
 
     def post(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = False) -> None:
-        """Write the events soon, in their order. Nothing may be done to the world on the strength of them before
-        `settled`."""
+        """Commit the events soon, in order. No effect may rely on them before `settled`."""
         if self._failure is not None:
             raise self._failure
         now, first, session = self._clock.now(), self.session.number + 1, self.session
@@ -128,20 +127,20 @@ class Journal:
         self._add(Batch(entries=entries, changes=tuple(changes), durable=durable))
 
     def live(self, event: Live) -> None:
-        """Show an event that is not kept, after those that were posted before it."""
+        """Publish an event that is not logged, after those posted before it."""
         if self._flushing is None and not self._pending:
             self._show_live(event)
         else:
             self._pending.append(Batch(live=event))
 
     def notify(self, text: str) -> None:
-        """Tell whoever watches something about this moment, at once, also while the log cannot be written."""
+        """Publish a live notice at once, also while the log cannot be written."""
         self._show_live(Notice(text=text, level="warning", live=True))
 
     @asynccontextmanager
     async def last_words(self) -> AsyncIterator[None]:
-        """Bounds the block, which writes the end of a stopped run: a stop does not wait for another program. Raises
-        `DatabaseUnreachable` where one has blocked the log for `LAST_WORDS` seconds; the run can be taken up again."""
+        """Time limit for writing the end of a stopped run. Raises `DatabaseUnreachable` where another program has
+        blocked the log for `LAST_WORDS` seconds; the run can be resumed."""
         loop = asyncio.get_running_loop()
 
         def glance() -> None:
@@ -162,7 +161,7 @@ class Journal:
             timers[-1].cancel()
 
     async def settled(self) -> None:
-        """Return when everything that was posted is committed. Raises what kept it from being so."""
+        """Return when everything posted is committed. Raises the failure of that."""
         self._begin()
         if self._flushing is not None:
             await asyncio.shield(self._flushing)
@@ -170,8 +169,8 @@ class Journal:
             raise self._failure
 
     async def tell_waiting(self) -> None:
-        """Have the store know whether the run does nothing but wait for a person, where that has changed: then it is
-        not what the program dies of."""
+        """Record in the store whether the run only waits for a person, where that changed: such a run is no crash
+        suspect."""
         waits = self.in_hand.waits
         if waits is self.in_hand.told:
             return
@@ -179,26 +178,25 @@ class Journal:
         await self.commit(changes=[lambda tx: self._store.lanes.waits(tx, self._lease, waits)], durable=False)
 
     def alive(self) -> None:
-        """Raise `LostLease` where this process was away for too long; asked right before an effect."""
+        """Raise `LostLease` where this process was suspended for too long; called right before an effect."""
         self._store.workers.alive(self._lease)
 
     def intend(self, intent: Intent) -> Change:
-        """The effect record of a call, as part of a commit."""
+        """The effect record of a call, as a change of a commit."""
         at = self._clock.now()
         return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
 
     async def begun_at(self, call_id: str) -> Location:
-        """The location that the intent of an open call named."""
+        """The location in the intent of an open call."""
         records = await self._store.effects.open(self.session.id)
         return next((each.intent.location for each in records if each.intent.call_id == call_id), NOWHERE)
 
     def finish_effect(self, call_id: str) -> Change:
-        """The effect's end, as part of the commit of its result."""
+        """The end of the effect, as a change of the commit of its result."""
         return lambda tx: self._store.effects.finish(tx, self._lease, call_id)
 
     def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...], eligible: Sequence[str] = ()) -> Change:
-        """The prefix under its hash, and the session's from now on, with the skills that it names, as part of the
-        commit that freezes it."""
+        """The change that stores the prefix, sets it for the session, and records the skills that it names."""
 
         async def change(tx: Transaction) -> None:
             await self._store.prefixes.put(tx, prefix, sections)

@@ -1,4 +1,5 @@
-"""The loop: take the inbox, ask, act, repeat; a run ends with one event that says how."""
+"""The agent loop: take the inbox, ask the model, run its calls, repeat. Exactly one event ends a run and says how it
+ended."""
 
 from __future__ import annotations
 
@@ -47,11 +48,10 @@ SUM_UP = (
 
 
 async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwitch) -> RunEnded:
-    """Work on a session until there is nothing left to do, and return how it ended.
+    """Run a session until nothing is left to do; its end.
 
-    Continues where the log stands, so the same call serves a new message and the rest of a run that was killed. Raises
-    `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
-    taken up again from the log.
+    Continues from the log, so the same call serves a new message and the rest of a killed run. Raises only
+    `StoreError` (the log cannot be written) and cancellation; the run can be resumed from the log after both.
     """
     # One that was killed before it took its mail still has its first look to come.
     goes_on, ended = session.running and bool(session.turn or journal.mailbox.last_taken), None
@@ -71,7 +71,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
 
 
 async def outcome(agent: Agent, session: Session, journal: Journal, switch: StopSwitch, *, first: bool) -> RunEnded:
-    """How the work ended, be it with an error."""
+    """The end of the work, also for an error."""
     try:
         ended = await within_limits(agent, session, journal, first=first)
         return ended if agent.finishing is None else await agent.finishing(session.id, ended)
@@ -84,7 +84,7 @@ async def outcome(agent: Agent, session: Session, journal: Journal, switch: Stop
 
 
 async def start_run(agent: Agent, session: Session, journal: Journal) -> None:
-    """Open the run in the log, or take up the one that a crash left open."""
+    """Log the start of the run, or resume the one that a crash interrupted."""
     await journal.tell_waiting()  # What it waited for when it was left may have been taken back.
     if session.running:
         agent.budget.turns = session.turn
@@ -95,7 +95,7 @@ async def start_run(agent: Agent, session: Session, journal: Journal) -> None:
 
 
 def failed(error: HermesError, turns: int) -> RunEnded:
-    """The end of a run that an error ended."""
+    """The end of a run after an error."""
     return RunEnded(outcome=Outcome.FAILED, text=str(error), turns=turns, reason="error", error=type(error).__name__)
 
 
@@ -108,9 +108,9 @@ async def within_limits(agent: Agent, session: Session, journal: Journal, *, fir
 
 
 async def work(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:
-    """The straight line: until a reply asks for nothing. `first` where the run begins with this.
+    """The loop: turns until a reply requests no tools. `first` where the run starts with this.
 
-    A reply ends its run, so that whoever asked gets it; mail that came too late for it is the next run's.
+    A reply ends its run, so that it is delivered; mail that came too late belongs to the next run.
     """
     misses = 0
     await act(agent, session, journal, session.open_calls)
@@ -138,7 +138,7 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
 
 
 async def goes_on(session: Session, journal: Journal) -> bool:
-    """Whether the last reply was cut at the length limit, and the model is asked to go on with it."""
+    """Whether the last reply was cut at the length limit and the model is asked to continue it."""
     asks = session.is_cut and len(spoken(session)) <= MAX_CONTINUATIONS
     if asks:
         await journal.commit(MessageTaken(message=CUT_OFF))
@@ -146,9 +146,9 @@ async def goes_on(session: Session, journal: Journal) -> bool:
 
 
 def done(session: Session) -> RunEnded:
-    """The run's end with the reply, which the view has, also after a crash between the reply and the end. One that
-    asked no model took only answers to what an earlier run had asked, whose reply is not said again. One that is still
-    cut says so."""
+    """The end of a run with the last reply in the log, also after a crash between reply and end. A run that never
+    asked a model only recorded late answers and does not repeat an earlier reply. A reply that is still cut says
+    so."""
     if session.is_cut:
         limit = LimitReached(STILL_CUT, limit="length limit")
         return limited(f"{''.join(spoken(session))}\n\n{limit}", session.turn, limit)
@@ -157,7 +157,7 @@ def done(session: Session) -> RunEnded:
 
 
 def spoken(session: Session) -> list[str]:
-    """The pieces of the last reply: several where it was cut off at the length limit and went on."""
+    """The pieces of the last reply: several where it was cut at the length limit and continued."""
     pieces: list[str] = []
     for message in reversed(session.messages):
         if message.role is Role.ASSISTANT and not message.tool_calls:
@@ -173,7 +173,7 @@ def _is_aside(message: Message) -> bool:
 
 
 async def at_limit(agent: Agent, session: Session, journal: Journal, limit: LimitReached) -> RunEnded:
-    """End at a limit; at the turn limit the model may say, without tools, what is done and what is left."""
+    """End at a limit; at the turn limit the model summarises, without tools, what is done and what is left."""
     text = str(limit)
     if limit.limit == "turn limit":
         before = session.number
@@ -190,12 +190,12 @@ async def at_limit(agent: Agent, session: Session, journal: Journal, limit: Limi
 
 
 def limited(text: str, turns: int, limit: LimitReached) -> RunEnded:
-    """The end of a run that may go on when a person says so."""
+    """The end of a run at a limit, which the person can continue."""
     return RunEnded(outcome=Outcome.LIMIT, text=text, turns=turns, reason=limit.limit, error="LimitReached")
 
 
 async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: tuple[Closing, ...] = ()) -> RunEnded:
-    """Close what is open and commit the end together with the fate of every message that the run took."""
+    """Close open calls and commit the end together with that of every message of the run."""
     await journal.tell_waiting()
     closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
@@ -210,15 +210,14 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: t
 
 
 def taken_back(session: Session) -> list[Undone | MessageTaken]:
-    """What a run leaves behind of messages that were deleted: nothing; where it has worked for them already, what it
-    did and a word about them."""
+    """The events for deleted messages: undo where the run had done nothing for them, otherwise a note."""
     if not session.heard:
         return []
     return [MessageTaken(message=NOT_TO_BE_ANSWERED)] if session.rounds else [Undone(to=session.began)]
 
 
 def loose_ends(session: Session) -> list[Replied | ToolEnded]:
-    """What a run that ends now leaves half done: the words that had arrived, or a result for each call without one."""
+    """The events for unfinished work at the end of a run: the partial reply, or a result for each call without one."""
     draft = "".join(session.draft)
     session.draft.clear()
     if draft:
@@ -239,7 +238,7 @@ def loose_ends(session: Session) -> list[Replied | ToolEnded]:
 
 
 async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesError) -> RunEnded:
-    """End, with the reason, a run that could not even begin: the mail is kept in the log, and its sender is told."""
+    """End a run that could not start, with the reason: the mail is logged, and its sender is told."""
     if not session.running:
         session.run = ids.short()
         await journal.commit(RunStarted())

@@ -1,4 +1,4 @@
-"""The session's side of the inbox: what waits, what this run took, and how that ends."""
+"""A session's mailbox: waiting mail, what this run took of it, and how each message was completed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hermes_agent.store.transaction import Transaction
 
 
 def nobody() -> None:
-    """Nobody is told."""
+    """No listener."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Withdrawals:
-    """`words` are the messages that a run took, by their identity, with what they say. `gone` are those of which it has
-    read that they were deleted, `announced` those of which this process was told; `overtaken` is called when nothing is
-    left of what it took."""
+    """Deleted messages among those of a run. `words` maps the messages that the run took to their text. `gone` are
+    those whose deletion it has read, `announced` those of which this process was notified; `overtaken` is called
+    when all were deleted."""
 
     words: dict[str, Text | None] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -34,33 +34,33 @@ class Withdrawals:
 
     @property
     def lapsed(self) -> bool:
-        """Whether all that the run was to answer was deleted, as far as it has read."""
+        """Whether every message of the run was deleted, as far as it has read."""
         return bool(self.gone) and self.words.keys() <= self.gone
 
     def took(self, inbound: Inbound) -> None:
-        """The run answers this."""
+        """Add a message of the run."""
         if not inbound.answers:
             self.words[inbound.identity] = next(
                 (part for part in reversed(inbound.parts) if isinstance(part, Text)), None
             )
 
     def announce(self, withdrawn: str) -> None:
-        """The message of that identity was deleted; the mail that says so is in the inbox."""
+        """Note that the message with that identity was deleted; the mail about it is in the inbox."""
         self.announced.add(withdrawn)
         self.see()
 
     def read(self, withdrawn: Iterable[str]) -> None:
-        """The run had read, before it was interrupted, that these were deleted."""
+        """Restore the deletions that the run had read before an interruption."""
         self.gone.update(self.words.keys() & set(withdrawn))
         self.announced.update(self.gone)
 
     def see(self) -> None:
-        """Say so where nothing is left."""
+        """Call `overtaken` where nothing is left."""
         if self.words and self.words.keys() <= self.announced:
             self.overtaken()
 
     def next_run(self) -> None:
-        """Another run begins, with other messages."""
+        """Reset for another run with other messages."""
         self.words.clear()
         self.gone.clear()
         self.announced.clear()
@@ -73,15 +73,15 @@ Change = Callable[[Transaction], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """One message that waits in the inbox, with its row's id."""
+    """A waiting message with the id of its inbox row."""
 
     id: int
     inbound: Inbound
 
 
 def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
-    """The mail that is read now, with the new texts of it. What is to be `alone` is read by a run that `took` nothing
-    yet; whatever came behind it waits until the next look, but for what interrupts: that is read before it."""
+    """The mail to read now, with its edits. `alone` mail is read only by a run that `took` nothing yet; mail after
+    it waits for the next look, except interruptions, which are read first."""
     now: list[Mail] = []
     closed, urgent = False, any(letter.inbound.busy is Busy.INTERRUPT for letter in mail)
     for letter in mail:
@@ -99,12 +99,12 @@ def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
 
 
 class Gate(Protocol):
-    """Which mail a look into the inbox finds; a recording keeps that, a replay follows it.
+    """Decides which mail a look at the inbox finds: a recording notes it, a replay repeats it.
 
-    - `may_have` says whether there is to be mail, given whether there may be some;
-    - `ready` returns when a look is worth while after a ring;
-    - `accepted` gives the source ids of the mail that this look finds; None: all that is there;
-    - `found` is told what it found.
+    - `may_have` says whether to report mail, given whether there may be some;
+    - `ready` returns when a look is worthwhile after a wake-up;
+    - `accepted` gives the source ids of the mail that this look may find; None: all of it;
+    - `found` gets what the look found.
     """
 
     def may_have(self, rung: bool) -> bool: ...
@@ -117,27 +117,27 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Every look finds all that is there."""
+    """The default `Gate`: every look finds all waiting mail."""
 
     def may_have(self, rung: bool) -> bool:
-        """As the ring says."""
+        """As `rung` says."""
         return rung
 
     async def ready(self) -> None:
-        """At once."""
+        """Returns at once."""
 
     async def accepted(self) -> frozenset[str] | None:
-        """All that is there."""
+        """All mail."""
         return None
 
     def found(self, source_ids: Sequence[str]) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
 
 class Mailbox:
-    """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left.
+    """The mail of one lane under its lease. Queries the store only after a wake-up or when something was left over.
 
-    `back` knows what of that was deleted where it was written.
+    `back` tracks which messages were deleted on their platform.
     """
 
     def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
@@ -155,11 +155,11 @@ class Mailbox:
         self.released = False
 
     def behind(self, gate: Gate) -> None:
-        """From now on, find what this gate lets through."""
+        """Use this gate from now on."""
         self._gate = gate
 
     def ring(self, withdrawn: str = "") -> None:
-        """Somebody put mail into the inbox; it takes the message `withdrawn` back."""
+        """Note new mail in the inbox; `withdrawn` is the message that it withdraws."""
         self._rung.set()
         if withdrawn:
             self.back.announce(withdrawn)
@@ -171,11 +171,11 @@ class Mailbox:
 
     @property
     def has_mail(self) -> bool:
-        """Whether there may be mail that was not taken."""
+        """Whether there may be unread mail."""
         return self._gate.may_have(self._left or self._rung.is_set())
 
     async def recall(self) -> None:
-        """Learn what an interrupted run had taken, and what of that was taken back."""
+        """Load what an interrupted run had taken, and which of that was deleted."""
         if self._taken:
             for inbound, taken in await self._store.inbox.open(self._lease):
                 if inbound.withdraws:
@@ -186,7 +186,7 @@ class Mailbox:
             self.back.see()
 
     async def model(self) -> str:
-        """The model that the message wants which this run answers; empty: the session's."""
+        """The model that this run's message requests; empty: the session's."""
         found = await self._store.inbox.open(self._lease)
         gone = {each.withdraws for each, _ in found}
         left = [(each, took) for each, took in found if not (each.answers or each.withdraws or each.identity in gone)]
@@ -195,12 +195,12 @@ class Mailbox:
         return next((letter.inbound.model for letter in own), "")
 
     async def wait(self) -> None:
-        """Return when somebody rang since the last look."""
+        """Return when there was a wake-up since the last look."""
         await self._rung.wait()
         await self._gate.ready()
 
     async def read(self) -> tuple[Mail, ...]:
-        """The mail that waits, in the order of arrival."""
+        """The waiting mail, in order of arrival."""
         if not self.has_mail:
             return ()
         wanted = await self._gate.accepted()
@@ -221,11 +221,11 @@ class Mailbox:
         return tuple(mail)
 
     def leave(self) -> None:
-        """Mail was read and not taken: it is looked at again at the next turn."""
+        """Leave read mail for the next turn."""
         self._left = True
 
     def take(self, mail: Sequence[Mail]) -> Change:
-        """Mark mail as taken by this run, as part of the commit of its messages."""
+        """The change that marks mail as taken by this run, for the commit of its messages."""
         ids = [letter.id for letter in mail]
         self._taken.extend(ids)
         for letter in mail:
@@ -234,7 +234,7 @@ class Mailbox:
         return lambda tx: self._store.inbox.take(tx, self._lease, ids)
 
     def drop(self, mail: Sequence[Mail]) -> Change:
-        """Mark as ended what was taken back and the mail that did so, as part of the commit that tells of it."""
+        """The change that ends withdrawn mail and the mail that withdrew it, for the commit that records it."""
         at = self._clock.now()
         ids = [letter.id for letter in mail]
         self._dropped.update(ids)
@@ -242,7 +242,7 @@ class Mailbox:
         return lambda tx: self._store.inbox.drop(tx, self._lease, ids, at)
 
     def set_aside(self) -> tuple[list[str], Sequence[Change]]:
-        """What the last look found that cannot be read, as sentences, and what ends it, as part of the next commit."""
+        """The unreadable mail of the last look as sentences, and the change that ends it."""
         at, found = self._clock.now(), self._unreadable
         self._unreadable = []
         self._dropped.update(each.id for each in found)
@@ -253,8 +253,8 @@ class Mailbox:
         return [str(each) for each in found], [change(each) for each in found]
 
     def complete(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
-        """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether
-        the lane was given back or more mail waits. With `lapsed` also of the mail that took them back."""
+        """The change that ends every message of this run, for the commit of the run's end; `released` then says
+        whether the lane was released or more mail waits. With `lapsed` also the mail that withdrew them."""
         at, back = self._clock.now(), tuple(self.back.words) if lapsed else ()
 
         async def change(tx: Transaction) -> None:
@@ -265,7 +265,7 @@ class Mailbox:
         return change
 
     def next_run(self) -> None:
-        """The lane was kept because mail came too late for the run that ended: it is looked at anew."""
+        """Start another run on the same lease, because mail came too late for the one that ended."""
         self._taken = []
         self.back.next_run()
         self._rung.set()

@@ -1,4 +1,5 @@
-"""The prompt: named sections in a fixed order, frozen once per session and stored, byte-identical ever after."""
+"""The prompt prefix: named sections in a fixed order, frozen once per session, stored, and byte-identical from then
+on."""
 
 from __future__ import annotations
 
@@ -39,10 +40,10 @@ GUIDANCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
-    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
-    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why;
-    `eligible` the names of the skills that the index names."""
+    """Content of the prompt sections. `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
+    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and
+    channel, `date` the day (`2026-11-21`). `warnings` tell the person what was left out of these files, and why;
+    `eligible` are the skills that the index names."""
 
     identity: str = ""
     skills: str = ""
@@ -55,7 +56,7 @@ class Environment:
 
 
 def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple[Section, ...]:
-    """The sections of a new prefix, in their order; an empty one is kept, so that what is missing can be seen."""
+    """The sections of a new prefix in order; empty ones are kept, so that it is visible what is missing."""
     offered = {tool.name for tool in tools}
     guidance = "".join(f"\n- {words}" for name, words in GUIDANCE if name in offered)
     return (
@@ -71,7 +72,7 @@ def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple
 
 
 class SessionPrompt:
-    """The prefix of one session: read from the store where there is one, made and committed where there is none."""
+    """Prompt prefix of one session: read from the store, or built and committed the first time."""
 
     def __init__(
         self, store: Store, tools: tuple[ToolSchema, ...], surroundings: Callable[[], Awaitable[Environment]]
@@ -82,7 +83,7 @@ class SessionPrompt:
         self._prefix: Prefix | None = None
 
     async def prefix(self, session: Session, journal: Journal) -> Prefix:
-        """The session's prefix. Raises `StoreError` where the log names one that the store has lost."""
+        """The session's prefix. Raises `StoreError` where the store has lost it."""
         if self._prefix is None or self._prefix.hash != session.prefix_hash:
             self._prefix = await self._stored(session) if session.prefix_hash else await self._new(journal)
         return self._prefix

@@ -1,4 +1,4 @@
-"""A conversation while a run works on it: the view that is folded from the log."""
+"""State of a conversation during a run: a view folded from the log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PRUNED_WORDS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Past:
-    """The view as it was before the compaction at event `number`, for an undo that goes back behind it."""
+    """The view before the compaction at event `number`, for an undo that goes back before it."""
 
     number: int
     messages: list[Message]
@@ -47,17 +47,16 @@ class _Past:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What a run knows of its conversation.
+    """State of one conversation during a run.
 
-    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's
-    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those
-    that were taken back. `started` maps the calls whose intent is in the log and whose result is not to their
-    effect. `speakers` are the principals whose messages this run took, `heard` counts these, `rounds` the replies
-    that asked for tools; `is_cut`: its last reply ended at the length limit. `began` is the number of the event
-    with which the run began, `answered` the tools that ever answered without an error. `mark` is the sign of the
-    runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never compacted
-    away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size of the prefix
-    by bytes / 4.
+    `messages` is what the model sees; within a run it only grows, except by a compaction. `number` is the log's
+    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of
+    undone ones. `started` maps calls with a logged intent and no result to their effect. `speakers` are the
+    principals whose messages this run took, `heard` counts those messages, `rounds` the replies that requested
+    tools; `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began,
+    `answered` the tools that ever returned without an error. `mark` is the marker of the runtime's own notes,
+    `told` the hash of what each source of them said last, `pins` what is never compacted away. `compacted` is the
+    length of `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4.
     """
 
     id: str
@@ -93,30 +92,30 @@ class Session:
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the last reply that have no result yet, in the order asked."""
+        """The calls of the last reply without a result, in order."""
         return tuple(call for call in self._waiting if call.id not in self._results)
 
     @property
     def weights(self) -> list[int]:
-        """The size of each message in tokens by bytes / 4; only what is new is looked at."""
+        """The size of each message in tokens by bytes / 4; incremental."""
         for message in self.messages[len(self._weights) :]:
             self._weights.append(tokens_of(message))
         return self._weights
 
     @property
     def scale(self) -> float:
-        """How many of the provider's tokens one of ours (4 bytes) is, as its last answer showed; 1 to 4."""
+        """The provider's tokens per token of ours (4 bytes), from its last answer; 1 to 4."""
         count, counted = self._measured
         held = self.prefix_tokens + sum(self.weights[:count])
         return min(LARGEST_SCALE, max(1.0, counted / held)) if counted and held else 1.0
 
     @property
     def awaits_reply(self) -> bool:
-        """Whether a model should speak next: the last word is a person's or a tool's."""
+        """Whether the model speaks next: the last message is a person's or a tool's."""
         return bool(self.messages) and (self.messages[-1].role is not Role.ASSISTANT or bool(self._waiting))
 
     def apply(self, entry: Entry) -> None:
-        """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
+        """Fold one event into the view. Results appear in the order of their calls."""
         self.number = entry.number
         match entry.event:
             case MessageTaken(message=message, principal=principal, inbox=inbox):
@@ -218,7 +217,7 @@ class Session:
 
 
 def pruned(message: Message, calls: frozenset[str]) -> Message:
-    """The message with the results of these calls as one line each."""
+    """The message with the results of these calls shortened to a line each."""
     if message.role is not Role.TOOL or not calls:
         return message
     parts = tuple(
@@ -237,14 +236,14 @@ def _one_line(result: ToolResult) -> Text:
 
 
 def fold(session: Session, entries: Iterable[Entry]) -> Session:
-    """The session after these events, in order."""
+    """Apply these events in order; the session."""
     for entry in entries:
         session.apply(entry)
     return session
 
 
 async def folded(session: Session, pages: AsyncIterable[Sequence[Entry]]) -> Session:
-    """The same of a log that is read in pages, the long ones beside the event loop."""
+    """The same for a log read in pages; long ones are decoded in a thread."""
     async for page in pages:
         if len(page) > MANY:
             await asyncio.to_thread(fold, session, page)

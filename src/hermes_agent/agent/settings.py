@@ -1,4 +1,4 @@
-"""The settings of a run."""
+"""Settings of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """Turns, time and habits of a run (section `agent` of the configuration)."""
+    """Turn and time limits and habits of a run (section `agent` of the configuration)."""
 
     max_turns: int = field(default=90, metadata={"doc": "Model calls in one run before it stops and can be continued."})
     max_seconds: float | None = field(

@@ -1,4 +1,4 @@
-"""The control that ends a run from outside, whatever it is doing: a person's stop, or the deadline."""
+"""Cancels a run from outside, whatever it is doing: by a person's stop or the deadline."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ When = Callable[[str, Strike], None]
 
 
 def at_once(reason: str, strike: Strike) -> None:  # noqa: ARG001  the shape of `When`
-    """Whoever is told to stop stops."""
+    """The default for `when`: stop immediately."""
     strike()
 
 
 class CutShort(Exception):
-    """The run was ended by its switch. Not `TimeoutError`: a disk or host that does not answer raises that too."""
+    """Raised when the switch ended the run. Not `TimeoutError`, which an unresponsive disk or host also raises."""
 
 
 class StopSwitch:
-    """Cancels what runs `within` it, when `when` says so. A stop before the run began ends it as it begins."""
+    """Cancels the code that runs `within` it when `when` says so. A stop before the run started ends it as it
+    starts."""
 
     def __init__(self, when: When = at_once) -> None:
         self._when = when
@@ -42,26 +43,26 @@ class StopSwitch:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped the run (and not the clock)."""
+        """Whether the run was stopped, and not by the deadline."""
         return bool(self._reason)
 
     @property
     def makes_way(self) -> bool:
-        """Whether the run was stopped so that a new message is read."""
+        """Whether the run was stopped for a new message."""
         return self._reason == NEW_MESSAGE
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the run was stopped because all that it was to answer was deleted."""
+        """Whether the run was stopped because all of its messages were deleted."""
         return self._reason == WITHDRAWN
 
     @property
     def overdue(self) -> float:
-        """For how many seconds the run has gone on after it was to end; 0 where it need not."""
+        """Seconds since the run should have ended; 0 where it is not overdue."""
         return 0.0 if self._struck is None else time.monotonic() - self._struck
 
     def stop(self, reason: str = "stopped") -> None:
-        """End the run. Safe to call at any time and more than once, from the run's event loop."""
+        """Stop the run. Callable at any time and repeatedly, from the run's event loop."""
         self._when(reason, partial(self._strike, reason))
 
     def _strike(self, reason: str) -> None:
@@ -72,8 +73,7 @@ class StopSwitch:
 
     @asynccontextmanager
     async def within(self, seconds: float | None) -> AsyncIterator[None]:
-        """Raise `CutShort` out of the block when stopped, or after so many seconds; in place of it where that was
-        before."""
+        """Raise `CutShort` out of the block when stopped or after so many seconds; at its start if stopped before."""
         if self.stopped:
             raise CutShort
         loop = asyncio.get_running_loop()
@@ -92,7 +92,7 @@ class StopSwitch:
                 clock.cancel()
 
     def verdict(self, turns: int) -> RunEnded:
-        """How a run ended that this switch cut short."""
+        """The end of a run that this switch cut short."""
         if self.withdrawn:
             return RunEnded(outcome=Outcome.STOPPED, text="", turns=turns, reason=WITHDRAWN)
         if self.stopped:

@@ -1,4 +1,4 @@
-"""The tail of the prompt: what changes from message to message, put beside the person's words and kept in the log."""
+"""The tail of the prompt: context that changes from message to message, placed beside the person's words and logged."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ELSEWHERE = "[a mark that only the runtime may use]"
 
 
 class TailSource(Protocol):
-    """Something that the model should know with the person's next message: the plan, the time, what memory recalls.
+    """A source of context for the next message: the plan, the time, recalled memory.
 
-    - `words` gives it as Markdown, empty where there is nothing to say; `session` is the session's id, `heard` what
-      the person just said, empty after a compaction;
-    - it is local, quick, and raises nothing but `StoreError`;
-    - what it said before is repeated only when it is another text, or when a compaction took it away.
+    - `words` returns Markdown, empty for nothing; `session` is the session id, `heard` what the person just said,
+      empty after a compaction;
+    - it is local, fast, and raises nothing but `StoreError`;
+    - the same text is repeated only after a compaction removed it.
     """
 
     @property
@@ -40,7 +40,7 @@ class TailSource(Protocol):
 
 
 class Tail:
-    """What the person pinned, then all sources of a run in their order."""
+    """All tail sources of a run in order, after the person's pins."""
 
     def __init__(self, sources: Sequence[TailSource], ids: Ids) -> None:
         self._sources = sources
@@ -49,9 +49,8 @@ class Tail:
     async def context_for(
         self, session: Session, heard: str, senders: str = "", title: str = ""
     ) -> ContextAdded | None:
-        """What is new since the last time, as the event that puts it into the conversation; None where nothing is.
-        `senders` are the lines on who said what was heard, where several people share the session; `title` is the name
-        of the chat, where it is known."""
+        """New context since the last time as an event; None where there is none. `senders` are lines on who said
+        what in a shared session; `title` is the chat's name, where known."""
         pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
         sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders)]
         sections += [Section(name=CHAT, text=NAMED.format(title))] if title else []
@@ -77,17 +76,17 @@ _NOTHING = Section(name="", text="").hash
 
 
 def marked(words: str, mark: str) -> str:
-    """Words of the runtime in the form that the prompt tells the model to trust."""
+    """A note of the runtime with the mark that the prompt tells the model to trust."""
     return f'<runtime mark="{mark}">\n{words}\n</runtime>'
 
 
 def without_mark(text: str, mark: str) -> str:
-    """Outside text that cannot pass for the runtime's: the session's mark is taken out of it."""
+    """Outside text without the session's mark, so that it cannot pass for the runtime's."""
     return text.replace(mark, ELSEWHERE)
 
 
 class Now:
-    """The time, to the minute, with its distance from UTC."""
+    """Tail source of the current time, to the minute, with its UTC offset."""
 
     name = "Time"
 

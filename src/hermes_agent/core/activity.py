@@ -1,4 +1,4 @@
-"""What the current task works on, and how the person who waits for it is told something."""
+"""The activity of the current task: a name for other processes, and a way to show the person a line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """`name` is what other processes are shown of it ("session 2026..."); `notify` shows a line to the person, at once
-    and without waiting."""
+    """The current work of a task. `name` is shown to other processes ("session 2026..."); `notify` shows a line to
+    the person who waits, at once and without blocking."""
 
     name: str = ""
     notify: Callable[[str], None] = _log.warning
@@ -26,8 +26,8 @@ activity: ContextVar[Activity] = ContextVar("activity", default=Activity())  # n
 
 
 def while_there(notify: Callable[[str], None]) -> Callable[[str], None]:
-    """The same as long as its object is used elsewhere: what was begun in a task, such as a connection that is kept,
-    holds the task's activity."""
+    """Returns `notify` through a weak reference: a connection that outlives its task stops notifying when the object
+    is gone."""
     found = WeakMethod(notify)
 
     def tell(text: str) -> None:

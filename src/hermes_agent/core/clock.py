@@ -1,4 +1,4 @@
-"""Time, behind a small Protocol so that tests and replays can decide what time it is."""
+"""Clock protocol, so that tests and replays decide what time it is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """- `now` is seconds since 1970 (UTC) and may jump backwards with the machine's clock;
+    """A clock.
+
+    - `now` is seconds since 1970 (UTC) and may jump backwards with the machine's clock;
     - `monotonic` never goes backwards and has no meaning across processes;
-    - `sleep` returns after that many seconds of `monotonic`."""
+    - `sleep` returns after that many seconds of `monotonic`.
+    """
 
     def now(self) -> float: ...
 

@@ -1,9 +1,9 @@
-"""`dataclass`, as the standard library has it, at a fraction of the time that it takes to make a class.
+"""A drop-in `dataclass` decorator that creates classes several times faster than the standard library's.
 
-The standard one compiles six functions for each frozen class; two hundred of them were a quarter of the time until the
-first request. Here `__init__` alone is compiled, when the first record is made; comparing, hashing and showing are
-shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it enforced
-(`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
+The standard one compiles six functions for each frozen class; for two hundred classes that was a quarter of the
+time until the first request. This one compiles only `__init__`, when the first instance is made; comparison, hash
+and repr are shared functions. Assignment to a frozen instance is prevented by the type checker, and in tests at
+run time (`ENFORCED`). `fields`, `replace`, `match` and slots work as usual.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the text that a model means to replace: exactly, or by the mistakes that models make when they copy text."""
+"""Search and replace for file edits: finds the old text exactly, or despite the usual copying mistakes of models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ LEAST_ANCHORED, ANCHOR_SLACK, LIKENESS = 3, 3, 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """The new content, how many places changed, and how the old text was found (`exact` or what was overlooked)."""
+    """Result of a replacement: the new content, the number of places, and which strategy found the text (`exact` or
+    a looser one)."""
 
     content: str
     count: int
@@ -47,12 +48,12 @@ class _Span:
 
 
 def replace(content: str, old: str, new: str, *, everywhere: bool) -> Replacement:
-    """Put `new` in place of `old`, once, or at every place where `everywhere`.
+    """Replaces `old` by `new`, once, or at every place where `everywhere`.
 
-    Tried in this order, the first that finds anything decides: exact; trailing spaces overlooked; indentation
-    overlooked (the new text is indented as the found one); any run of spaces as one; typographic quotes, dashes and
-    spaces as plain ones; the first and last line of at least three, with a middle much like the one given. Raises
-    `ToolError` where the text is not found, stands at several places without `everywhere`, or would not change.
+    Strategies in order, the first that finds anything decides: exact; ignoring trailing spaces; ignoring
+    indentation (the new text is re-indented); any run of spaces as one; typographic quotes, dashes and spaces as
+    plain ones; the first and last line of at least three, with a similar middle. Raises `ToolError` where the
+    text is not found, is ambiguous without `everywhere`, or would not change.
     """
     if not old:
         raise ToolError("old_string is empty.", hint="To make a file or replace it as a whole use write_file.")

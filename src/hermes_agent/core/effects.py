@@ -1,4 +1,4 @@
-"""What a tool does to the world: one declaration that drives parallelism, approval, recovery and the audit."""
+"""Effect types of tools: whether a call may run in parallel, needs approval, and can be retried after a crash."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from hermes_agent.core.dataclass import dataclass
 
 
 class Effect(StrEnum):
-    """What may happen to a call that was interrupted.
+    """Effect class of a tool call, which decides what happens to an interrupted one.
 
-    - `reads`: changes nothing; runs again, and beside other reads;
-    - `keyed`: carries an idempotency key; runs again with the same key;
-    - `exec`: runs detached under an id; is attached to again, never started twice; where its record is not found, only
-      the `Location` of its intent may take it for one that never began;
-    - `writes`: intent is committed first; an interrupted one is reported as "outcome unknown", never run again;
-    - `asks`: waits for a person; is asked again.
+    - `reads`: changes nothing; is retried, and runs in parallel with other reads;
+    - `keyed`: carries an idempotency key; is retried with the same key;
+    - `exec`: runs detached under an id; is re-attached, never started twice. Where its record is missing, only
+      the `Location` of its intent can tell that it never started;
+    - `writes`: the intent is committed first; an interrupted call is reported as "outcome unknown" and never
+      retried;
+    - `asks`: waits for a person; the question is asked again.
     """
 
     READS = "reads"
@@ -26,7 +27,8 @@ class Effect(StrEnum):
 
 
 class Capability(StrEnum):
-    """What a tool needs from its surroundings. A principal, surface or child is granted a set of these."""
+    """A permission that a tool needs (network, files, commands ...). Principals, surfaces and child agents get a set
+    of them."""
 
     FS_READ = "fs.read"
     FS_WRITE = "fs.write"
@@ -40,7 +42,7 @@ class Capability(StrEnum):
 
 
 class EffectState(StrEnum):
-    """Where an effect record stands: the intent is committed, or it has a result."""
+    """State of an effect record: the intent is committed, or it has a result."""
 
     INTENT = "intent"
     DONE = "done"
@@ -48,9 +50,12 @@ class EffectState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where the record of an `exec` effect is kept: a name of the machine for people, the kind of place with its store
-    of records, and the boot. A missing record means "not begun" at the same location alone: another machine or home has
-    none, a boot may have lost some, and a store from which records were removed has another name."""
+    """Where the record of an `exec` effect is stored: a machine name for people, the kind of place with its record
+    store, and the boot id.
+
+    A missing record means "not started" only at the same location: another machine or home has no record of it, a
+    reboot may have removed some, and a store that was cleaned gets a new name.
+    """
 
     machine: str = ""
     place: str = ""

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 
 class HermesError(Exception):
-    """Any failure that is ours to explain."""
+    """Base class of this program's errors; the text is a sentence for a person."""
 
 
 class ConfigError(HermesError):
@@ -44,16 +44,16 @@ class HomeError(HermesError):
 
 
 class StoreError(HermesError):
-    """The database could not do what was asked; nothing that was committed before is lost."""
+    """The database failed; committed data is not lost."""
 
 
 class LostLease(StoreError):
-    """The lane was taken over by another worker: nothing more may be written under this lease."""
+    """Another worker took over the lane: this lease may not write any more."""
 
 
 class LogBehind(StoreError):
-    """The database went back to an earlier state: a session's log ends at number `last` (-1: its claim is gone too),
-    before what its writer wrote last."""
+    """The database returned to an earlier state (a failover or restore): the session's log ends at number `last`,
+    before the last event that its writer committed. -1: the lane's claim is gone too."""
 
     def __init__(self, message: str, last: int = -1) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class DatabaseUnreachable(StoreError):
 
 
 class DatabaseInUse(StoreError):
-    """Another home uses the database, and nothing says that both are of one household."""
+    """Another home uses the database, and the two are not configured as one household."""
 
 
 class DatabaseDamaged(StoreError):
@@ -77,7 +77,7 @@ class DatabaseDamaged(StoreError):
 
 
 class DiskFull(StoreError):
-    """There is no room left for a commit."""
+    """The disk has no room for a commit."""
 
 
 class UnknownSession(StoreError):
@@ -114,15 +114,15 @@ class ProviderError(HermesError):
 
 
 class AuthRefused(ProviderError):
-    """The key is wrong, revoked or may not use this model."""
+    """The provider refused the key: wrong, revoked, or not allowed to use this model."""
 
 
 class OutOfCredit(ProviderError):
-    """The account has no money left."""
+    """The provider's account has no money left."""
 
 
 class RateLimited(ProviderError):
-    """Too many requests; `retry_after` says when to come back where the provider told."""
+    """Too many requests to the provider; `retry_after` is set where it said when to come back."""
 
     retryable = True
 
@@ -140,19 +140,19 @@ class ServerFailed(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection, or it was cut."""
+    """No connection to the provider, or the connection was cut."""
 
     retryable = True
 
 
 class TimedOut(ProviderError):
-    """No answer in time."""
+    """The provider did not answer in time."""
 
     retryable = True
 
 
 class Stalled(ProviderError):
-    """The stream was open but brought no content for too long."""
+    """A stream from the provider was open but brought no content for too long."""
 
     retryable = True
 
@@ -174,13 +174,13 @@ class ContentRefused(ProviderError):
 
 
 class MalformedReply(ProviderError):
-    """The answer is not what the protocol says."""
+    """The provider's answer violates its protocol."""
 
     retryable = True
 
 
 class EmptyReply(ProviderError):
-    """The answer ended with neither words nor tool calls."""
+    """The model's answer has neither text nor tool calls."""
 
     retryable = True
 
@@ -190,7 +190,7 @@ class BadRequest(ProviderError):
 
 
 class ThinkingRefused(ProviderError):
-    """The provider does not take back thinking that it signed, or a response that it kept: one more attempt goes
+    """The provider refuses its own signed thinking, or a response that it stored: the request is sent once more
     without them."""
 
     retryable = True
@@ -201,15 +201,15 @@ class NoModel(HermesError):
 
 
 class CassetteError(HermesError):
-    """A recording cannot be written, read or followed."""
+    """A recording cannot be written, read or replayed."""
 
 
 class RequestDiffers(CassetteError):
-    """A replay was asked for something else than the recording has next; the message names the first difference."""
+    """A replay requested something else than the recording has next; the message names the first difference."""
 
 
 class InputTooLarge(HermesError):
-    """A message would take too much of the model's window, and may not be kept as a file (`--strict-input`)."""
+    """A message takes too much of the model's window, and may not be moved to a file (`--strict-input`)."""
 
 
 class LimitReached(HermesError):
@@ -222,14 +222,14 @@ class LimitReached(HermesError):
 
 
 class GoingInCircles(LimitReached):
-    """The calls of a run repeat what does not help; the settings `guardrails` say when that is the end."""
+    """The run repeats calls that do not help; the settings under `guardrails` set the limits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, limit="guardrail")
 
 
 class ToolError(HermesError):
-    """A tool could not do what was asked; the model reads `kind`, the sentence and the `hint`."""
+    """A tool call failed; the model reads `kind`, the sentence and the `hint`."""
 
     kind = "failed"
 
@@ -263,7 +263,7 @@ class Unapproved(Refused):
 
 
 class Protected(Refused):
-    """A person wrote or pinned what the call would change: whoever works beside them may only propose it."""
+    """A person wrote or pinned the target: the agent may only propose this change."""
 
 
 class StaleWrite(ToolError):
@@ -273,13 +273,13 @@ class StaleWrite(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """A call was interrupted, and nobody can tell whether it did what it was to do: it is not run again."""
+    """A tool call was interrupted and its outcome cannot be determined, so it is not retried."""
 
     kind = "interrupted"
 
 
 def unexpected(error: Exception) -> ToolError:
-    """What the model reads of an error that its tool did not foresee."""
+    """The `ToolError` that a model reads for an exception that its tool did not foresee."""
     if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
         words = (error.strerror or "Permission denied").lower()
         return ToolError(f"{error.filename or 'Something'} cannot be used: {words}.")
@@ -287,7 +287,7 @@ def unexpected(error: Exception) -> ToolError:
 
 
 class NothingMore(HermesError):
-    """What is waited for has ended, and nothing of it is still to be told."""
+    """End of a stream: nothing more will arrive."""
 
 
 class Stopped(HermesError):

@@ -1,9 +1,4 @@
-"""What happens in a conversation, as one union of typed events.
-
-The durable ones *are* the conversation's log: one row each, numbered from 1 per session, never changed. The transcript,
-a screen and the state after a crash are folds over them. The live ones (`Live`) pass by while a reply is being made; a
-reader that missed them loses nothing, because a durable event follows with the whole.
-"""
+"""The events of a conversation, as one closed union of typed records."""
 
 from __future__ import annotations
 
@@ -28,7 +23,7 @@ class SectionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixFrozen:
-    """The prefix that every later request of the session begins with; `cause` says why it is new."""
+    """Records the prompt prefix that every later request of the session starts with; `cause` says why it is new."""
 
     hash: str
     cause: str
@@ -38,7 +33,7 @@ class PrefixFrozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run began; `resumed` where it continues one that was stopped or killed."""
+    """A run started; `resumed` when it continues one that was stopped or killed."""
 
     resumed: bool = False
     kind: Literal["run_started"] = field(default="run_started", init=False)
@@ -46,8 +41,8 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTaken:
-    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation;
-    `principal` said it."""
+    """A message joined the conversation: from the inbox, or made by the runtime (`inbox` is 0). `principal` is the
+    sender."""
 
     message: Message
     inbox: int = 0
@@ -57,8 +52,11 @@ class MessageTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextAdded:
-    """What the runtime put beside the person's message: the tail of the prompt, part of the conversation although
-    nobody said it. `mark` is the session's own sign for such notes; `sections` are the sources that spoke."""
+    """Context that the runtime placed beside the person's message: the tail of the prompt.
+
+    It is part of the conversation, although no person wrote it. `mark` is the session's own marker for such
+    notes; `sections` names the sources that contributed.
+    """
 
     message: Message
     mark: str
@@ -72,11 +70,11 @@ Cause = Literal["window", "refused", "command"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What a model is shown is shorter from here on; the log keeps everything.
+    """The conversation that the model sees was shortened; the log keeps everything.
 
-    Of the messages shown before, the first `head` stay, `note` (None where nothing is replaced) stands for those up to
-    `upto`, the rest stays; the results of the calls `pruned` are shown as one line each. `before` and `after` are
-    tokens by bytes / 4; `writer` is the model that wrote the note, empty where this program did.
+    Of the earlier messages the first `head` stay, `note` (None: nothing is replaced) stands for those up to
+    `upto`, and the rest stays; results of the calls in `pruned` shrink to one line each. `before` and `after` are
+    tokens by bytes / 4; `writer` is the model that wrote the note (empty: this program).
     """
 
     head: int
@@ -93,8 +91,8 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """Words that a person wants the model to see in every request, whatever is compacted. `denies` are what
-    no call that changes something may need while the pin stands ("read only")."""
+    """Words that a person wants in every request, even after compaction. `denies` lists what no call that changes
+    something may need while the pin holds ("read only")."""
 
     pin: str
     text: str
@@ -104,7 +102,7 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpinned:
-    """The pin of that id is taken off."""
+    """Removes the pin with that id."""
 
     pin: str
     kind: Literal["unpinned"] = field(default="unpinned", init=False)
@@ -112,7 +110,7 @@ class Unpinned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """The model's whole answer of one turn. `partial` where the run was stopped while it was being written."""
+    """The model's complete answer of one turn; `partial` when the run was stopped while the answer streamed."""
 
     turn: int
     call_id: str
@@ -129,8 +127,11 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted:
-    """A call is about to run. In the log where the effect is more than `reads`: then the intent is committed before the
-    world is touched. A call that only reads is shown live and logged by its end alone."""
+    """A call is about to run.
+
+    For effects other than `reads` this event is durable: the intent is committed before the call touches the
+    world. Calls that only read show it live and log only their end.
+    """
 
     turn: int
     call_id: str
@@ -142,7 +143,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnded:
-    """A call has its result, which is part of the conversation. `seconds` is the time that it took."""
+    """The result of a call, which is part of the conversation. `seconds` is its duration."""
 
     turn: int
     call_id: str
@@ -155,7 +156,8 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A person is asked: for a decision about a call (`approval`) or for a fact (`clarify`). The run waits."""
+    """A question to a person: to decide about a call (`approval`) or to give a fact (`clarify`). The run waits for
+    the answer."""
 
     question: str
     text: str
@@ -177,8 +179,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """The runtime tells the person something that the model did not say. `news` and what is graver is said in chats
-    too. A `live` one passes by: it is about this moment."""
+    """A message from the runtime to the person. Notices of level `news` and above are also sent to chats; a `live`
+    one is not logged."""
 
     text: str
     level: Literal["info", "news", "warning", "error"] = "info"
@@ -188,7 +190,8 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The conversation's view goes back to the event `to`: what came after it is kept in the log and no longer sent."""
+    """Resets the conversation's view to event `to`. Later events stay in the log and are no longer sent to the
+    model."""
 
     to: int
     kind: Literal["undone"] = field(default="undone", init=False)
@@ -204,7 +207,7 @@ class Branched:
 
 
 class Outcome(StrEnum):
-    """How a run ended."""
+    """Outcome of a run."""
 
     ANSWERED = "answered"
     STOPPED = "stopped"
@@ -213,8 +216,8 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether what a run did was right: a check that ran `verified` it, a person `accepted` it, it `failed` its check,
-    or it was `undone`; the model's own word is none of these."""
+    """Whether the work of a run was right: `verified` by a check that ran, `accepted` by a person, `failed` its
+    check, or `undone`. The model's own word does not count."""
 
     UNKNOWN = "unknown"
     VERIFIED = "verified"
@@ -225,8 +228,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """A run is over. `text` is the reply, or the sentence that says why there is none; `error` names the error's class;
-    `verified_by` is the check, or the person, of the `verdict`.
+    """A run ended. `text` is the reply, or the sentence that says why there is none; `error` is the class of the
+    error; `verified_by` is the check, or the person, behind the `verdict`.
 
     Every outcome but `answered` can be continued.
     """
@@ -243,7 +246,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
-    """A request is on its way; its durable record is the row `call_id` of the usage ledger."""
+    """A request was sent to the model; `call_id` is its row in the usage ledger."""
 
     turn: int
     call_id: str
@@ -253,7 +256,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress:
-    """A running call shows a line."""
+    """A progress line of a running call."""
 
     call_id: str
     tool: str
@@ -289,7 +292,7 @@ Event = Durable | Live
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A durable event in its place: `number` counts from 1 within the session, `at` is seconds since 1970."""
+    """A durable event in the log: `number` counts from 1 within the session, `at` is in seconds since 1970."""
 
     number: int
     run: str
@@ -299,8 +302,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a
-    reader who returns with the last number it saw misses nothing."""
+    """An event as delivered to a reader. A live event carries the number of the durable event before it, so that a
+    reader who reconnects with its last number misses nothing."""
 
     session: str
     number: int
@@ -310,7 +313,7 @@ class Seen:
 
 
 def is_live(event: Event) -> bool:
-    """Whether an event passes by without being logged."""
+    """Whether an event is only shown and not logged."""
     if isinstance(event, ToolStarted):
         return event.effect is Effect.READS
     if isinstance(event, Notice):

@@ -21,7 +21,8 @@ POOL = 4096
 
 
 class _Pooled:
-    """Bits of the operating system's randomness, fetched many at a time: asking it costs more than all the rest."""
+    """Pool of random bits from the operating system, fetched in bulk: one fetch costs more than all the rest of an
+    id."""
 
     def __init__(self) -> None:
         self._pool = b""

@@ -1,4 +1,4 @@
-"""Who speaks, where, and what arrives: typed values that are part of every key."""
+"""Identity of senders and conversations, and the message that comes in: typed values that are part of every key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 
 
 class Standing(StrEnum):
-    """What a principal is to this agent; under the same words what they say is labelled (`messages.Origin`)."""
+    """Role of a principal: owner, member or guest. The label of what they say has the same name (`messages.Origin`)."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -33,20 +33,20 @@ class Standing(StrEnum):
 
 
 class Standings:
-    """What principals are to this agent: `of` gives it by their key (`platform:user`), at once and from memory."""
+    """Looks up the role of a principal by key (`platform:user`), from memory and without blocking."""
 
     def __init__(self, of: Callable[[str], Standing]) -> None:
         self.of = of
 
     def is_owner(self, principal: str) -> bool:
-        """Whether the principal of that key is the one whose home this is."""
+        """Whether that principal owns the home."""
         return self.of(principal) is Standing.OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A person (or program) who speaks: `platform` and the platform's own user id, e.g. `cli:root`. `alias` is what the
-    model is told in place of the id, where ids are hidden from it."""
+    """The sender of a message: `platform` and the platform's user id, e.g. `cli:root`. `alias` replaces the id in
+    prompts where ids are hidden from the model."""
 
     platform: str
     user: str
@@ -56,14 +56,14 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """`platform:user`, the key under which what belongs to this principal is kept."""
+        """`platform:user`, the key of everything that belongs to this principal."""
         return f"{self.platform}:{self.user}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """Where words are exchanged. `participant` is set where a group is kept per user; `topic` where one chat holds
-    several."""
+    """Address of a conversation. `participant` is set where a group has one conversation per user; `topic` where a
+    chat has several."""
 
     platform: str
     chat_kind: str = "dm"
@@ -83,17 +83,17 @@ class Conversation:
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody else reads what is said there."""
+        """Whether nobody else can read the conversation."""
         return self.chat_kind in PRIVATE
 
     @property
     def is_shared(self) -> bool:
-        """Whether several people speak in one session of it."""
+        """Whether several people share one session of it."""
         return not self.is_private and not self.participant
 
     @property
     def place(self) -> Conversation:
-        """Where words said here appear: the same chat and thread, whoever takes part and whatever the topic is."""
+        """Where a message appears: the same chat and thread, without participant and topic."""
         return replace(self, participant="", topic="")
 
     @classmethod
@@ -106,10 +106,10 @@ class Conversation:
 
 
 class Busy(StrEnum):
-    """What a message does that arrives while a run is under way.
+    """Policy for a message that arrives during a run.
 
-    `steer`: read at the next turn; `queue`: waits for the end; `interrupt`: stops the run, then is read; `alone`: waits
-    for its turn, and has a run and a reply of its own.
+    `steer`: the model reads it at the next turn; `queue`: it waits until the run ends; `interrupt`: it stops the
+    run and is read next; `alone`: it waits for its turn and gets a run and a reply of its own.
     """
 
     STEER = "steer"
@@ -122,13 +122,13 @@ class Busy(StrEnum):
 class Inbound:
     """One message from outside, on its way to a session.
 
-    `source` and `source_id` together are the platform's own identity of the message and make it count once. `parts`
-    carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on;
-    `answers` holds the id of the question that this message answers. `replaces` is the `identity` of the message whose
-    new text this is; `withdraws` that of one which was deleted where it was written: then the principal is who deleted
-    it (no user: the platform does not say), and there are no parts. `notice` is what the person is told of it when it
-    is read. `title` is the name that people gave the chat (empty: not known), on one line. `pins` are words of a
-    program that hold from this message on (those of `INSTRUCTIONS` for its run alone), `model` is who answers it
+    `source` and `source_id` together are the platform's identity of the message: the same identity is accepted
+    once. `parts` carry the origin label that access control gave the sender. `resumes` marks mail that asks a
+    stopped run to continue; `answers` is the id of the question that the message answers. `replaces` is the
+    `identity` of the message whose edited text this is. `withdraws` is that of a deleted message: then `parts` is
+    empty and the principal is who deleted it (no user: the platform does not say). `notice` is shown to the
+    person when the message is read. `title` is the chat's name on one line (empty: unknown). `pins` are a
+    program's instructions from this message on (those of `INSTRUCTIONS` for its run alone), `model` answers it
     (empty: the session's), `digest` tells a repeated request from another one of that identity.
     """
 
@@ -151,7 +151,7 @@ class Inbound:
 
     @property
     def identity(self) -> str:
-        """The platform's id of the message as it was first written."""
+        """The platform's id of the original message, also for an edit of it."""
         return self.replaces or self.source_id.removesuffix(SAID)
 
     @property

@@ -1,4 +1,5 @@
-"""Messages: a role and typed parts, neutral to any provider, each part labelled with where it came from."""
+"""Messages of a conversation: a role and typed parts, independent of any provider, each part labelled with its
+origin."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ KEPT_WHOLE = "kept whole in"
 
 
 class Origin(StrEnum):
-    """Who or what produced a part; text of an outside origin (`tool`, `web`, `file`, `guest`) is never an
-    instruction."""
+    """Origin label of a part: who or what produced it. Text from outside (`tool`, `web`, `file`, `guest`) is never
+    an instruction."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -31,7 +32,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Words."""
+    """A text part of a message."""
 
     text: str
     origin: Origin = Origin.MODEL
@@ -56,7 +57,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture: its bytes as base64 in `data`, or an address in `url`."""
+    """An image part: its bytes as base64 in `data`, or an address in `url`."""
 
     media_type: str = "image/png"
     data: str = ""
@@ -67,8 +68,8 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A document: its bytes as base64, its media type and the name that a person gave it. `reference` says where the
-    bytes are that nobody has fetched yet; no conversation holds such a part."""
+    """A document part: its bytes as base64, its media type, and its file name. `reference` says where bytes are that
+    were not fetched yet; no conversation holds such a part."""
 
     name: str
     media_type: str
@@ -80,10 +81,10 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's wish to have a tool run.
+    """A tool call that the model requests.
 
-    `id` is unique within the session. `arguments` is what the model's JSON held; where it was not a JSON object,
-    `arguments` is empty and `broken` keeps the text as it came.
+    `id` is unique within the session. `arguments` is the decoded JSON object; where the model's JSON was no
+    object, `arguments` is empty and `broken` holds the original text.
     """
 
     id: str
@@ -95,7 +96,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool answered to the call `call_id`; a failure is an answer too, with `is_error` set."""
+    """The result of the call `call_id`. A failure is a result too, with `is_error` set."""
 
     call_id: str
     name: str
@@ -113,7 +114,7 @@ Part = Text | Thinking | Image | File | ToolCall | ToolResult
 
 
 class Role(StrEnum):
-    """Whose turn of the conversation a message is. System notices travel as `user` with origin `runtime`."""
+    """Author of a message. System notices travel as `user` with origin `runtime`."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -122,7 +123,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of the conversation."""
+    """One message of the conversation."""
 
     role: Role
     parts: tuple[Part, ...]

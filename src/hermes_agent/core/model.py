@@ -1,4 +1,4 @@
-"""What is asked of a model and what it answers, in words that no provider owns."""
+"""Request and reply of a language model, in types that belong to no provider."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Prefix:
 
 
 class StopReason(StrEnum):
-    """Why a model stopped writing."""
+    """Why a model ended its reply."""
 
     END = "end"
     TOOL_CALLS = "tool_calls"
@@ -44,8 +44,9 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call as the provider counted them. `input` includes `cached` and `cache_write`; `output` includes
-    `reasoning`. `known` is False where the provider told nothing (an interrupted call): unknown is not zero."""
+    """Tokens of one call as the provider counted them. `input` includes `cached` and `cache_write`; `output`
+    includes `reasoning`. `known` is False where the provider reported nothing (an interrupted call): unknown is
+    not zero."""
 
     input: int = 0
     output: int = 0
@@ -57,7 +58,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
-    """Words as they arrive."""
+    """A streamed piece of the reply's text."""
 
     text: str
     kind: Literal["text_delta"] = field(default="text_delta", init=False)
@@ -65,7 +66,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingDelta:
-    """Reasoning as it arrives."""
+    """A streamed piece of the model's reasoning."""
 
     text: str
     kind: Literal["thinking_delta"] = field(default="thinking_delta", init=False)
@@ -73,7 +74,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDelta:
-    """A tool call begins to take shape; its arguments follow with the reply."""
+    """Start of a tool call in a stream; its arguments come with the reply."""
 
     name: str
     kind: Literal["call_delta"] = field(default="call_delta", init=False)
@@ -91,8 +92,8 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuing:
-    """A stream broke off in the middle of a text and another attempt goes on after `delay` seconds; what was streamed
-    stays, and the words that follow are new."""
+    """A stream broke in the middle of a text and another attempt continues it after `delay` seconds. What was
+    streamed stays valid; the words that follow are new."""
 
     reason: str
     attempt: int
@@ -102,8 +103,8 @@ class Continuing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What the person should know about how the answer comes about (another model answers, another level of reasoning
-    is asked for); the reader of the stream turns it into a notice."""
+    """Information for the person about how the answer was produced (fallback to another model, another reasoning
+    level). The reader of the stream turns it into a notice."""
 
     text: str
     level: Literal["info", "warning"] = "info"
@@ -127,16 +128,15 @@ Delta = TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | Remark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One question to a model.
+    """One request to a model.
 
-    `call_id` names the call in the usage ledger, whose row the broker commits before this request is sent; `session`,
-    `run`, `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose and what for. `messages` is a sequence
-    that only grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a
-    moment of `Clock.monotonic`, None: no limit. `max_output` caps the reply in tokens; None leaves it to the model's
-    own limit. `use_tools` False offers the tools but forbids their use, so that the prefix stays byte-identical.
-    `prefill` True: the last message is the beginning of the reply, and the model goes on from its last character.
-    `shrink` False: a question that is too long is not sent with less in it, because the asker shortens the conversation
-    itself.
+    `call_id` names the call in the usage ledger, whose row the broker commits before the request is sent;
+    `session`, `run`, `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose it is and what for.
+    `messages` only grows within a run, so that its compiled form can be reused by the next request. `deadline` is
+    a moment of `Clock.monotonic`, None: no limit. `max_output` caps the reply in tokens; None: the model's own
+    limit. `use_tools` False offers the tools but forbids their use, so that the prefix stays byte-identical.
+    `prefill` True: the last message is the beginning of the reply, which the model continues. `shrink` False: a
+    request that is too long is not shortened on the way, because the caller compacts the conversation itself.
     """
 
     call_id: str
@@ -155,12 +155,16 @@ class ModelRequest:
 
 
 class Model(Protocol):
-    """- `ask` yields any number of deltas, then exactly one `Reply`, then stops;
-    - in a run, what was posted to its log is committed before anything is sent: with the row of the call;
-    - raises only `ProviderError` (or `LimitReached`, where a limit does not even pay for the question), before or
-      instead of the `Reply`, and never after its deadline by more than a second;
+    """Client of a language model.
+
+    - `ask` yields any number of deltas, then exactly one `Reply`, then stops;
+    - in a run, everything posted to its log is committed before the request is sent, together with the call's
+      ledger row;
+    - raises only `ProviderError` (or `LimitReached`, where a limit does not even cover the question), before or
+      instead of the `Reply`, and at most a second after its deadline;
     - closing the iterator early closes the connection;
-    - after `Retrying`, the words streamed before it do not count; after `Continuing` they do, and go on.
+    - after `Retrying`, the words streamed before it are void; after `Continuing` they stand, and the stream goes
+      on.
     """
 
     @property
@@ -170,14 +174,14 @@ class Model(Protocol):
 
     @property
     def window(self) -> int:
-        """Tokens of context."""
+        """Size of the context window in tokens."""
         ...
 
     def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]: ...
 
 
 class Through:
-    """What asks a model has its name and its window."""
+    """Base of a wrapper around a model: has its name and window."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

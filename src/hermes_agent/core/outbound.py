@@ -1,4 +1,4 @@
-"""What goes out: the content of a message slot, where it goes, and how far it has come."""
+"""Outgoing messages: content of a slot, its destination, and its delivery state."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LOST = "I could not deliver a message here: {why}. Ask me again if you need it."
 
 
 class SlotState(StrEnum):
-    """Where a slot stands: not begun; begun, outcome open; shown, with receipts; refused for good; begun by somebody
-    who died or lost the answer, so that it may be there already."""
+    """Delivery state of a slot: not started; started, outcome open; shown, with receipts; refused for good; or
+    unsure, because the sender died or lost the platform's answer."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -25,7 +25,7 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """A choice that a person may press; `value` is the answer that pressing gives."""
+    """A choice that a person can press; pressing it answers with `value`."""
 
     label: str
     value: str
@@ -33,7 +33,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A file that goes out, by its absolute path on this machine."""
+    """A file to send, by its absolute path on this machine."""
 
     path: str
     name: str
@@ -43,7 +43,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a slot shows: Markdown, and under it buttons that answer `question`; then files."""
+    """Content of a slot: Markdown, then buttons that answer `question`, then files."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -53,10 +53,10 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A slot to be put into the outbox.
+    """A slot to put into the outbox.
 
-    `key` makes it count once: the same key again gives the slot new content, in the place where it is already shown.
-    `inbox` is the row of the message that it answers (0: none).
+    `key` makes it idempotent: the same key again replaces the slot's content, in the message that already shows
+    it. `inbox` is the row of the message that it answers (0: none).
     """
 
     key: str
@@ -68,7 +68,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One platform message of a slot: the platform's id of it, and the version of the content that it shows."""
+    """One platform message of a slot: its platform id, and the version of the content that it shows."""
 
     receipt: str
     version: int
@@ -76,11 +76,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A letter in the hands of whoever delivers it.
+    """An outbox slot in delivery.
 
-    `pieces` are those that are certainly shown, in order; where `state` is `unsure` the next one may be there too.
-    `answers` is the platform's id of the message that it answers (empty: none), `attempts` how often it failed,
-    `repeats` how often a piece was sent again that may have been there. `epoch` fences whoever holds it.
+    `pieces` are the messages that are certainly shown, in order; in state `unsure` the next one may be shown too.
+    `answers` is the platform's id of the message that it answers (empty: none), `attempts` the number of
+    failures, `repeats` how often a piece was sent again that may have been shown already. `epoch` fences its
+    current holder.
     """
 
     id: int
@@ -100,5 +101,5 @@ class Slot:
 
 
 def lost(slot: int, to: Conversation, why: str) -> Letter:
-    """Says in its place that what a slot held will not be shown, and why."""
+    """The letter that replaces an undeliverable slot and says why."""
     return Letter(key=f"{TOLD}lost {slot}", to=to, content=Content(text=LOST.format(why=why)))

@@ -1,4 +1,4 @@
-"""Figures with their nouns, as a person says them."""
+"""Formats a count with its noun in singular or plural."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Typed values back from plain ones: the inverse of writing a dataclass as JSON, for the unions of this vocabulary."""
+"""Decodes dataclasses from plain JSON values: the inverse of encoding, for the unions of this package.
+
+The `kind` field selects the class of a union. A missing field takes its default, and an unknown field is ignored,
+so that the log of a later version can still be read. Raises `ValueError` for values that do not fit.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,8 @@ Reviver = Callable[[Plain], Any]
 
 
 def revive(kind: Kind, plain: Plain) -> Plain:
-    """The value of type `kind` that was written as `plain` (dicts, lists, strings, numbers).
-
-    A union of dataclasses is told apart by the `kind` field. A field that is missing takes its default; one that the
-    class does not know is ignored, so that a log made by a later version can still be read. Raises `ValueError` for
-    what does not fit.
-    """
+    """Decodes a plain value (dicts, lists, strings, numbers) as type `kind`. Raises `ValueError` for what does not
+    fit."""
     try:
         return _reviver(kind)(plain)
     except (AttributeError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Named parts of the prompt, each with its own hash and size."""
+"""Sections of the prompt: named texts, each with its own hash and size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One part of the system prompt: a name for people, and the text as the model reads it."""
+    """One section of the system prompt: a name for people, and the text for the model."""
 
     name: str
     text: str
@@ -32,7 +32,7 @@ class Section:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens by bytes / 4, rounded up: the measure that every size in this program is given in."""
+    """Tokens estimated as bytes / 4, rounded up: the measure of every size in this program."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
@@ -53,8 +53,8 @@ def freeze(sections: tuple[Section, ...], tools: tuple[ToolSchema, ...]) -> Pref
 
 
 def tools_text(tools: tuple[ToolSchema, ...]) -> str:
-    """The tool schemas as one JSON text, in their order: what is counted and hashed. Sessions by the thousand have the
-    very same tools: the text of the last few is kept."""
+    """The tool schemas as one JSON text in their order, for counting and hashing. The last few texts are cached,
+    because thousands of sessions share the same tools."""
     known = _texts.get(id(tools))
     if known is None or known[0] is not tools:
         if len(_texts) >= KEPT_TEXTS:

@@ -1,4 +1,5 @@
-"""What a provider could keep of a request, small enough for a row of the ledger, and what of it changed in the next."""
+"""Fingerprint of a request for the usage ledger: tells how much of it a provider's prompt cache could reuse, and
+what broke the cache."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ MOST_MARKS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A request without its words: `effort` and `use_tools` as asked; `marks` are pairs of a number of messages and the
-    hash of so many from the first one, the last pair of all of them."""
+    """Fingerprint of one request. `effort` and `use_tools` are as requested; `marks` are pairs of a message count
+    and the hash of that many first messages, the last pair covering all of them."""
 
     effort: str = ""
     use_tools: bool = True
@@ -20,12 +21,12 @@ class Shape:
 
     @property
     def text(self) -> str:
-        """As the ledger keeps it."""
+        """The fingerprint as the ledger stores it."""
         return json.dumps([self.effort, int(self.use_tools), *self.marks], separators=(",", ":"))
 
 
 def read_shape(text: str) -> Shape | None:
-    """The shape of a row; None where it has none."""
+    """Parses the fingerprint of a ledger row; None where there is none."""
     if not text:
         return None
     effort, use_tools, *marks = json.loads(text)
@@ -45,7 +46,7 @@ def marks_of(hashes: list[str]) -> tuple[tuple[int, str], ...]:
 
 
 def first_change(before: Shape, after: Shape) -> str:
-    """What in a request is other than in the one before it, in words; empty where it only goes on from it."""
+    """The first difference between two consecutive requests, in words; empty where the later one only appends."""
     now = dict(after.marks)
     same = 0
     for count, mark in before.marks:

@@ -1,7 +1,5 @@
-"""Limits of money and tokens: what a call asks for, where each limit stands, and what the call is granted; no state.
-
-Money is counted in whole nanodollars (10^-9 US dollars), always rounded up, so that sums are exact and never too small.
-"""
+"""Money and token limits as pure functions: what a call asks for, where each limit stands, and what the call is
+granted."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ WARN_AT = 0.8
 
 
 class Scope(StrEnum):
-    """What a limit is counted over; `principal` is one person's day, `day` everybody's, `purpose` what everybody's
-    calls of one purpose take in a day."""
+    """What a limit is counted over: a call, a run, a job, a `principal` (one person's day), a `day` (everybody's),
+    or a `purpose` (the calls of one purpose in a day)."""
 
     CALL = "call"
     RUN = "run"
@@ -35,14 +33,14 @@ class Scope(StrEnum):
 
 
 class UnknownPrice(StrEnum):
-    """What happens to a call of unknown price where money is limited."""
+    """Policy for a call of unknown price under a money limit."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
 
 
 class Unit(StrEnum):
-    """What a limit counts."""
+    """The unit of a limit: money or tokens."""
 
     MONEY = "money"
     TOKENS = "tokens"
@@ -69,8 +67,8 @@ WAY_ON = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The most that may be used within a scope: nanodollars and tokens; None means no limit. `purpose` is that of the
-    calls that a limit of the scope `purpose` is about."""
+    """The maximum of money (nanodollars) and tokens within a scope; None means no limit. `purpose` belongs to the
+    scope `purpose`."""
 
     scope: Scope
     money: int | None = None
@@ -79,11 +77,11 @@ class Limit:
 
     @property
     def whose(self) -> str:
-        """What it is a limit of, in words."""
+        """What the limit applies to, in words."""
         return WHOSE[self.scope].format(purpose=self.purpose)
 
     def setting(self, unit: Unit) -> str:
-        """The dotted key that it is set by."""
+        """The dotted key of the setting."""
         return f"auxiliary.{self.purpose}.{unit}" if self.scope is Scope.PURPOSE else f"budget.{self.scope}.{unit}"
 
 
@@ -97,7 +95,7 @@ def limit_of(scope: Scope, dollars: float | None, tokens: int | None, purpose: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The limits in force, each scope at most once, `purpose` at most once for each purpose."""
+    """The spending limits in force, each scope at most once, `purpose` at most once for each purpose."""
 
     limits: tuple[Limit, ...] = ()
     unknown_price: UnknownPrice = UnknownPrice.REFUSE
@@ -105,8 +103,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What was used: nanodollars and tokens. `held` is reserved for calls that are not settled, also for those of dead
-    processes: what they used is unknown, and unknown is not zero."""
+    """An amount used, in nanodollars and tokens. `held` is reserved for calls that are not settled, also those of
+    dead processes, whose use is unknown; unknown is not zero."""
 
     money: int = 0
     tokens: int = 0
@@ -123,7 +121,7 @@ NOTHING = Spent()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A limit and what was used of it."""
+    """A limit together with the amount used."""
 
     limit: Limit
     spent: Spent = NOTHING
@@ -133,12 +131,12 @@ class Standing:
         return self.limit.money if unit is Unit.MONEY else self.limit.tokens
 
     def left(self, unit: Unit) -> int | None:
-        """What may still be reserved, at least 0; None without a limit."""
+        """What may still be reserved, at least 0; None: no limit."""
         most = self.most(unit)
         return None if most is None else max(0, most - sum(self.spent.of(unit)))
 
     def warns(self, unit: Unit) -> bool:
-        """Whether so much is used (reservations apart) that it should be said."""
+        """Whether so much is used (without reservations) that the person should be warned."""
         most = self.most(unit)
         return most is not None and self.spent.of(unit)[0] >= most * WARN_AT
 
@@ -149,12 +147,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """What a call asks for.
+    """The most that a call could use, before it is granted.
 
-    `tokens` is the most that its question can have, `longest` the most that its reply can have: the wanted `cap` (None:
-    none) or the model's own limit, which is `sure` where it is known. `question` is the most that the question can
-    cost and `rate` what a token of the reply costs, in nanodollars; None: the price is unknown. `model` is for the
-    sentences.
+    `tokens` is the maximum of its question, `longest` that of its reply: the requested `cap` (None: none) or the
+    model's own limit, which is exact where `sure`. `question` is the maximum cost of the question and `rate` the
+    price of a reply token, in nanodollars; None: unknown price. `model` is for error messages.
     """
 
     model: str
@@ -179,8 +176,8 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a call may use. `max_output` is what the reply is to be capped at (None: at nothing); `money` and `tokens`
-    are the most that the whole call can use, `money` None: unknown."""
+    """The permission for a call: `max_output` caps the reply in tokens (None: no cap); `money` and `tokens` are the
+    maximum of the whole call, `money` None: unknown."""
 
     max_output: int | None
     money: int | None
@@ -188,7 +185,8 @@ class Grant:
 
 
 def grant(bid: Bid, standings: Sequence[Standing], unknown: UnknownPrice = UnknownPrice.REFUSE) -> Grant:
-    """The longest reply that every limit pays for. Raises `LimitReached` where not even the question can be paid."""
+    """Grants the longest reply that every limit covers. Raises `LimitReached` where not even the question is
+    covered."""
     least, length = min(LEAST_REPLY, bid.longest), bid.longest
     for standing, unit, left in _lefts(standings):
         affordable = _affordable(bid, unit, left)
@@ -256,7 +254,7 @@ def _unpriced(bid: Bid, standing: Standing) -> LimitReached:
 
 
 def warning(standing: Standing, unit: Unit) -> str:
-    """The sentence that tells of a limit that is nearly used up."""
+    """The sentence that warns of a nearly exhausted limit."""
     most, used = standing.most(unit) or 0, standing.spent.of(unit)[0]
     share = min(100, 100 * used // most) if most else 100
     return (
@@ -279,8 +277,8 @@ def nanos(dollars: float) -> int:
 
 
 def day_of(at: float, zone: tzinfo | None = None) -> str:
-    """The day (`2026-11-21`) that a moment (seconds since 1970) belongs to: the calendar's, in that time zone, None:
-    this machine's. A day of 23 or 25 hours is one day."""
+    """The calendar day (`2026-11-21`) of a moment (seconds since 1970) in that time zone (None: this machine's). A
+    day of 23 or 25 hours is one day."""
     return datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()
 
 
@@ -297,7 +295,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """What is left of a run's limits. A limit that is reached raises `LimitReached`; the run can be continued later."""
+    """Counts down a run's limits. Raises `LimitReached` at a limit; the run can be continued later."""
 
     limits: Limits
     turns: int = 0

@@ -1,4 +1,5 @@
-"""Tools: what a model may call, what a call does to the world, and the decorator that makes a method one."""
+"""The Tool protocol: what a model can call, what a call does to the world, and the decorator that makes a method a
+tool."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from hermes_agent.core.model import ToolSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What one call, with its arguments, does: its effect and the absolute paths that it touches.
+    """Effect and absolute paths of one call with its arguments.
 
-    `paths` None means "unknown": such a call shares no turn with another that writes. `summary` is one line for a
-    person ("terminal: pytest -q"). `depends_on` names the tools that must have answered before in the session.
+    `paths` None means "unknown": such a call never runs in parallel with another that writes. `summary` is one
+    line for a person ("terminal: pytest -q"). `depends_on` names the tools that must have answered before in the
+    session.
     """
 
     effect: Effect
@@ -27,9 +29,9 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something only a person can answer: the words, and the choices where there are some.
+    """A question that only a person can answer: text, and choices where there are some.
 
-    `about` is what the answer is bound to (the hash of a call); the same question about something else is another one.
+    `about` binds the answer (the hash of a call): the same question about another call is a new question.
     """
 
     text: str
@@ -39,20 +41,20 @@ class Question:
 
 
 class CallContext(Protocol):
-    """What a running call may use of its run.
+    """Access of a running tool call to its run.
 
-    - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash;
+    - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash;
       filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
-      start); `begun_at` is the location that this attempt named;
+      start); `begun_at` is the location that this attempt recorded;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
-    - `session` and `workspace` name the conversation and the absolute folder where it works;
-    - `speakers` are the principals (`platform:user`) whose words the run works on, `speaker` the one of them, empty
-      where several spoke;
-    - `use` makes a call of another tool in this one's name: permission, guardrails, the intent in the log and the
-      result there are as for any call, but the model is not shown it; a call that was made so may make none;
-    - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
+    - `session` and `workspace` name the conversation and its absolute working folder;
+    - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one,
+      empty where several spoke;
+    - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for
+      any call, but the model does not see it; a call made so may make none itself;
+    - `ask` puts a question to the person and returns the answer, also one given before a crash; it raises
       `Refused` where nobody is there to answer.
     """
 
@@ -88,7 +90,7 @@ class CallContext(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a call gives back to the model. A plain `str` stands for one text part of origin `tool`."""
+    """The result of a call for the model. A plain `str` stands for one text part of origin `tool`."""
 
     parts: tuple[Text | Image | File, ...]
     is_error: bool = False
@@ -116,7 +118,7 @@ class Tool(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
-    """A tool that is not offered and why."""
+    """A tool that could not be loaded, and the reason."""
 
     name: str
     reason: str
@@ -129,7 +131,7 @@ Touched: TypeAlias = tuple[str, ...] | Callable[[Mapping[str, object]], Sequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMark:
-    """What `@tool` wrote on a method; a collector makes a `Tool` of it."""
+    """Metadata that the `@tool` decorator stores on a method; a collector turns it into a `Tool`."""
 
     effect: Effect
     needs: tuple[Capability, ...]

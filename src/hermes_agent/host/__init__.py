@@ -1,1 +1,2 @@
-"""The machine that Hermes runs on, behind functions that can be made to fail."""
+"""The operating system behind functions that tests can make fail: config, paths, secrets, HTTP, processes, tasks,
+logs."""

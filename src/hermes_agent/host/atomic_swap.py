@@ -1,4 +1,5 @@
-"""Replacing a file only while it holds what is known of it, so that what a person saves in that moment is not lost."""
+"""Compare-and-swap of a file: replaces it only if it still holds the expected content, so that a person's
+simultaneous save is not lost."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ Rename = Callable[[Path, Path, int], None]
 
 
 def aside_of(path: Path) -> Path:
-    """Where a file stands while it changes places; after a crash in that moment, what it took the place of."""
+    """The temporary name used while a file is swapped; after a crash in that moment it holds the replaced content."""
     target = Path(os.path.realpath(path))
     return target.with_name(f".{target.name}.swap")
 
 
 def renamed(old: Path, new: Path, how: int) -> None:
-    """Rename so that nothing is replaced, or exchange the two. Raises `OSError`, and `NotImplementedError` where the
-    system or the file system can do neither."""
+    """Rename without replacing anything, or exchange the two files. Raises `OSError`, and `NotImplementedError`
+    where the system or the file system can do neither."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError as error:
@@ -52,14 +53,14 @@ def replace_known(
     rename: Rename = renamed,
     patience: float = PATIENCE,
 ) -> bool:
-    """Replace the file as a whole by `content`, readable by its owner alone, or remove it (None), if it holds
-    `expected` (None: there is no file). False where it holds something else, which stands then. A link is followed.
+    """Replace the whole file by `content`, readable by its owner alone, or remove it (None), if it holds `expected`
+    (None: no file). False where it holds something else, which stays. Links are followed.
 
-    On Linux this waits until no other program has the file open for writing, exchanges the two files in one step, and
-    takes that back where another file came out or somebody wants to write the one that did: what is saved in that
-    moment, in place or as a new file, stands. Elsewhere, and on file systems that cannot exchange two files, the file
-    is compared directly before it is replaced: what is saved between these two steps is lost. For one caller at a
-    time; it blocks. Raises `HomeError`, also where a program does not finish writing.
+    On Linux this waits until no other program has the file open for writing, exchanges the two files atomically,
+    and reverts that where the replaced file has other content or is being opened for writing. Elsewhere, and on
+    file systems without exchange, the file is compared right before it is replaced: a save between these two
+    steps is lost. For one caller at a time; blocks. Raises `HomeError`, also where a program does not finish
+    writing.
     """
     target, aside = Path(os.path.realpath(path)), aside_of(path)
     try:

@@ -1,4 +1,5 @@
-"""The settings of one home: read from config.yaml, checked, the last good ones kept, each value's source known."""
+"""Loads the settings of a home from config.yaml: checked, with a fallback to the last good ones, and the source of
+each value."""
 
 from __future__ import annotations
 
@@ -26,11 +27,12 @@ MEND = "Repair it with `hermes config edit`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Generic[S]):
-    """Settings that can be used, whatever the file looks like.
+    """Loaded settings, usable whatever the state of the file.
 
-    `sources` names where each value that is no default comes from (`config.yaml:12`). `basis` says what `value` is made
-    of: the file as it stands, the last one that was right, or the defaults. With `problems` or `notices` every surface
-    shows `notice`. `overridden` holds, by key, what stood where the environment says something else (None: nothing).
+    `sources` gives the origin of each value that is no default (`config.yaml:12`). `basis` says what `value` is
+    made of: the current file, the last good one, or the defaults. With `problems` or `notices` every surface
+    shows `notice`. `overridden` holds, by key, the file's value where an environment variable replaces it (None:
+    none).
     """
 
     value: S
@@ -43,8 +45,8 @@ class Loaded(Generic[S]):
 
     @property
     def notice(self) -> str:
-        """What is wrong with the file and what is used instead, or what will be wrong with a later version, as a
-        sentence; empty where all is well."""
+        """The problems of the file and what is used instead, or future ones, as a sentence; empty where there are
+        none."""
         if not self.problems:
             return " ".join(self.notices)
         more = f" (and {len(self.problems) - 1} more: `hermes config check`)" if len(self.problems) > 1 else ""
@@ -52,26 +54,26 @@ class Loaded(Generic[S]):
 
     @property
     def remedy(self) -> str:
-        """What follows from a mistake in the file."""
+        """The consequence of an error in the file, and how to repair it."""
         return USED if self.basis == "last good" else NEVER
 
     def usable(self) -> Loaded[S]:
-        """The same, for those who act by them. Raises `ConfigError` for a file that was never right."""
+        """These settings, for callers that act on them. Raises `ConfigError` for a file that was never valid."""
         if self.problems and self.basis == "defaults":
             raise ConfigError(f"{self.notice} {MEND}")
         return self
 
     def strict(self) -> Loaded[S]:
-        """The same, for those who want no other settings than the written ones. Raises `ConfigError`."""
+        """These settings, for callers that accept only the file as written. Raises `ConfigError`."""
         if self.problems:
             raise ConfigError("\n".join(str(problem) for problem in self.problems))
         return self
 
 
 def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None) -> Loaded[S]:
-    """Read the settings; never raises for what config.yaml is or holds.
+    """Read the settings; never raises because of the content of config.yaml.
 
-    A file whose text is the one read last is not parsed again: its values stand in `cache/config.last-good.json`.
+    An unchanged file is not parsed again: its values are cached in `cache/config.last-good.json`.
     """
     remembered = _remembered(home)
     try:
@@ -96,7 +98,7 @@ def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None
 
 
 def remember(home: Home, schema: type[Any], content: bytes, checked: Checked) -> None:
-    """Keep what was read as the last good settings; a home that cannot be written forgets them."""
+    """Cache the settings as the last good ones; skipped in a home that cannot be written."""
     kept = {
         "schema": fingerprint(schema),
         "text": content.decode("utf-8", "replace"),

@@ -1,4 +1,4 @@
-"""Changing single settings in config.yaml: comments stay, and nothing that would not load is written."""
+"""Edits single settings in config.yaml: keeps comments, and writes nothing that would not load."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hermes_agent.host.yaml_check import check, compose, parse_value
 
 
 def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> tuple[Setting, Plain, str, Plain]:
-    """One setting or section; its value; where that comes from; and its default. Raises `ConfigError` for an unknown
+    """A setting or section, its value, the source of the value, and its default. Raises `ConfigError` for an unknown
     key."""
     entry = known(schema, key)
     return entry, plain_at(plain_of(loaded.value), key), source_of(loaded, key), _plain(entry.default)
 
 
 def source_of(loaded: Loaded[Any], key: str) -> str:
-    """Where the value of a key, or of the settings below or above it, comes from."""
+    """The source of a key's value, or of the settings below or above it."""
     if key in loaded.sources:
         return loaded.sources[key]
     below = [source for name, source in loaded.sources.items() if name.startswith(f"{key}.")]
@@ -40,7 +40,7 @@ def source_of(loaded: Loaded[Any], key: str) -> str:
 
 
 def known(schema: type[Any], key: str) -> Setting:
-    """The setting of this key. Raises `ConfigError` with the nearest known key."""
+    """The setting of this key. Raises `ConfigError`, which names the nearest known key."""
     entry = find(schema, key) if key else None
     if entry is None:
         near = renamed_to(schema, key) or nearest_key(key, (name for name, _ in walk(schema)))
@@ -67,17 +67,17 @@ def _plain(value: object) -> Plain:
 
 
 def set_value(home: Home, schema: type[Any], key: str, text: str, *, locks: bool = True) -> Plain:
-    """Write one setting as a person typed it, and return its value.
+    """Write one setting as a person typed it; its value.
 
-    A list is `a, b` or `[a, b]`, a table `{name: text}`. Raises `ConfigError` for an unknown key, for a value that does
-    not fit, and where the file would still be wrong after the change; the file is untouched then. With `locks` False
-    the caller holds the lock.
+    A list is `a, b` or `[a, b]`, a table `{name: text}`. Raises `ConfigError` for an unknown key, an invalid
+    value, and where the file would still be invalid; it stays untouched then. With `locks` False the caller holds
+    the lock.
     """
     return set_values(home, schema, {key: text}, locks=locks)[key]
 
 
 def set_values(home: Home, schema: type[Any], texts: Mapping[str, str], *, locks: bool = True) -> dict[str, Plain]:
-    """Write several settings in one go, as `set_value` does one: whoever reads the file finds all of them or none."""
+    """Write several settings atomically, each as `set_value` does."""
     values: dict[str, Plain] = {}
     for key, text in texts.items():
         values[key], problem = parse_value(text, known(schema, key), key)
@@ -99,9 +99,9 @@ def set_values(home: Home, schema: type[Any], texts: Mapping[str, str], *, locks
 
 
 def unset(home: Home, schema: type[Any], key: str, *, locks: bool = True) -> bool:
-    """Take one setting or section out of the file, so that its default holds; False where it was not there.
+    """Remove a setting or section from the file, which restores its default; False where it was not there.
 
-    A key that no schema knows can be taken out too. Raises `ConfigError` where the file is not YAML.
+    Unknown keys can be removed too. Raises `ConfigError` where the file is not YAML.
     """
     removed = False
 
@@ -122,7 +122,7 @@ def unset(home: Home, schema: type[Any], key: str, *, locks: bool = True) -> boo
 
 
 def replace_text(home: Home, schema: type[Any], content: bytes) -> Checked:
-    """Put a whole new text in place if it is right; otherwise nothing is written and the problems come back."""
+    """Replace the whole file if the new text is valid; otherwise write nothing and return the problems."""
     checked = check(content, schema, str(home.config_file))
     if not checked.problems:
         home.ensure()

@@ -1,5 +1,5 @@
-"""Connections of one HTTP client: spread over small pools, since each request makes its pool look at all that are in
-it; and a request goes out in one piece, which saves a call of the kernel and a round of the event loop."""
+"""HTTP transport with many small connection pools, because a request scans its whole pool; sends a request's head
+and body in one write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = re.compile(rb"[A-Z]+ [^ ]+ HTTP/1\.1\r\n")
 
 
 class Pool:
-    """One pool, and how many requests it has under way."""
+    """A connection pool with its number of requests in progress."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
         self.transport = transport
@@ -27,8 +27,8 @@ class Pool:
 
 
 class Spread(httpx2.AsyncBaseTransport):
-    """A transport over at most `most` pools of `WIDTH` connections. A pool is made when those before it are full, so
-    that a quiet program keeps to the connections of the first."""
+    """Transport over several pools of `WIDTH` connections, at most `most` in all. A further pool is made only when
+    all are full."""
 
     def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport], most: int) -> None:
         self._make = make
@@ -65,7 +65,7 @@ class Spread(httpx2.AsyncBaseTransport):
 
 
 class _Counted(httpx2.AsyncByteStream):
-    """An answer's body; once it is closed, its pool has room for another."""
+    """A response body; closing it frees a place in its pool."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, pool: Pool) -> None:
         self._stream = stream
@@ -83,28 +83,28 @@ class _Counted(httpx2.AsyncByteStream):
 
 
 class Gathering(httpcore2.AsyncNetworkStream):
-    """A stream on which the head of a request waits for what is written, or read, next."""
+    """Network stream that buffers the head of a request until the next write or read."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
         self._head = b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  the library's shape
-        """The next bytes, once everything that was written is sent."""
+        """The next bytes, after everything buffered was sent."""
         if self._head:
             with suppress(httpcore2.WriteError):  # What the server had to say before it closed is still to be read.
                 await self._send(b"", timeout)
         return await self._stream.read(max_bytes, timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  the library's shape
-        """Send the bytes, or hold them where they are a request's head."""
+        """Send the bytes, or buffer them if they are a request's head."""
         if not self._head and HEAD.match(buffer) and buffer.endswith(b"\r\n\r\n"):
             self._head = buffer
         elif buffer:
             await self._send(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Close the connection; what is held then is never sent."""
+        """Close the connection; buffered bytes are dropped."""
         await self._stream.aclose()
 
     async def start_tls(
@@ -126,7 +126,7 @@ class Gathering(httpcore2.AsyncNetworkStream):
 
 
 class Network(httpcore2.AnyIOBackend):
-    """The library's own connections, each gathering."""
+    """Network backend of httpcore whose streams are `Gathering`."""
 
     async def connect_tcp(
         self,
@@ -141,7 +141,7 @@ class Network(httpcore2.AnyIOBackend):
 
 
 class Transport(httpx2.AsyncHTTPTransport):
-    """The library's transport over such connections."""
+    """HTTP transport that uses `Network`."""
 
     def __init__(self, verify: ssl.SSLContext, limits: httpx2.Limits) -> None:
         super().__init__(verify=verify, limits=limits)

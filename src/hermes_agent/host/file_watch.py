@@ -1,4 +1,4 @@
-"""Hearing of files that are written, from the kernel (inotify(7)); where it tells of none, nobody hears anything."""
+"""Watches a folder for written files through inotify(7); elsewhere no change is reported."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EVENT = struct.Struct("iIII")
 
 @contextmanager
 def watching(folder: Path, heed: Callable[[str], None]) -> Iterator[bool]:
-    """Have the loop call `heed` with the name of each file of a folder that was written or moved there; False where
-    this system, or the folder, cannot be watched."""
+    """Call `heed` in the event loop with the name of each file written or moved into the folder; False where that
+    cannot be watched."""
     handle = _opened(folder)
     if handle < 0:
         yield False
@@ -53,7 +53,7 @@ def _notify(handle: int, heed: Callable[[str], None]) -> None:
 
 
 def names_in(events: bytes) -> list[str]:
-    """The names of files in what the kernel wrote."""
+    """The file names in a buffer of inotify events."""
     names: list[str] = []
     at = 0
     while at < len(events):

@@ -1,4 +1,4 @@
-"""Reading and writing small private files so that a crash, a full disk or a second process never leaves half of one."""
+"""Reads and atomically writes small private files."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def read_small(path: Path, limit: int = 1 << 20) -> bytes | None:
 
 
 def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Replace the file as a whole, readable by its owner alone; a link is followed. `durable` waits for the disk.
+    """Replace the whole file, readable by its owner alone; links are followed. `durable` waits for the disk.
 
-    Raises `HomeError`; the old content stands then.
+    Raises `HomeError`; the old content stays then.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
@@ -75,7 +75,7 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 
 def followed(path: str | Path) -> str:
-    """The real path that a path leads to. Raises `ToolError` where a link on the way may not be read, as those of other
+    """The real path behind a path. Raises `ToolError` where a link on the way may not be read, as those of other
     people's processes below /proc."""
     try:
         return os.path.realpath(path)
@@ -84,7 +84,7 @@ def followed(path: str | Path) -> str:
 
 
 def reason(error: OSError) -> str:
-    """What the system said, in its own words."""
+    """The system's own words for an error."""
     return error.strerror or str(error)
 
 
@@ -95,7 +95,7 @@ def way_out(error: OSError, path: Path) -> str:
 
 
 def sentence(error: OSError) -> str:
-    """A call of the system that failed: on what, in the system's own words, and what to do."""
+    """An error of the system as a sentence: the file, the system's own words, and what to do."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else Path("the home/x")
     where = f"{path}: " if error.filename else ""
     return f"{where}{reason(error)}. What to do: {way_out(error, path)}"

@@ -1,11 +1,11 @@
-"""Outgoing HTTP: one shared client per event loop, made when it is first asked for.
+"""Outgoing HTTP: one shared client per event loop, created on first use.
 
-Importing httpx2 costs about 110 ms, so it is loaded on the first use. No timeout comes from here but the one for
-making a connection: how long an answer may take follows from the run's deadline, which the caller holds.
+Importing httpx2 costs about 110 ms, so it is loaded on the first use. Only the connection has a timeout here: the
+caller limits the response by the run's deadline.
 
-Proxies: the machine's proxy and certificate variables (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`) are honoured for
-other machines, as a person behind a company's proxy expects; what listens on this machine is always reached directly,
-also where `NO_PROXY` forgets it. Passwords of `~/.netrc` are never sent.
+Proxies: the machine's proxy and certificate variables (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`) apply to other
+machines; loopback addresses are always reached directly, also where `NO_PROXY` lacks them. Passwords of
+`~/.netrc` are never sent.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Http:
-    """The HTTP clients of this process. Redirects are not followed: a request with a key in it goes where it was
-    sent."""
+    """The HTTP clients of this process. Redirects are not followed, so that a key goes only where it was sent."""
 
     def __init__(self) -> None:
         self._clients: weakref.WeakKeyDictionary[
@@ -51,13 +50,13 @@ class Http:
 
     @cached_property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What a request raises when the network, not the answer, is at fault; for an `except` clause."""
+        """Exceptions for failures of the network rather than of the response; for an `except` clause."""
         module = late("httpx2")
         return (module.TransportError, module.DecodingError, module.StreamError, module.InvalidURL)
 
     @cached_property
     def unsent(self) -> tuple[type[Exception], ...]:
-        """Those of `failures` after which nothing was sent: no connection was made."""
+        """Those of `failures` after which nothing was sent, because no connection was made."""
         module = late("httpx2")
         return (module.ConnectError, module.ConnectTimeout, module.InvalidURL, module.UnsupportedProtocol)
 

@@ -1,4 +1,4 @@
-"""The one place where modules are loaded when they are used instead of at start, and what their factories take."""
+"""Lazy loading of modules by `"module:attr"`, and the dependencies that their factories take."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ T = TypeVar("T")
 
 
 def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is cannot be said here
-    """What `"package.module:attribute"` names; `"package.module"` alone is the module itself."""
+    """Import what `"package.module:attribute"` names; `"package.module"` alone is the module itself."""
     module, _, attribute = where.partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
 
 
 class Needs:
-    """Gives a value by its class or Protocol: `Home`, `Store`, `Clock`, a section of the settings.
+    """Dependency container: gives a value by its class or Protocol (`Home`, `Store`, `Clock`, a section of the
+    settings).
 
-    A factory that a table names as `"module:attr"` takes these needs, asks for what it uses, and is called once.
+    A factory that a table names as `"module:attr"` takes it, asks for what it uses, and is called once.
     """
 
     def __init__(self, values: Mapping[type, object]) -> None:
@@ -30,22 +31,22 @@ class Needs:
         self._made: dict[str, Any] = {}
 
     def put(self, kind: type, value: object) -> None:
-        """Provide one more."""
+        """Register a value."""
         self._values[kind] = value
 
     def get(self, kind: type[T]) -> T:
-        """The value of that class. Raises `ConfigError` where there is none here."""
+        """The value of that class. Raises `ConfigError` where it is missing."""
         if kind not in self._values:
             raise ConfigError(f"There is no {kind.__name__} here.")
         found: T = self._values[kind]
         return found
 
     def later(self, kind: type[T]) -> Callable[[], T]:
-        """Gives the value when it is called: for what may be missing until then."""
+        """A function that gives the value when called; it may be registered later."""
         return partial(self.get, kind)
 
     def made(self, where: str) -> Any:  # noqa: ANN401 - as `late`
-        """What the factory named so makes of these needs, the same each time."""
+        """The result of the named factory; made once."""
         if where not in self._made:
             self._made[where] = late(where)(self)
         return self._made[where]

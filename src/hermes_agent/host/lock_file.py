@@ -1,4 +1,4 @@
-"""Lock files: one holder at a time over all processes, which those who wait can name."""
+"""Lock files between processes, which can tell a waiting process who holds the lock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Holder:
 
 
 class LockFile:
-    """An open lock file. The lock goes with `close`, and with the process. Raises `HomeError` where it cannot be
+    """An open lock file. The lock ends with `close`, or with the process. Raises `HomeError` where it cannot be
     opened."""
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +62,7 @@ class LockFile:
         self._held = False
 
     def try_lock(self) -> bool:
-        """Take the lock if it is free, and write down who has it."""
+        """Take the lock if it is free, and record its holder in the file."""
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -75,14 +75,14 @@ class LockFile:
         return True
 
     def tries(self) -> Iterator[float]:
-        """Try until the lock is taken; gives the seconds to sleep before each further try."""
+        """Try until the lock is taken; yields the seconds to sleep before each further try."""
         pause = SHORTEST
         while not self.try_lock():
             yield pause
             pause = min(pause * GROWTH, LONGEST)
 
     def close(self) -> None:
-        """Let go."""
+        """Release the lock."""
         if self._held:
             self._write(b"")
         os.close(self._handle)
@@ -98,8 +98,8 @@ class LockFile:
 
 @contextmanager
 def locked(path: Path, seconds: float = float("inf")) -> Iterator[None]:
-    """Hold the lock file `path` against other processes and threads, where no event loop runs: `held` is for those.
-    Waits for whoever holds it, at most so many seconds. Raises `HomeError`."""
+    """Hold the lock file `path` in a block, without an event loop (with one: `held`). Waits at most `seconds` for
+    other processes and threads. Raises `HomeError`."""
     lock = LockFile(path)
     began, told = time.monotonic(), False
     try:
@@ -117,17 +117,17 @@ def locked(path: Path, seconds: float = float("inf")) -> Iterator[None]:
 
 
 def tell_waiting(path: Path) -> None:
-    """Tell the person who waits for the current task that it waits for this lock, and for whom."""
+    """Notify the person of the current task that it waits for this lock, and for whom."""
     activity.get().notify(f"Waiting: {waiting_for(path)}")
 
 
 def waiting_for(path: Path) -> str:
-    """Who holds a lock file, as a sentence."""
+    """The holder of a lock file, as a sentence."""
     return f"{path} is locked by {holder_of(path) or 'another process'}."
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Who holds a lock file, as the kernel knows it and else as the holder wrote it down; None where neither tells."""
+    """The holder of a lock file according to the kernel, otherwise to the file's content; None where neither knows."""
     try:
         note, found = noted(path), path.stat()
     except OSError:
@@ -139,7 +139,7 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def named(pid: int) -> str:
-    """A process that holds a lock, in words: its number and command, and whether it is stopped."""
+    """A process in words: its number and command, and whether it is stopped."""
     if pid == os.getpid():
         return "this process"
     if (row := row_of(pid)) is None:
@@ -172,7 +172,7 @@ def _covers(first: str, last: str, byte: int) -> bool:
 
 
 def noted(path: Path) -> Holder | None:
-    """What the holder of a lock file wrote into it, who may have died since; None where it says nothing."""
+    """The holder recorded in a lock file, which may be dead; None where the file records none."""
     try:
         note = json.loads(path.read_bytes()[:1000])
         who = Identity(pid=int(note["pid"]), started=int(note["started"]))
@@ -203,9 +203,8 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[Path, a
 
 @asynccontextmanager
 async def held(path: Path) -> AsyncIterator[None]:
-    """Hold the lock of a file, made where it is not there, as long as the block; the tasks of one event loop get it in
-    the order in which they asked. After `PATIENCE` seconds the current activity is told who has it. Raises `HomeError`.
-    """
+    """Hold a lock file for a block; creates it where missing. Tasks of one event loop get it in the order of their
+    requests. After `PATIENCE` seconds the current activity is told who has it. Raises `HomeError`."""
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, WeakValueDictionary()).setdefault(path, asyncio.Lock())
     notice = loop.call_later(PATIENCE, tell_waiting, path)
@@ -230,8 +229,8 @@ async def _taken(path: Path) -> LockFile:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do blocking work in a thread, as `asyncio.to_thread`, but leave it only when it is over, also where the caller is
-    cancelled: what is done under a lock has ended when the lock is let go."""
+    """Run blocking work in a thread like `asyncio.to_thread`, but return only when it has ended, even if cancelled:
+    work under a lock must end before the lock is released."""
     working = spawn(asyncio.to_thread(work), name="work under a lock")
     try:
         return await asyncio.shield(working)
@@ -241,6 +240,6 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 async def change_under(path: Path, work: Callable[[], T]) -> T:
-    """Do blocking work in a thread while the lock file is held. Raises `HomeError` and what the work raises."""
+    """Run blocking work in a thread while holding a lock file. Raises `HomeError` and what the work raises."""
     async with held(path):
         return await in_thread(work)

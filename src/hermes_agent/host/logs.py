@@ -1,4 +1,4 @@
-"""The log of one home: a JSON object per line, without secrets, in a file that is turned over in time."""
+"""Log file of a home: one JSON object per line, secrets redacted, rotated by size."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LONGEST_TEXT = 20_000
 
 
 class LogFile(logging.Handler):
-    """Writes records as lines; several processes may share the file.
+    """Logging handler for a rotated file that several processes may share.
 
-    Opens nothing before the first record. At `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A disk
-    that is full or gone loses log lines, never a run.
+    Opens the file with the first record. At `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A
+    full or missing disk loses log lines, never a run.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LogFile(logging.Handler):
             self._torn = os.write(self._current(len(line)), line) < len(line)
 
     def close(self) -> None:
-        """Take no more lines: what is logged from now on is for whoever logs in this process, as before."""
+        """Stop writing; later records go to the handlers before this one."""
         logger = logging.getLogger(ROOT)
         logger.removeHandler(self)
         logger.propagate = not any(isinstance(handler, LogFile) for handler in logger.handlers)
@@ -105,7 +105,7 @@ class LogFile(logging.Handler):
 
 
 def open_log(path: Path, redact: Callable[[str], str]) -> LogFile:
-    """Send everything logged below `hermes_agent` to this file, in place of the one before; costs no disk access."""
+    """Log everything below `hermes_agent` to this file, in place of an earlier one; does not touch the disk."""
     logger = logging.getLogger(ROOT)
     for old in [handler for handler in logger.handlers if isinstance(handler, LogFile)]:
         old.close()

@@ -1,4 +1,4 @@
-"""A server's event loop, from its start to the order to end: uvloop where it is installed, else Python's own."""
+"""Runs the event loop of a server, with uvloop where installed, and handles the signals that end it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SETTLED_SECONDS = 3.0
 
 
 def run(work: Coroutine[Any, Any, T], *, fast: str = FAST, settled: float = SETTLED_SECONDS) -> T:
-    """Run `work` to its end on a loop of its own, as `asyncio.run` does; after `settled` seconds it has its objects."""
+    """Run `work` to its end on a new event loop, as `asyncio.run` does. After `settled` seconds the objects of the
+    start are excluded from garbage collection."""
     factory = late(f"{fast}:new_event_loop") if find_spec(fast) else None
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.get_loop().call_later(settled, _settle)
@@ -37,7 +38,7 @@ def _settle() -> None:
 
 @contextmanager
 def told_to_end(patience: float = PATIENCE) -> Iterator[asyncio.Event]:
-    """What is set when the process is asked to end: by Ctrl-C, or as `asked_to_end` says."""
+    """An event that is set when the process is asked to end: by Ctrl-C, or as `asked_to_end` says."""
     told = asyncio.Event()
     with heeding({signal.SIGINT: told.set}), asked_to_end(told.set, patience):
         yield told
@@ -45,8 +46,8 @@ def told_to_end(patience: float = PATIENCE) -> Iterator[asyncio.Event]:
 
 @contextmanager
 def asked_to_end(end: Callable[[], object], patience: float = PATIENCE) -> Iterator[None]:
-    """Have `end` called when the process is asked to end: by SIGTERM, or by SIGHUP unless it was started to outlive its
-    terminal. So many seconds later it has ended, as `ends_within` says (0: it may take its time)."""
+    """Call `end` when the process is asked to end: by SIGTERM, or by SIGHUP unless it was started to outlive its
+    terminal. After `patience` seconds the process is ended, as `ends_within` says (0: no limit)."""
 
     def on_signal() -> None:
         if patience:
@@ -58,14 +59,14 @@ def asked_to_end(end: Callable[[], object], patience: float = PATIENCE) -> Itera
 
 
 def ends_within(seconds: float) -> None:
-    """Have the kernel end this process so many seconds from now (0: not any more), whatever holds it up until then: a
-    thread that waits for a lock, a disk that does not answer. What was committed is kept, the rest goes on later."""
+    """Have the kernel end this process in so many seconds (0: cancel that), whatever blocks it by then: a thread
+    that waits for a lock, a disk that does not answer. Committed work is kept, the rest resumes later."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 @contextmanager
 def heeding(signals: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Have the loop call these when the process gets those signals."""
+    """Call these functions in the event loop on those signals."""
     loop = asyncio.get_running_loop()
     for number, heed in signals.items():
         loop.add_signal_handler(number, heed)

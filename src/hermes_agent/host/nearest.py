@@ -1,4 +1,4 @@
-"""The known name that a person probably meant."""
+"""Suggests the known name nearest to a misspelt one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ CLOSE_ENOUGH = 0.6
 
 
 def nearest_key(wrong: str, known: Iterable[str]) -> str:
-    """The known dotted key that looks most like `wrong`, as a whole or by its last word; empty where none is close.
+    """The known dotted key most similar to `wrong`, as a whole or by its last part; empty where none is close.
 
-    `NAME` in a known key stands for a name of the person's: there, what is found has the one of `wrong`."""
+    `NAME` in a known key stands for a name that the person chose: the result has the one of `wrong`.
+    """
     scored = [(_likeness(wrong, key), key) for key in (_named(key, wrong) for key in known)]
     likeness, key = max(scored, default=(0.0, ""))
     return key if likeness >= CLOSE_ENOUGH else ""

@@ -1,4 +1,4 @@
-"""Where everything of one Hermes lives: HERMES_HOME, its profiles, and the paths below it."""
+"""Paths of a Hermes home: HERMES_HOME, its profiles, and the files below it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 def own_source() -> Path:
-    """The folder of this program's own source: the checkout that it runs from, otherwise the installed package."""
+    """The folder of this program's source: the checkout that it runs from, otherwise the installed package."""
     package = Path(__file__).resolve().parents[1]
     checkout = package.parents[1]
     return checkout if package.parent.name == "src" and (checkout / "pyproject.toml").is_file() else package
 
 
 def environment() -> Mapping[str, str]:
-    """The process environment, for whoever is handed it by the wiring; read-only by agreement."""
+    """The process environment, to be passed on by the wiring; read-only by agreement."""
     return os.environ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """One home: `root` is the profile's own folder, `base` the home that all profiles share (the same without one)."""
+    """Paths of one home: `root` is the profile's own folder, `base` the one that all profiles share (the same
+    without a profile)."""
 
     root: Path
     base: Path
@@ -91,7 +92,7 @@ class Home:
         return self.root / "chat_history"
 
     def ensure(self) -> Home:
-        """Make the home and its working folders, for their owner alone; what is there already keeps its mode.
+        """Create the home and its working folders, for their owner alone; existing ones keep their mode.
 
         Raises `HomeError` where the home cannot be read or written.
         """
@@ -119,8 +120,7 @@ def current_folder() -> Path:
 
 
 def locks_of_all_homes() -> Path:
-    """The folder of the locks that exclude the homes of one person on one machine from each other. Raises
-    `HomeError`."""
+    """The folder of locks between all homes of one person on one machine. Raises `HomeError`."""
     try:
         person = Path("~").expanduser()
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Starting, watching and ending processes: the one place that does."""
+"""Starts, watches and ends processes; the only place that does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _APART = "import sys; sys.path.insert(0, sys.argv[1]); from hermes_agent.host.pr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a command that was waited for ended. `cut` where it was ended because its output passed the limit."""
+    """Result of a finished process: exit code and output. `cut`: it was ended because its output passed the limit."""
 
     code: int
     out: bytes
@@ -66,12 +66,13 @@ class Child:
 
     @property
     def code(self) -> int | None:
-        """How it exited, as a shell counts (128 + n for signal n); None while it runs, and for a stranger."""
+        """The exit code as a shell counts it (128 + n for signal n); None while it runs, and for a process of
+        others."""
         code = self._popen.poll() if self._popen is not None else None
         return code if code is None or code >= 0 else 128 - code
 
     async def exited(self) -> None:
-        """Return when it has ended. The kernel says so where it can; otherwise it is looked at 20 times a second."""
+        """Wait for its end, through the kernel where possible, otherwise by polling 20 times a second."""
         try:
             watch = os.pidfd_open(self.identity.pid)
         except ProcessLookupError:
@@ -89,10 +90,10 @@ class Child:
             self._popen.poll()  # collects the zombie
 
     async def end(self, mark: str) -> bool:
-        """End the process, its group and session, its descendants, and whoever carries `mark` (`NAME=value`) in its
-        environment: SIGTERM, after `GRACE` seconds SIGKILL. True when nothing is left; takes at most 2 s.
+        """End the process, its group and session, its descendants, and every process with `mark` (`NAME=value`) in
+        its environment: SIGTERM, after `GRACE` seconds SIGKILL. True when nothing is left; takes at most 2 s.
 
-        Where it has ended already, only who carries the mark is ended: its number may be another's by now.
+        Where it has ended already, only processes with the mark are ended: its number may have been reused.
         """
         family_of = self.identity.pid if self.is_alive else 0
         return await _end(family_of, mark.encode())
@@ -114,8 +115,8 @@ class Child:
         return not self.is_alive
 
     def signal(self, number: int, *, spared: int = 0) -> None:
-        """Send a signal to the process group, but for its first `spared` generations; a group that is gone is no
-        error. Looks at every process where some are spared: for use in a thread then."""
+        """Send a signal to the process group, except its first `spared` generations; a group that is gone is no
+        error. With `spared` it scans all processes: call it in a thread then."""
         if not spared:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.identity.pid, number)
@@ -125,7 +126,7 @@ class Child:
 
     @property
     def has_group(self) -> bool:
-        """Whether anyone of its process group still runs."""
+        """Whether a process of its group still runs."""
         try:
             os.killpg(self.identity.pid, 0)
         except ProcessLookupError:
@@ -136,14 +137,14 @@ class Child:
 
 
 class _Detached(subprocess.Popen[bytes]):
-    """A child that may outlive this program: dropping it is no mistake to warn of."""
+    """A child that may outlive this program, without Python's warning when dropped."""
 
     def __del__(self) -> None:  # the base class warns that the process still runs
         pass
 
 
 def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-    """Start a process in a session of its own that lives on when this program dies. `out` takes both its outputs.
+    """Start a process in its own session that outlives this program. `out` receives stdout and stderr.
 
     Blocks for about a millisecond: call it in a thread. Raises `OSError`.
     """
@@ -160,16 +161,16 @@ def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], std
 
 
 def become(argv: Sequence[str], *, env: Mapping[str, str]) -> NoReturn:
-    """Be another program from now on, under the same process number; nothing of this one goes on. Raises `OSError`."""
+    """Replace this process by another program (exec). Raises `OSError`."""
     os.execve(argv[0], list(argv), dict(env))
 
 
 async def run(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: str = "/", seconds: float = 30.0, most: int = 16 << 20
 ) -> Finished:
-    """Run a program to its end and give its output. Past `most` bytes of output it is ended and `cut` is set.
+    """Run a program to its end and return its output. Past `most` bytes of output it is ended and `cut` is set.
 
-    After `seconds`, or when the caller is cancelled, its whole group is ended; the first raises `TimeoutError`. Raises
+    After `seconds`, or on cancellation, its whole group is ended; the first raises `TimeoutError`. Raises
     `OSError` where it cannot be started.
     """
     running = await open_piped(argv, env=env, data=None, cwd=cwd, most_errors=most)
@@ -182,8 +183,8 @@ async def run(
 
 
 class CapturedProcess:
-    """A program whose output is read as it comes, while its input is fed. It is none of asyncio's: one of those whose
-    start is cancelled waits for pipes that nobody connects any more, and for whoever has inherited one."""
+    """A process whose output is streamed while its input is fed. It does not use asyncio's subprocesses: after a
+    cancelled start those wait for unconnected pipes, and for processes that inherited them."""
 
     def __init__(self, popen: subprocess.Popen[bytes], most_errors: int) -> None:
         self._popen = popen
@@ -202,7 +203,7 @@ class CapturedProcess:
             asyncio.get_running_loop().add_reader(watch, self._collect, watch)
 
     async def connect(self, data: bytes | None) -> None:
-        """Begin to read it, and to feed it."""
+        """Start reading its output and feeding its input."""
         loop = asyncio.get_running_loop()
         for stream in (self._out, self._err):
             protocol = partial(asyncio.StreamReaderProtocol, stream)
@@ -213,15 +214,15 @@ class CapturedProcess:
             self._feeding.close()  # Once it is taken. Who does not take it says why by how it ends.
 
     async def line(self) -> bytes:
-        """The next line with its end; the last one may have none."""
+        """The next line with its newline; the last one may have none."""
         return await self._out.readline()
 
     async def rest(self) -> bytes:
-        """Everything that comes after, to the end."""
+        """The remaining output."""
         return await self._out.read()
 
     async def first(self, most: int) -> tuple[bytes, bool]:
-        """Everything that comes; where that is more than so many bytes, the first of them, and it is ended."""
+        """The whole output, or its first `most` bytes, and whether it was longer; then the process is ended."""
         out = bytearray()
         while len(out) < most and (chunk := await self._out.read(min(_CHUNK, most - len(out)))):
             out += chunk
@@ -230,13 +231,13 @@ class CapturedProcess:
         return bytes(out), cut
 
     async def errors(self) -> bytes:
-        """How what it wrote to its other output begins, when it has ended."""
+        """The beginning of its stderr, once it has ended."""
         await self._errors
         return bytes(self._said)
 
     async def collect(self, most: int) -> tuple[bytes, bytes, int]:
-        """How both its outputs begin (`most` bytes of the first one), and how it exited. What it left running, and what
-        that writes, is waited for no longer than a moment."""
+        """The beginning of stdout (`most` bytes) and stderr, and the exit code. Output of processes that it leaves
+        behind is awaited only for a moment."""
         out = bytearray()
         reading = spawn(_keep(out, self._out, most), name="output of a program")
         try:
@@ -247,13 +248,13 @@ class CapturedProcess:
         return bytes(out), bytes(self._said), code
 
     async def code(self) -> int:
-        """How it exited, when it has."""
+        """Its exit code, once it has ended."""
         await self._over.wait()
         code = self._popen.returncode
         return code if code >= 0 else 128 - code
 
     async def close(self) -> None:
-        """End it, and its group, where it still runs."""
+        """End it with its group, where it still runs."""
         self._drop()
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
@@ -290,8 +291,8 @@ class CapturedProcess:
 async def open_piped(
     argv: Sequence[str], *, env: Mapping[str, str], data: bytes | None = b"", cwd: str = "/", most_errors: int = _CHUNK
 ) -> CapturedProcess:
-    """Start a program, in a group of its own, that reads `data` (None: nothing at all). Raises `OSError` where it
-    cannot be started."""
+    """Start a program in its own group with `data` as its input (None: no input). Raises `OSError` where it cannot
+    be started."""
     pipe, stdin = subprocess.PIPE, subprocess.DEVNULL if data is None else subprocess.PIPE
     popen = _Detached(argv, cwd=cwd, env=dict(env), stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True)
     running = CapturedProcess(popen, most_errors)
@@ -304,14 +305,14 @@ async def open_piped(
 
 
 class Ended(HermesError):
-    """A function that was called apart gave nothing: it took too much, or failed. Says which."""
+    """A function called in its own process failed or exceeded a limit; the text says which."""
 
 
 async def apart(
     function: str, data: bytes, *words: str, work: int = WORK_SECONDS, patience: float = WAIT_SECONDS
 ) -> bytes:
-    """What the function of that name (as for `late`) gives for these bytes and words, in a process of its own: what
-    takes all time or memory ends there. Raises `Ended`, and `OSError` where no process can be started."""
+    """Run the named function (as for `late`) on these bytes and words in its own process with limits on CPU time and
+    memory. Raises `Ended`, and `OSError` where no process can be started."""
     argv = [sys.executable, "-I", "-c", _APART, str(_SOURCE), str(work), function, *words]
     running = await open_piped(argv, env={}, data=data)
     try:
@@ -329,7 +330,7 @@ async def apart(
 
 
 def answer() -> None:
-    """In that process: call the function that the arguments name, within the limits."""
+    """Entry point of that process: call the function that the arguments name, within the limits."""
     _, _, work, function, *words = sys.argv
     for kind, most in ((resource.RLIMIT_CPU, int(work)), (resource.RLIMIT_AS, MEMORY)):
         with suppress(ValueError, OSError):  # A system without this limit, or with a lower one.

@@ -1,4 +1,4 @@
-"""Who runs on this machine, as /proc shows it; where there is no /proc the table is empty."""
+"""Reads the process table from /proc; empty where there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _ZOMBIE = ("Z", "X")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """One process for good: `started` is in clock ticks since boot, 0 where the machine does not tell."""
+    """Identity of a process that survives reuse of its number: `started` is in clock ticks since boot, 0 where
+    unknown."""
 
     pid: int
     started: int = 0
@@ -21,7 +22,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One live process; `state` is the letter of proc(5): `T` where it is stopped."""
+    """A live process; `state` is the letter of proc(5): `T` where it is stopped."""
 
     pid: int
     parent: int
@@ -32,7 +33,7 @@ class Row:
 
 
 def this_boot() -> str:
-    """The machine's name and, where it tells, the id of its start: the same until it is started again."""
+    """The machine's name and, where known, its boot id: the same until it restarts."""
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -41,7 +42,7 @@ def this_boot() -> str:
 
 
 def row_of(pid: int) -> Row | None:
-    """The process that has this number now; None where there is none, or only a dead one not yet collected."""
+    """The live process with this number; None for none or a zombie."""
     try:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
@@ -50,7 +51,7 @@ def row_of(pid: int) -> Row | None:
 
 
 def parse_stat(text: str) -> Row | None:
-    """One line of /proc/PID/stat (proc(5)); None for a zombie or what is no such line."""
+    """Parses a line of /proc/PID/stat (proc(5)); None for a zombie or an invalid line."""
     number, _, rest = text.partition(" (")
     values = rest.rpartition(") ")[2].split()
     if len(values) < 20 or values[0] in _ZOMBIE:
@@ -66,7 +67,7 @@ def parse_stat(text: str) -> Row | None:
 
 
 def is_alive(who: Identity) -> bool:
-    """Whether this very process runs, not a later one of the same number, and not a dead one not yet collected."""
+    """Whether exactly this process runs: not a later one with its number, and not a zombie."""
     if PROC.joinpath("self").exists():
         row = row_of(who.pid)
         return row is not None and who.started in (0, row.started)
@@ -80,10 +81,10 @@ def is_alive(who: Identity) -> bool:
 
 
 def family(leader: int, mark: bytes) -> list[Row]:
-    """Live processes that belong to `leader`: its group, its session, its descendants, and whoever carries `mark` in
-    its environment (so also a daemon that left group, session and parents). Never this process itself. Blocks.
+    """Live processes that belong to `leader`: its group, its session, its descendants, and every process with `mark`
+    in its environment (also a daemon that left group, session and parents). Never this process itself. Blocks.
 
-    Where the leader may be long dead and its number another's, pass 0: then the mark alone decides.
+    Where the leader may be long dead and its number reused, pass 0: then only the mark counts.
     """
     rows = {row.pid: row for row in _rows()}
     kin = _kin(rows, leader) if leader > 1 else set()
@@ -91,7 +92,8 @@ def family(leader: int, mark: bytes) -> list[Row]:
 
 
 def group_below(leader: int, generations: int) -> set[int]:
-    """The processes of `leader`'s group without the leader, its children, and so on for so many generations. Blocks."""
+    """The processes of `leader`'s group except the first `generations` of them (the leader, its children, ...).
+    Blocks."""
     rows = [row for row in _rows() if row.group == leader]
     spared, last = set[int](), {leader}
     for _ in range(generations):

@@ -1,5 +1,5 @@
-"""Settings as a tree of frozen dataclasses: one description that reading, checking, editing, explaining and the manual
-follow."""
+"""Schema of settings as a tree of frozen dataclasses, used for reading, checking, editing, explaining and the
+manual."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ KINDS: Mapping[object, tuple[str, Callable[[Any], object]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One field of a settings class. `make` builds its value of a plain one; `schema` is the class of a section, or of
-    each row of a table, and None for any other kind; `values` are the words of a choice. The rest comes from the
-    field: see `setting`."""
+    """Schema of one field. `make` builds its value from a plain one; `schema` is the class of a section, or of each
+    row of a table, and None for any other kind; `values` are the words of a choice. For the rest see `setting`."""
 
     name: str
     kind: str
@@ -64,7 +63,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """What may stand there, in words."""
+        """The accepted values, in words."""
         words = WORDS.get(self.kind) or "one of " + ", ".join(self.values)
         if self.least is not None and self.most is not None:
             words += f" from {self.least:g} to {self.most:g}"
@@ -76,18 +75,18 @@ class Setting:
 
 
 def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None, was: str = "") -> T:
-    """The field of a setting: what it is where nothing is said, what it means, and a number's bounds, both included.
-    `was` is the dotted key that it had in the version before, which is taken too, with a notice."""
+    """Declares a setting: default, description, and inclusive bounds of a number. `was` is its dotted key in the
+    version before, which is still accepted, with a notice."""
     return field(default=default, metadata={"doc": doc, "least": least, "most": most, "was": was})
 
 
 def section(made: Callable[[], T], doc: str, *, was: str = "") -> T:
-    """The field of settings for a part that has settings of its own, or for named ones."""
+    """Declares a subsection, or a table of named ones."""
     return field(default_factory=made, metadata={"doc": doc, "was": was})
 
 
 def describe(schema: type[object]) -> Mapping[str, Setting]:
-    """The settings of one class by name, in order. Raises `TypeError` for a type that no file can hold."""
+    """The settings of one class by name, in order. Raises `TypeError` for an unsupported type."""
     return _described(schema)  # type: ignore[arg-type]  # a class is hashable, which typeshed does not tell
 
 
@@ -98,7 +97,7 @@ def _described(schema: type[Any]) -> Mapping[str, Setting]:
 
 
 def walk(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
-    """Every setting and section below a class with its dotted key; a name that the person chooses shows as `NAME`."""
+    """Every setting and section below a class with its dotted key; a name that the person chooses appears as `NAME`."""
     for name, entry in describe(schema).items():
         yield f"{prefix}{name}", entry
         if entry.schema is not None:
@@ -125,19 +124,19 @@ def find(schema: type[Any], key: str) -> Setting | None:
 
 
 def renamed_to(schema: type[Any], key: str) -> str:
-    """The key that a setting of the version before has now; empty for any other."""
+    """The present key of a setting of the version before; empty for any other."""
     return next((new for new, entry in walk(schema) if key and entry.was == key), "")
 
 
 def plain_at(plain: Plain, key: str) -> Plain:
-    """What stands under a dotted key; None where nothing does."""
+    """The value under a dotted key; None where there is none."""
     for name in key.split("."):
         plain = plain.get(name) if isinstance(plain, dict) else None
     return plain
 
 
 def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
-    """A copy of the values with one more under its dotted key."""
+    """A copy of the values with one added under its dotted key."""
     name, _, rest = key.partition(".")
     if not rest:
         return {**values, name: value}
@@ -146,8 +145,8 @@ def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
 
 
 def fingerprint(schema: type[Any]) -> str:
-    """What decides whether a file fits: the class, and which sources declare the settings, by their times and sizes.
-    To describe every setting would take as long as all the rest of reading them."""
+    """Cache key of a schema: the class, and times and sizes of the sources that declare its settings. Describing
+    every setting would take as long as reading the file."""
     package = schema.__module__.partition(".")[0]
     seen, found = {schema.__module__}, [schema.__module__]
     for name in found:
@@ -168,7 +167,7 @@ def _stamp(file: str | None) -> tuple[int, int]:
 
 
 def build(schema: type[S], plain: Mapping[str, Plain]) -> S:
-    """The settings that these checked values stand for; what is missing takes its default."""
+    """The settings object for these checked values; missing ones take their defaults."""
     known = describe(schema)
     return schema(**{name: None if value is None else known[name].make(value) for name, value in plain.items()})
 
@@ -214,7 +213,7 @@ def _rows(schema: type[S], plain: Mapping[str, Any]) -> dict[str, S]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong; `line` counts from 1, 0 where the whole file is meant."""
+    """An error in a settings file; `line` counts from 1, 0 for the whole file."""
 
     file: str
     line: int
@@ -226,8 +225,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a text says. `values` holds only what is right, `lines` the line of each leaf in it, `notices` what is
-    right and will not be in a later version."""
+    """Result of checking a file. `values` holds only the valid ones, `lines` the line of each of them, `notices`
+    what is deprecated."""
 
     values: PlainMap
     lines: dict[str, int]

@@ -1,4 +1,4 @@
-"""Keys and tokens: from `.env` and the process environment, kept private, hidden in every text."""
+"""Secrets (keys and tokens) from `.env` and the process environment, and their redaction in texts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Put: TypeAlias = Callable[[str, str], str]
 
 
 def as_long(label: str, hidden: str) -> str:
-    """The label, filled up so that it has as many bytes as what it hides; a shorter one where it does not fit."""
+    """The label padded to as many bytes as the hidden text; a shorter one where it does not fit."""
     size = len(hidden.encode("utf-8", "surrogateescape"))
     fits = next((words for words in (label, "[secret]") if len(words) <= size), "")
     return fits.ljust(size, "*")
 
 
 class Redaction:
-    """Hides the values of `secrets` (value to name). Values shorter than 8 characters are not hidden."""
+    """Redacts the values of `secrets` (value to name) in texts. Values shorter than 8 characters are not redacted."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         forms: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Redaction:
         self._has_lines = any(sign in form for form in forms for sign in "\n\r")
 
     def hide(self, text: str, put: Put = lambda label, _: label) -> str:
-        """The text without any of them; `put` makes what stands in the place of one, of its label and itself."""
+        """The text without the secrets; `put` makes the replacement from a label and the secret."""
         if len(text) >= LARGE and not self._may_be_in(text):
             return text
         for form, label in self._forms:
@@ -107,7 +107,7 @@ def _words(form: bytes) -> Iterable[int]:
 
 
 class _Cut:
-    """What is left of the forms of one secret where a text is cut off: its beginning or its end."""
+    """Redacts a secret that is cut off at the beginning or end of a text."""
 
     def __init__(self, label: str, forms: list[str]) -> None:
         self._label = label
@@ -118,7 +118,7 @@ class _Cut:
                 self._parts.setdefault(form[-CUT:], []).append(form)
 
     def without_rest(self, text: str, put: Put) -> str:
-        """The text without them."""
+        """The text without such fragments."""
         for part, forms in self._parts.items():
             at = text.find(part)
             while at >= 0:
@@ -176,9 +176,9 @@ MARKS = (
 class Secrets:
     """The secrets of one home.
 
-    `.env` comes before the process environment. What is hidden in texts: every value of `.env`, every value that was
-    asked for, and the variables of the environment whose names say that they are secret. `warnings` says what is wrong
-    with the file (a line that is no `NAME=value`, a mode that lets others read it).
+    `.env` takes precedence over the process environment. Redacted are every value of `.env`, every value that was
+    requested, and environment variables with telling names. `warnings` are problems of the file (a line that is
+    no `NAME=value`, a mode that lets others read it).
     """
 
     home: Home
@@ -190,7 +190,7 @@ class Secrets:
     _former: dict[str, str] = field(default_factory=dict, repr=False)
 
     def become(self, other: Secrets) -> None:
-        """Have the values that another reading of the same home found; the last ones of before stay hidden."""
+        """Adopt the values of a later reading of the same home; the previous ones are still redacted."""
         for name, value in self._kept.items():
             if value and other._kept.get(name) != value:
                 self._former.pop(value, None)
@@ -201,26 +201,26 @@ class Secrets:
         self._redaction = None
 
     def differs(self, other: Secrets) -> tuple[str, ...]:
-        """The names in `.env` whose values are others there."""
+        """The names in `.env` with other values in `other`."""
         names = self._kept.keys() | other._kept.keys()
         return tuple(sorted(name for name in names if self._kept.get(name, "") != other._kept.get(name, "")))
 
     def get(self, name: str) -> str:
-        """The value under this name, empty where there is none."""
+        """The secret of this name, empty where there is none."""
         if name not in self._asked:
             self._asked.add(name)
             self._redaction = None
         return self._kept.get(name) or self.variables.get(name, "")
 
     def source(self, name: str) -> str:
-        """Where the value comes from: `.env`, `environment`, or empty where there is none."""
+        """The source of the value: `.env`, `environment`, or empty."""
         if self._kept.get(name):
             return ".env"
         return "environment" if self.get(name) else ""
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The names that have a value in `.env`."""
+        """The names in `.env` with a value."""
         return tuple(name for name, value in self._kept.items() if value)
 
     def set(self, name: str, value: str) -> None:
@@ -235,7 +235,7 @@ class Secrets:
         self._redaction = None
 
     def unset(self, name: str) -> bool:
-        """Take one secret out of `.env`; False where it was not there."""
+        """Remove a secret from `.env`; False where it was not there."""
         if name not in self._kept:
             return False
         self._rewrite(name, "")
@@ -244,12 +244,12 @@ class Secrets:
         return True
 
     def redact(self, text: str) -> str:
-        """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
+        """The text with every known value of at least 8 characters, and everything that looks like a key, replaced."""
         text = self._hiding.hide(text)
         return _shapes().sub("[secret]", text) if any(mark in text for mark in MARKS) else text
 
     def mask(self, text: str) -> str:
-        """The same, with as many bytes as before: what stands in place of a secret is cut or filled up."""
+        """The same with an unchanged number of bytes: replacements are cut or padded."""
         text = self._hiding.hide(text, as_long)
         if not any(mark in text for mark in MARKS):
             return text
@@ -284,7 +284,7 @@ class Secrets:
 
 
 def check_name(name: str) -> None:
-    """Raise `ConfigError` where that cannot name a secret."""
+    """Raise `ConfigError` for an invalid name of a secret."""
     if not NAME.fullmatch(name):
         raise ConfigError(f"`{name}` cannot name a secret: use letters, digits and `_`.")
 

@@ -1,4 +1,4 @@
-"""Background work: the one place that makes asyncio tasks which nobody waits for."""
+"""Background tasks; the only place that creates asyncio tasks which nobody awaits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _kept: set[asyncio.Task[Any]] = set()  # asyncio itself holds tasks weakly: one 
 
 
 def spawn(work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-    """Run `work` beside the caller. It is kept until it ends, and a failure that nobody awaits stands in the log.
+    """Run `work` as a background task. A reference is kept until it ends, and an unawaited failure is logged.
 
-    `name` is what a log line and a debugger show, e.g. `"review 20260101_120000_ab12cd"`.
+    `name` is for logs and debuggers, e.g. `"review 20260101_120000_ab12cd"`.
     """
     task = asyncio.create_task(work, name=name)
     _kept.add(task)
@@ -28,8 +28,8 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
 
 
 async def in_own_thread(work: Callable[[], T]) -> T:
-    """Do blocking work that may last (a person's input, somebody else's function) in a thread of its own: it takes no
-    place in the shared pool, and where the caller is cancelled, or the program ends, nobody waits for it."""
+    """Run long blocking work (a person's input, foreign code) in its own thread: it takes no place in the shared
+    pool, and nobody waits for it after cancellation or at the program's end."""
     ended: Future[T] = Future()
 
     def run() -> None:

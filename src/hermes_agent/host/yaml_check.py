@@ -1,4 +1,4 @@
-"""A settings text in YAML, checked against a schema; each problem has its line."""
+"""Checks YAML settings against a schema; each problem has its line number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAKERS: Mapping[str, Callable[[ScalarNode], Plain]] = {
 
 
 def check(content: bytes, schema: type[Any], file: str) -> Checked:
-    """Read a YAML text of settings; never raises for what is in it."""
+    """Parse and check settings; never raises because of their content."""
     text, problem = _decode(content, file)
     if problem:
         return Checked(values={}, lines={}, problems=(problem,))
@@ -63,7 +63,7 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
 
 
 def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
-    """What a person typed for one setting as a plain value, and why it does not fit (empty where it does)."""
+    """Parses what a person typed for one setting: the plain value, and the error (empty where it fits)."""
     if entry.schema is not None:
         return None, f"`{key}` is a section; set one of the settings in it."
     if entry.kind == "text":
@@ -83,9 +83,9 @@ def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
 
 
 def compose(text: str) -> Node | None:
-    """The nodes of a text. Raises `yaml.YAMLError`.
+    """The YAML nodes of a text. Raises `yaml.YAMLError`.
 
-    The C composer recurses without a limit, so a text that could be deep is measured first.
+    The C composer recurses without a limit, so a text that could be deeply nested is measured first.
     """
     opened = text.count("[") + text.count("{")
     if opened > SUSPICIOUS or any(len(line) > SUSPICIOUS for line in text.splitlines()):
@@ -120,7 +120,7 @@ def _is_null(node: Node) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """One pass over the nodes; collects problems instead of stopping at the first."""
+    """One pass over the YAML nodes that collects all problems."""
 
     schema: type[Any]
     file: str

@@ -1,1 +1,1 @@
-"""What is learned from conversations: when they are reviewed, by whom, from what, and what becomes of it."""
+"""Learning from conversations: reviews, their gates and proposals, the jobs behind them, and the curator of skills."""

@@ -1,5 +1,5 @@
-"""Constraints in the words of a skill or a note: which lines are some, and the mark that says where one holds, what
-would end it, and when it ends anyhow."""
+"""Constraints in skills and notes: finds lines that forbid something or say what fails, and parses their mark of
+scope, check and expiry."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ HERE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Where a constraint holds, the check that succeeds once it holds no more (a shell command, or `tool NAME`), and
-    its last day."""
+    """Scope, check and expiry of a constraint: where it holds, the check that succeeds once it no longer does (a
+    shell command, or `tool NAME`), and its last day."""
 
     scope: str
     check: str
@@ -75,8 +75,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """A line of a skill, or an entry of the notes: whole, and without its mark. `mark` is None where there is none;
-    `broken` says what is wrong with one that was meant."""
+    """A line of a skill or an entry of the notes that constrains: with and without its mark. `mark` is None where
+    there is none; `broken` says what is wrong with an invalid one."""
 
     whole: str
     words: str
@@ -90,7 +90,7 @@ class Constraint:
 
     @property
     def fails_ever(self) -> bool:
-        """Whether it says so of every case."""
+        """Whether it says so without any condition."""
         return any(
             CASE.match(sentence, found.end(), found.end() + REACH) is None
             for sentence in SENTENCE.split(_plain(self.words))
@@ -99,53 +99,53 @@ class Constraint:
 
     @property
     def forbids(self) -> bool:
-        """Whether it rules something out."""
+        """Whether it forbids something."""
         return FORBIDS.search(_plain(self.words)) is not None
 
     @property
     def here(self) -> bool:
-        """Whether it says what is so on this machine."""
+        """Whether it describes this machine."""
         return HERE.search(self.words) is not None
 
 
 def lines_of(kind: Kind, text: str) -> list[Constraint]:
-    """The lines of a skill's file outside of its code, or the entries of the notes."""
+    """The lines of a skill's file outside of code blocks, or the entries of the notes."""
     found = entries_of(text) if kind is Kind.MEMORY else FENCE.sub("", text).splitlines()
     return [_line(each.strip()) for each in found if each.strip()]
 
 
 def added(kind: Kind, before: str, after: str) -> list[Constraint]:
-    """The lines that a text has and another had not."""
+    """The lines of a text that another did not have."""
     known = {line.whole for line in lines_of(kind, before)}
     return [line for line in lines_of(kind, after) if line.whole not in known]
 
 
 def sort_of(line: Constraint) -> Sort | None:
-    """What a line that is in force is, None where it constrains nothing."""
+    """The sort of a line in force, None where it constrains nothing."""
     if line.mark is not None:
         return Sort.AVOID if line.fails or line.forbids or not line.here else Sort.FACT
     return Sort.PREFER if line.forbids else None
 
 
 def guessed_check(line: Constraint) -> str:
-    """A check for a line without a mark that says which program is missing; empty where none is named."""
+    """A check for an unmarked line that says which program is missing; empty where it names none."""
     found = PROGRAM.search(_plain(line.words))
     return f"command -v {found[1]}" if found else ""
 
 
 def without_marks(text: str) -> str:
-    """The text without the marks of its constraints."""
+    """The text without marks of constraints."""
     marks = ((line, _mark_of(line)) for line in text.splitlines())
     return "\n".join(line[: mark.start()].rstrip() if mark else line for line, mark in marks)
 
 
 def ends_at(day: date) -> float:
-    """The moment after the last day, in the time zone that is ahead of all."""
+    """The end of the last day (UTC), in seconds since 1970."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() + 86_400
 
 
 def cut_out(text: str, whole: str) -> Sequence[str]:
-    """The lines of a text that are this constraint, as they stand there."""
+    """The lines of a text that hold this constraint, verbatim."""
     return tuple(dict.fromkeys(line for line in text.splitlines() if line.strip() == whole))
 
 

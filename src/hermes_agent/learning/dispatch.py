@@ -1,4 +1,4 @@
-"""What becomes of each call of a review: the whitelist, the gates, and then the change, live or put aside."""
+"""Handles the tool calls of a review: whitelist, gates, then a live change or a proposal."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ Through = Literal["clean", "raw"]
 
 @dataclass(slots=True)
 class Tally:
-    """What came of a review so far: versions that are live, proposals, how many calls were refused, and the words of
-    the pass that may write live."""
+    """Outcome of a review so far: live versions, proposals, the number of refused calls, and the words of the pass
+    that may write live."""
 
     kept: list[Version] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
@@ -72,8 +72,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The calls of one pass. `offered` are the tools of the prompt: what is not among them is not there. `asks` says
-    that nothing goes live without the owner's yes; `spent` is what the review cost since it was last asked."""
+    """Handles the calls of one pass. `offered` are the tools of the prompt; others do not exist. `asks`: nothing
+    goes live without the owner's approval; `spent` is the cost of the review since the last call."""
 
     claim: Claim
     record: Session
@@ -190,26 +190,26 @@ Act = Callable[[ToolCall, str], Awaitable[Answer]]
 
 @dataclass(slots=True, kw_only=True)
 class Spending:
-    """What a review cost so far, and how much of that nothing was written for yet (US dollars)."""
+    """Cost of a review so far, and how much of it is not yet assigned to a write (US dollars)."""
 
     open: float = 0.0
     known: bool = True
 
     def add(self, cost: float | None) -> None:
-        """A reply was paid."""
+        """Add the cost of a reply."""
         self.known = self.known and cost is not None
         self.open += cost or 0.0
 
     def take(self) -> float | None:
-        """What led to the change that is made now; None where a price is unknown."""
+        """The cost to assign to the next change; None where a price is unknown."""
         found, self.open = self.open, 0.0
         return found if self.known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A pass over `messages`, which end with the question. `deadline` is a moment of the clock; `said` collects the
-    words of all replies."""
+    """One pass of a review: lets the model work on `messages`, which end with the question. `deadline` is a moment
+    of the clock; `said` collects the words of all replies."""
 
     model: Model
     prefix: Prefix
@@ -227,7 +227,7 @@ class Pass:
     said: list[str] = field(default_factory=list)
 
     async def run(self) -> str:
-        """Ask until nothing more is called for, at most `turns` times; the reviewer's last words.
+        """Ask until no more tools are called, at most `turns` times; the reviewer's last words.
 
         Raises `ProviderError`, `LimitReached`, `LostLease`; what was written until then stays.
         """

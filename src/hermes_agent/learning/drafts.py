@@ -1,4 +1,4 @@
-"""What a review wants to write, and the gates that it passes on its way: evidence, then origin."""
+"""Drafts of a review and the gates that they pass: evidence, then origin."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ OWN = re.compile(r"^(?:\./)?(?:references|templates|scripts|assets)/|^(?:SKILL|M
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept beside a version: the review and its pass, what it said that it teaches (`do`, `prefer`, `avoid`,
-    `fact`), and the numbers of the events of its conversation."""
+    """Evidence stored with a version: the review and its pass, the kind of lesson (`do`, `prefer`, `avoid`, `fact`),
+    and the event numbers in its conversation."""
 
     review: str = ""
     through: str = ""
@@ -40,12 +40,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """As the ledger keeps it."""
+        """The evidence as the ledger stores it."""
         return msgspec.json.encode(self).decode()
 
 
 def evidence_of(text: str | None) -> Evidence:
-    """The evidence that was kept so; an empty one where there is none."""
+    """Parses stored evidence; an empty one where there is none."""
     try:
         return msgspec.json.decode(text or "{}", type=Evidence)
     except msgspec.MsgspecError:
@@ -54,19 +54,19 @@ def evidence_of(text: str | None) -> Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What of a text was found in the conversation, by event, and what was `missing`."""
+    """Which parts of a text were found in the conversation, by event, and which are `missing`."""
 
     missing: tuple[Named, ...] = ()
     found: Mapping[Named, tuple[int, ...]] = field(default_factory=dict)
 
     def numbers(self, cited: Sequence[int]) -> tuple[int, ...]:
-        """The events to keep: those cited, and one of each thing that was named."""
+        """The events to store: those cited, and one for each thing named."""
         first = [numbers[0] for numbers in self.found.values() if numbers]
         return tuple(sorted({*cited, *first}))[:MOST_CITED]
 
 
 def cited_in(arguments: Mapping[str, object], words: str) -> tuple[int, ...]:
-    """The events that a call cites: its `because`, else the `#12` in the words beside it."""
+    """The events that a call cites: in its `because`, otherwise as `#12` in the words beside it."""
     given = arguments.get("because")
     if isinstance(given, list | tuple):
         numbers = [int(text) for each in given if (text := str(each).lstrip("#")).isdecimal()]
@@ -76,8 +76,8 @@ def cited_in(arguments: Mapping[str, object], words: str) -> tuple[int, ...]:
 
 
 def check(text: str, known: str, cited: Sequence[int], sources: Sources, tools: Collection[str]) -> Checked:
-    """Look for everything that a text names, and that was not in it before, in the cited messages (none cited: in the
-    whole conversation)."""
+    """Search the cited messages (none cited: the whole conversation) for everything that a text names and did not
+    have before."""
     there = {piece.number for piece in sources.pieces}
     among = [number for number in cited if number in there]
     missing, found = [], {}
@@ -108,9 +108,12 @@ WORDS = ("content", "new_string", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A call that writes. `call` is without `because` and `kind`; `item` is the skill's name or the notes' file; `new`
-    are the words that it adds, `known` those that the item had before; `key` is the call's own; `sort` is what the call
-    says that it teaches (see `Sort`), empty where it does not."""
+    """A write that a review wants.
+
+    `call` is without `because` and `kind`; `item` is the skill's name or the notes file; `new` are the added
+    words, `known` those that the item had; `key` is the call's own; `sort` is what the call says that it teaches
+    (see `Sort`), empty where it does not.
+    """
 
     call: ToolCall
     kind: Kind
@@ -124,7 +127,7 @@ class Draft:
 
     @property
     def teaches(self) -> Sort:
-        """What it teaches, also where the call does not say."""
+        """The sort of lesson, guessed where the call does not say."""
         if self.sort in set(Sort):
             return Sort(self.sort)
         if self.kind is Kind.SKILL:
@@ -133,9 +136,10 @@ class Draft:
 
 
 class Writers(Protocol):
-    """For one conversation.
+    """Write access of a review, for one conversation.
 
-    - `tools` gives the tools of skills and memory by name; what they write is the background's, with this backing;
+    - `tools` gives the tools of skills and memory by name; their writes are authored by the background, with this
+      backing;
     - `content` is the file that a draft would change, None where there is none;
     - `skill_names` are those of the home;
     - `is_owner` says whether the conversation is the owner's.
@@ -153,8 +157,8 @@ class Writers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherWriters:
-    """The `CallContext` of a call that nobody watches: it asks nobody and calls nothing else. `speaker` is the one
-    person of the conversation, empty where others read along."""
+    """`CallContext` of an unattended call: it cannot ask a person or call other tools. `speaker` is the only person
+    of the conversation, empty where others read along."""
 
     key: str
     session: str
@@ -166,42 +170,43 @@ class OtherWriters:
 
     @property
     def speakers(self) -> frozenset[str]:
-        """The one person, or nobody in particular."""
+        """The only person, if any."""
         return frozenset(filter(None, (self.speaker,)))
 
     def seconds_left(self) -> float | None:
-        """These tools take no time to speak of."""
+        """None: these tools are fast."""
         return None
 
     def progress(self, text: str) -> None:
-        """Nobody watches."""
+        """Does nothing."""
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:  # noqa: ARG002  the Protocol's shape
         """Raises `ToolError`."""
         raise ToolError(f"A review calls no other tool (`{name}`).")
 
     async def ask(self, question: Question) -> str:
-        """Raises `Refused`: nobody is asked beside a conversation."""
+        """Raises `Refused`: nobody attends."""
         raise Refused(f"No one is here to answer: {question.text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """Nothing speaks against it; `checked` is what was found of what it names."""
+    """Verdict of a gate: the draft is accepted; `checked` says what was verified."""
 
     checked: Checked = field(default_factory=Checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returned:
-    """It goes back to the reviewer with these words; the second time it is refused."""
+    """Verdict of a gate: the draft goes back to the reviewer with a reason; the second time it is refused."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """It may not be live: it waits for somebody, or in quarantine. `taint` says what of it is from where."""
+    """Verdict of a gate: the draft may not go live; it waits for a person or in quarantine. `taint` names its parts
+    of outside origin."""
 
     why: Why
     taint: str
@@ -211,20 +216,21 @@ Verdict = Passed | Returned | Waits
 
 
 class Gate(Protocol):
-    """Judges a draft. All are asked: what one returns goes back with the reasons of all; else the first that lets it
-    wait decides."""
+    """Checks a draft before it may be written. All gates are asked: a returned draft gets the reasons of all;
+    otherwise the first gate that lets it wait decides."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceGate:
-    """Commands, paths, hosts and tools must stand in the cited messages. `tools` are the names of all tools."""
+    """Requires that commands, paths, hosts and tools of the draft appear in the cited messages. `tools` are the
+    names of all tools."""
 
     tools: Collection[str] = ()
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass with what was found, or return what was not."""
+        """Pass with what was found, or return the draft with what was not."""
         checked = check(without_marks(draft.new), draft.known, draft.cited, sources, self.tools)
         if not checked.missing:
             return Passed(checked=checked)
@@ -234,11 +240,10 @@ class EvidenceGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginGate:
-    """What was copied from outside, names a host that is known from there alone, or alarms the scanner waits in
-    quarantine."""
+    """Quarantines a draft that copies outside text, names a host known only from there, or alarms the scanner."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass, or wait."""
+        """Pass, or make the draft wait."""
         if copied := sources.copied(draft.new):
             span = max(copied, key=lambda each: each.end - each.start)
             words = " ".join(draft.new[span.start : span.end].split())
@@ -252,7 +257,7 @@ class OriginGate:
 
 
 def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:
-    """The draft that a call is; None where it only reads. `words` stand beside the call in the reply."""
+    """The draft that a call makes; None for a reading call. `words` stand beside the call in the reply."""
     arguments = {name: value for name, value in call.arguments.items() if name not in (BECAUSE, SORT)}
     bare = ToolCall(id=call.id, name=call.name, arguments=arguments, broken=call.broken)
     action = str(arguments.get("action", ""))

@@ -1,4 +1,4 @@
-"""Who does the jobs of learning: one at a time in this process, beside the conversations, given back when it leaves."""
+"""Background worker for learning jobs: one at a time per process, released when the process leaves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Tells = Callable[[Job], Awaitable[bool]]
 
 
 class Unfinished(HermesError):
-    """A job could not be brought to its end; `account` has what it used, and what came of it until then."""
+    """A job that could not be completed; `account` has its cost and outcome until then."""
 
     def __init__(self, reason: str, account: Account) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class Unfinished(HermesError):
 
 
 class Jobs:
-    """The jobs of a store, as far as this process does them. `tells` is told of each that brought something."""
+    """Works on the learning jobs of a store in this process. `tells` is called for each job that produced something."""
 
     def __init__(self, store: Store, does: Mapping[JobKind, Does], tells: Tells) -> None:
         self._store, self._does, self._tells = store, does, tells
@@ -48,25 +48,25 @@ class Jobs:
         self._again = self._leaving = False
 
     def ring(self) -> None:
-        """There is work: begin, unless it is being done."""
+        """Start working on the queue, unless that is in progress."""
         self._again = True
         if self._task is None or self._task.done():
             self._task = spawn(self._until_rest(), name="learning")
 
     async def run(self) -> int:
-        """Do everything that is in line; how many jobs that were."""
+        """Do all queued jobs; their number."""
         self.ring()
         assert self._task is not None
         return await asyncio.shield(self._task)
 
     async def finish(self) -> None:
-        """Begin no other job, and return when the one under way is done."""
+        """Finish the current job and start no other."""
         self._leaving = True
         if self._task is not None and not self._task.done():
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Stop: what is under way is given back to whoever comes next."""
+        """Stop and release the current job."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait((self._task,))
@@ -121,7 +121,7 @@ MOST_DOUBLINGS = 6
 
 
 class What(StrEnum):
-    """What a review is about. `skills` is due by rounds of tools, `memory` by messages of people."""
+    """Subject of a review. `skills` is due by rounds of tool calls, `memory` by messages of people."""
 
     SKILLS = "skills"
     MEMORY = "memory"
@@ -132,16 +132,16 @@ TOOL = {What.SKILLS: "skill_manage", What.MEMORY: "memory"}
 
 
 def stretched(interval: int, empty: int) -> int:
-    """The interval after so many reviews in a row that kept nothing."""
+    """The interval after so many empty reviews in a row."""
     return interval << min(max(0, empty - PATIENCE), MOST_DOUBLINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """A run's `Closing`: counts, and puts a review in line where one is due.
+    """A run's `Closing`: counts what happened and queues a review that is due.
 
-    `intervals` has what this agent may review (empty: it counts nothing); `rung` is called when the end is committed
-    that leaves work to do.
+    `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that
+    queued work.
     """
 
     store: Store
@@ -152,7 +152,7 @@ class Triggers:
     rung: Callable[[], None]
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
-        """The counting, and after a reply that was given whole the review that is due."""
+        """The changes that count, and queue a due review after a complete reply."""
         if not self.intervals:
             return ()
         counted = {What.SKILLS: session.rounds, What.MEMORY: session.heard}
@@ -199,12 +199,12 @@ COUNTED = ("calls", "input", "cached", "output", "kept", "waiting", "refused")
 
 
 async def used_by(store: Store, session: str, job: str, account: Account = NONE) -> Account:
-    """The account with what the calls of a job used; `cost` None where a price is unknown."""
+    """The account with the cost of a job's calls; `cost` None where a price is unknown."""
     return with_usage(account, [row for row in await store.usage.rows(session) if row.run == job])
 
 
 def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
-    """The account with what these calls used."""
+    """The account with the cost of these calls."""
     costs = [row.cost for row in rows]
     return replace(
         account,
@@ -218,8 +218,8 @@ def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """Jobs of one kind together. `cost` counts known prices only; `unpriced` says how many jobs have an unknown one,
-    `empty` how many kept nothing."""
+    """Totals of the jobs of one kind. `cost` counts known prices only; `unpriced` is the number of jobs with an
+    unknown price, `empty` of those that kept nothing."""
 
     jobs: int = 0
     empty: int = 0
@@ -236,12 +236,12 @@ class Sum:
 
     @property
     def cached_share(self) -> float:
-        """How much of what was asked came from the provider's cache, 0 to 1."""
+        """Share of the input from the provider's cache, 0 to 1."""
         return self.cached / self.input if self.input else 0.0
 
 
 def together(jobs: Iterable[Job]) -> Sum:
-    """What these jobs used and brought."""
+    """Totals of these jobs."""
     ended = [job for job in jobs if job.ended is not None and job.state is not JobState.DROPPED]
     accounts = [job.account for job in ended]
     return Sum(
@@ -256,8 +256,8 @@ def together(jobs: Iterable[Job]) -> Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What learning used and brought: jobs that ended by kind, the latest ones, lessons in force (those with an end,
-    and the prohibitions), and how many jobs are in line."""
+    """Costs and results of learning: totals of ended jobs by kind, the latest jobs, constraints in force (`bounded`
+    have an end, `rules` are prohibitions), and the number of queued jobs."""
 
     kinds: dict[str, Sum]
     latest: list[Job]

@@ -1,4 +1,4 @@
-"""What was learned, for the person: listed, shown, explained, taken back, approved, rejected, accounted for."""
+"""The person's view of what was learned: list, show, explain, undo, approve, reject, costs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing, Kind, Versi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
-    """One undo for skills and notes. `writer` and `notes` are made when they are needed."""
+    """Undoes changes of skills and notes. `writer` and `notes` are created on first use."""
 
     store: Store
     writer: Callable[[], Writer]
     notes: Callable[[], Notes]
 
     async def find(self, number: int | None) -> Version:
-        """The version of that number, or the newest that the agent, a review or the curator made and nobody took back.
-        Raises `HermesError`."""
+        """The version of that number, or the newest automatic one that is not undone. Raises `HermesError`."""
         if number is None:
             return await self._newest()
         version = await self.store.versions.get(number)
@@ -44,8 +43,8 @@ class Undoing:
         return version
 
     async def undo(self, version: Version, author: Author, principal: str, backing: Backing = NO_BACKING) -> int:
-        """Take a change back, to the byte where nothing came after it; the version that this is, 0 where nothing had to
-        change. Raises `HermesError`."""
+        """Undo a change, byte for byte where it is the latest; the new version, 0 where nothing had to change.
+        Raises `HermesError`."""
         if await self.store.versions.undone(version.id):
             raise HermesError(f"Version {version.id} was undone already.")
         if version.change.kind is Kind.SKILL:
@@ -70,7 +69,7 @@ LIVE = "the conversation that it came from was deleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracting:
-    """Does the jobs of the kind `retract`."""
+    """Handles jobs of the kind `retract`: undoes what only a deleted conversation supports."""
 
     store: Store
     undoing: Undoing
@@ -120,7 +119,7 @@ NOTES = ("MEMORY.md", "USER.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """The ledger of what is learned, as a person uses it. A name is `12`, a version, or `p3`, something that waits."""
+    """Ledger of learned changes, as a person uses it. A name is `12` (a version) or `p3` (a proposal)."""
 
     store: Store
     clock: Clock
@@ -132,25 +131,25 @@ class Learned:
         return await self.store.versions.list(limit=limit)
 
     async def waiting(self) -> list[Proposal]:
-        """What waits, without what waited too long."""
+        """The open proposals; ends expired ones."""
         await self.store.proposals.expire(self.clock.now())
         return await self.store.proposals.waiting()
 
     async def show(self, name: str) -> str:
-        """One change or proposal whole: who, from what, what it cost, and the words."""
+        """All about a change or proposal: author, cause, cost, text."""
         if proposal := await self._proposal(name):
             return _proposed(proposal, together_with(proposal, await self.waiting()))
         return _changed(await self._version(name))
 
     async def diff(self, name: str) -> str:
-        """The difference that a change made, or the words that a proposal would write."""
+        """The difference of a change, or the text of a proposal."""
         if proposal := await self._proposal(name):
             return words_of(proposal)
         change = (await self._version(name)).change
         return diff_of(change.item, change.before, change.after) or "Nothing differs."
 
     async def undo(self, name: str, principal: str) -> str:
-        """Take a change back (empty: the newest that no person made). Raises `HermesError`."""
+        """Undo a change (empty: the newest automatic one). Raises `HermesError`."""
         if PROPOSED.fullmatch(name):
             raise HermesError(f"{name} is not live: `reject {name}` closes it.")
         version = await self.undoing.find(None) if not name else await self._version(name)
@@ -159,8 +158,8 @@ class Learned:
         return f"Version {version.id} of {version.change.item} is undone ({done})."
 
     async def approve(self, name: str) -> str:
-        """Apply what waits, with what it is a part of. Raises `HermesError` where it does not fit any more: that, and
-        what comes after it, waits on."""
+        """Apply a proposal with its group. Raises `HermesError` where one does not fit any more; that one and the
+        later ones stay open."""
         lines: list[str] = []
         for part in await self._parts(name):
             try:
@@ -172,15 +171,15 @@ class Learned:
         return "\n".join(lines)
 
     async def reject(self, name: str) -> str:
-        """Put away what waits, with what it is a part of."""
+        """Reject a proposal with its group."""
         parts = await self._parts(name)
         for part in parts:
             await self.proposing.end(part.id, ProposalState.REJECTED)
         return "\n".join(f"{part.name} is rejected." for part in parts)
 
     async def why(self, session: str, turn: int) -> list[str]:
-        """What that was learned a turn of a conversation went by: the notes of its prompt, and the skills loaded so
-        far. Turns count the model's replies. Raises `HermesError`."""
+        """The learned text behind a turn: the notes of its prompt, and the skills loaded so far. Turns count the
+        model's replies. Raises `HermesError`."""
         entries = await self.store.history.entries(session)
         replies = [entry for entry in entries if isinstance(entry.event, Replied)]
         if not 0 < turn <= len(replies):
@@ -195,7 +194,7 @@ class Learned:
         return lines or ["No lessons: its prompt had no notes, and it loaded no skill."]
 
     async def brought(self, since: float = 0.0) -> Brought:
-        """What learning used and brought."""
+        """Costs and results of learning."""
         jobs = await self.store.learning.list(since=since, limit=10_000)
         kinds = {kind.value: [job for job in jobs if job.kind is kind] for kind in JobKind}
         every = await self.store.lessons.live()
@@ -243,7 +242,7 @@ class Learned:
 
 
 def stats_lines(found: Brought) -> list[str]:
-    """What learning used and brought, in lines."""
+    """Costs and results of learning as lines."""
     lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
     lines += [f"  {_job(job)}" for job in found.latest]
     if found.bounded or found.rules:
@@ -253,7 +252,7 @@ def stats_lines(found: Brought) -> list[str]:
 
 
 def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:
-    """The names of what waits and is a part of the same."""
+    """The names of the other proposals of its group."""
     return ", ".join(each.name for each in waiting if each.whole == proposal.whole and each.id != proposal.id)
 
 

@@ -1,5 +1,5 @@
-"""Constraints are looked at again: one whose check passes, that expired, or that newer ones crowd out is retired, by
-a version in the ledger that can be undone."""
+"""Re-checks learned constraints: one whose check passes, that expired, or that newer ones displace is retired, by a
+version in the ledger that can be undone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Checks = Callable[[str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """What is told of one, and whose it was; `waits` where it is the owner's to decide."""
+    """Message about one constraint, and the principal to tell; `waits`: the owner has to decide."""
 
     words: str
     whose: str
@@ -53,7 +53,7 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probing:
-    """Does the jobs of the kind `probe`."""
+    """Handles jobs of the kind `probe`. `passes` runs a check."""
 
     store: Store
     clock: Clock

@@ -1,4 +1,5 @@
-"""What waits: put aside by a review, applied when the owner or other conversations want it, shown until it expires."""
+"""Proposals: changes that a review may not make at once. Applied when the owner approves or other conversations
+support them, else they expire."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ENDED = {
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as a proposal keeps it."""
+    """A tool call as a proposal stores it."""
 
     name: str
     arguments: dict[str, Any]
@@ -39,7 +40,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposing:
-    """Puts drafts aside and applies them. `hands_of` gives those of a conversation, as it was or as nobody's."""
+    """Stores drafts as proposals and applies them. `hands_of` gives the write access of a conversation, or of
+    nobody's."""
 
     store: Store
     clock: Clock
@@ -47,7 +49,7 @@ class Proposing:
     days: int = 30
 
     async def put(self, draft: Draft, waits: Waits, job: Job, evidence: str, base: bytes | None) -> int:
-        """Put a draft aside; its number."""
+        """Store a draft as a proposal; its number."""
         now = self.clock.now()
         call = Call(name=draft.call.name, arguments=dict(draft.call.arguments))
         proposal = Proposal(
@@ -71,9 +73,10 @@ class Proposing:
         return await self.store.write(lambda tx: self.store.proposals.put(tx, proposal))
 
     async def apply(self, proposal: Proposal, state: ProposalState) -> Version | None:
-        """Make the change, on top of what came since; the version that it became, None where nothing had to change.
+        """Apply a proposal on top of later changes; the resulting version, None where nothing had to change.
 
-        Raises `HermesError` where it cannot be made; it waits on then."""
+        Raises `HermesError` where that fails; the proposal stays open then.
+        """
         key = f"{proposal.key}.applied"
         if proposal.state is ProposalState.INTENDED:  # A process died while it applied it.
             await self.store.proposals.wait_on(proposal.id)
@@ -124,7 +127,7 @@ class Proposing:
 
 
 def nobodys(proposal: Proposal) -> Session:
-    """Stands for a conversation that is gone."""
+    """Substitute for a deleted conversation."""
     return Session(
         id=proposal.session,
         principal=proposal.principal,
@@ -136,7 +139,7 @@ def nobodys(proposal: Proposal) -> Session:
 
 
 def words_of(proposal: Proposal) -> str:
-    """What a proposal would write, as a person reads it."""
+    """The text that a proposal would write."""
     call = msgspec.json.decode(proposal.call, type=Call)
     shown = {name: value for name, value in call.arguments.items() if name not in {"action", "name", "target"}}
     lines = []
@@ -147,7 +150,7 @@ def words_of(proposal: Proposal) -> str:
 
 
 def title_of(proposal: Proposal, others: str = "") -> str:
-    """A proposal in one line: its name, what it would do, why it waits, and with which `others`."""
+    """A proposal in one line: its name, change, reason to wait, and its group (`others`)."""
     why = {
         Why.ASKED: "needs your approval",
         Why.PROTECTED: "needs your approval: it changes a text that a person wrote or pinned",
@@ -170,7 +173,8 @@ WORD = re.compile(r"\w{4,}")
 
 
 async def release(proposing: Proposing, record: Session, sources: Sources, *, live: bool) -> list[Version]:
-    """Note what of the quarantine this conversation bears out, and apply what that is enough for (where `live`)."""
+    """Record which quarantined proposals this conversation supports, and apply those with enough support (where
+    `live`)."""
     store, now = proposing.store, proposing.clock.now()
     await store.proposals.expire(now)
     released = []
@@ -199,8 +203,8 @@ async def _is_independent(store: Store, proposal: Proposal, record: Session) -> 
 
 
 def bears_out(proposal: Proposal, sources: Sources) -> bool:
-    """Whether a conversation says the same by itself: everything that the item names was said or done in it by a person
-    or the agent, nothing of it stands in what came from outside there; an item that names nothing needs its words from
+    """Whether a conversation supports a proposal independently: everything it names was said or done there by a
+    person or the agent, and is not in outside text there; a proposal that names nothing needs its words from
     people."""
     call = msgspec.json.decode(proposal.call, type=Call)
     draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)

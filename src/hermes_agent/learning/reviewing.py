@@ -1,4 +1,4 @@
-"""The review of a conversation: which passes it takes, in which order, and what each is shown."""
+"""Reviews a conversation: which passes it takes, in which order, and what each one sees."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def question(
     note: str = "",
     before: Sequence[str] = (),
 ) -> Message:
-    """The message that begins a pass. `until` is the last day that a constraint may hold; `note` says how this pass
-    sees the conversation, `before` what an earlier attempt wrote."""
+    """The first message of a pass. `until` is the latest expiry of a constraint; `note` describes the pass's view of
+    the conversation, `before` what an earlier attempt wrote."""
     wanted = set(what)
     parts = [ABOUT.format(opening=OPENING, tools=", ".join(tools))]
     parts += [SKILLS] if What.SKILLS in wanted else []
@@ -108,7 +108,7 @@ def question(
 
 
 def listed(entries: Iterable[Entry]) -> list[str]:
-    """One line for each message: its number, who said it, and the first words of what a person said."""
+    """A line for each message: number, author, first words."""
     lines = [line for entry in entries if (line := _line(entry))]
     if len(lines) <= LONGEST_INDEX:
         return lines
@@ -140,7 +140,7 @@ def _first_words(message: Message) -> str:
 
 
 def overlaps_in(words: str, names: Collection[str]) -> list[tuple[str, ...]]:
-    """The skills among `names` that the words of a review say overlap, two or more together."""
+    """The skills among `names` that a review's words report as overlapping, in groups."""
     lines = ({name for name in NAME.findall(line) if name in names} for line in OVERLAP.findall(words))
     return [tuple(sorted(found)[:MOST_TOGETHER]) for found in lines if len(found) > 1]
 
@@ -156,18 +156,18 @@ Gates = Callable[[frozenset[str]], Sequence[Gate]]
 
 
 def usual_gates(tools: frozenset[str]) -> Sequence[Gate]:
-    """Evidence, then origin."""
+    """The default gates: evidence, then origin."""
     return (EvidenceGate(tools=tools), OriginGate())
 
 
 class NothingToReview(HermesError):
-    """The conversation, or what its prompt began with, is gone."""
+    """Raised when the conversation, or the prefix of its prompt, no longer exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """Reviews conversations. `model_for` gives the model that is asked, `effort` its level of reasoning (both the
-    conversation's own where the settings say nothing else, so that the provider's cache is shared)."""
+    """Reviews conversations. `model_for` gives the model, `effort` its reasoning level (both those of the
+    conversation unless the settings say otherwise, so that the provider's cache is shared)."""
 
     store: Store
     clock: Clock
@@ -287,7 +287,7 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A conversation as a review sees it, up to the reply that it follows."""
+    """A conversation as a review sees it, up to the reply that triggered the review."""
 
     record: SessionRecord
     entries: Sequence[Entry]
@@ -299,11 +299,10 @@ class Seen:
 
 
 def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], str]]:
-    """The passes of a review with what each is shown.
+    """The passes of a review with their messages.
 
-    A conversation without anything from outside takes one, over its own messages. Any other takes two: first the one
-    that sees everything and writes nothing live, because its beginning is what the provider still has in its cache;
-    then the one that sees stubs.
+    A conversation without outside text has one pass over its own messages. Any other has two: first one over
+    everything that writes nothing live, while its prefix is still in the provider's cache; then one over stubs.
     """
     if not has_outside(seen.messages) and not seen.sources.any_outside:
         return [("clean", seen.messages, "")]
@@ -312,7 +311,7 @@ def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], s
 
 
 def summary(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:
-    """The one line that the person reads; empty where nothing came of it."""
+    """A line for the person; empty where the review changed nothing."""
     parts = []
     for version in tally.kept:
         name = version.change.item.removesuffix("/SKILL.md")

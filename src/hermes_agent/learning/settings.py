@@ -1,4 +1,4 @@
-"""The settings of learning, and of the curator."""
+"""Settings of learning and of the curator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Mode = Literal["auto", "propose", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningSettings:
-    """What is learned from conversations (section `learning`)."""
+    """Settings of learning from conversations (section `learning`)."""
 
     mode: Mode = setting(
         "auto",
@@ -41,7 +41,7 @@ class LearningSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuratorSettings:
-    """The upkeep of skills that the agent made (section `curator`)."""
+    """Settings of the curator, which maintains skills that the agent made (section `curator`)."""
 
     enabled: bool = setting(True, "Whether the curator runs now and then.")
     interval_hours: float = setting(168.0, "Hours from one pass to the next.", least=1)

@@ -1,4 +1,4 @@
-"""Where each part of a conversation comes from, and which pieces of a text were copied from outside."""
+"""Origin of each part of a conversation, and detection of text that was copied from outside."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LONGEST = 300
 
 
 class Named(NamedTuple):
-    """One thing that a text names."""
+    """One command, path, host or tool that a text names."""
 
     sort: Sort
     text: str
 
 
 def named_in(text: str, tools: Collection[str] = ()) -> tuple[Named, ...]:
-    """The things that a text names, each once. `tools` are the names of those that there are."""
+    """The commands, paths, hosts and tools that a text names, each once. `tools` are the existing tool names."""
     found = [Named("command", each) for each in commands_in(text)]
     hosts = [next(filter(None, match.groups())).lower().rstrip(".:") for match in HOST.finditer(text)]
     found += [Named("host", host.partition("@")[2] or host) for host in hosts]
@@ -53,8 +53,8 @@ def named_in(text: str, tools: Collection[str] = ()) -> tuple[Named, ...]:
 
 
 def commands_in(text: str) -> list[str]:
-    """What is written as a command: lines of shell blocks, and what stands in backticks or after a prompt and has two
-    words or more, the first of which could be a program."""
+    """The commands in a text: lines of shell blocks, and text in backticks or after a prompt of at least two words,
+    the first of which could be a program."""
     found: list[str] = []
     for language, body in FENCE.findall(text):
         if language.lower() in SHELLS:
@@ -66,7 +66,7 @@ def commands_in(text: str) -> list[str]:
 
 
 def stretches(command: str) -> list[str]:
-    """The parts of a command that have to occur as they stand: what is between its slots."""
+    """The fixed parts of a command, between its slots."""
     return [" ".join(part.split()) for part in SLOT.split(command) if len(part.split()) > 0 and WORD.search(part)]
 
 
@@ -114,7 +114,8 @@ NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MU
 
 
 class Side(StrEnum):
-    """`clean` is said by a person or this program, `model` by the agent, `outside` by anything else."""
+    """Trust class of a text: `clean` comes from a person or this program, `model` from the agent, `outside` from
+    anything else."""
 
     CLEAN = "clean"
     MODEL = "model"
@@ -123,8 +124,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A text of the conversation: the event that it stands in, whose it is, and what said it (`user`, a tool's
-    name)."""
+    """A text of the conversation: its event number, its trust class, and its speaker (`user`, a tool's name)."""
 
     number: int
     side: Side
@@ -135,14 +135,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of characters."""
+    """A range of characters."""
 
     start: int
     end: int
 
 
 def pieces_of(entries: Iterable[Entry]) -> list[Piece]:
-    """Everything that was said, in its order. A command whose call failed is no command here."""
+    """All texts of a conversation in order. The command of a failed call is not listed as a command."""
     entries = list(entries)
     failed = {entry.event.call_id for entry in entries if isinstance(entry.event, ToolEnded) and entry.event.is_error}
     found: list[Piece] = []
@@ -153,12 +153,12 @@ def pieces_of(entries: Iterable[Entry]) -> list[Piece]:
 
 
 def has_outside(messages: Iterable[Message]) -> bool:
-    """Whether anything from outside is in these messages."""
+    """Whether these messages contain outside text."""
     return any(is_outside(part, message.role) for message in messages for part in message.parts)
 
 
 def is_outside(part: object, role: Role) -> bool:
-    """Whether a part holds what nobody here said: text of an outside origin, a file, a picture."""
+    """Whether a part comes from outside: text of an outside origin, a file, a picture."""
     match part:
         case ToolResult(name=name, parts=parts):
             return name not in LIBRARY and any(is_outside(each, role) for each in parts)
@@ -171,7 +171,7 @@ def is_outside(part: object, role: Role) -> bool:
 
 
 def is_foreign(part: Text) -> bool:
-    """Whether a text is nobody's here, or holds what a memory beside the notes recalled."""
+    """Whether a text is of outside origin, or contains recalled external memory."""
     return part.origin in OUTSIDE or (part.origin is Origin.RUNTIME and RECALLED in part.text)
 
 
@@ -202,7 +202,7 @@ def _pieces(number: int, message: Message, failed: frozenset[str] | set[str]) ->
 
 
 def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - arguments are JSON
-    """The texts in a JSON value, each with the key that it stands under."""
+    """The texts in a JSON value with their keys."""
     match value:
         case str():
             yield key, value
@@ -218,8 +218,8 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
 
 @dataclass(slots=True)
 class Sources:
-    """A conversation by where its words come from. What the agent said after it had read the same outside is outside,
-    but for the commands that it ran itself, that worked, and that nobody would have been asked about."""
+    """Origins of a conversation's words. What the agent said after reading outside text is outside too, except
+    commands that it ran itself, that worked, and that need no approval."""
 
     workspace: str = ""
     pieces: list[Piece] = field(default_factory=list)
@@ -237,11 +237,11 @@ class Sources:
 
     @property
     def any_outside(self) -> bool:
-        """Whether anything came from outside."""
+        """Whether there is any outside text."""
         return any(piece.side is Side.OUTSIDE for piece in self.pieces)
 
     def copied(self, text: str) -> dict[Span, str]:
-        """The stretches of a text that stand outside and nowhere else, each with what said them."""
+        """The parts of a text that occur only in outside text, each with its source."""
         found: dict[Span, str] = {}
         for span, key in (*_keys(text), *_short(text)):
             if key in self._outside and key not in self._clean:
@@ -249,13 +249,13 @@ class Sources:
         return found
 
     def strange_hosts(self, text: str) -> list[str]:
-        """The hosts that a text names and that are known from outside alone."""
+        """The hosts in a text that are known only from outside."""
         hosts = [each.text for each in named_in(text) if each.sort == "host"]
         outside = " ".join(piece.text.lower() for piece in self.pieces if piece.side is Side.OUTSIDE) if hosts else ""
         return [host for host in hosts if host not in self._hosts and host in outside]
 
     def masked(self, text: str) -> str:
-        """The text with a note in the place of each copied stretch."""
+        """The text with each copied part replaced by a note."""
         out, end = "", 0
         for span, source in _merged(self.copied(text)):
             out += text[end : span.start] + f"[withheld: {span.end - span.start} characters from {source}]"
@@ -266,11 +266,11 @@ class Sources:
         return out
 
     def numbers_of(self, named: Named, among: Sequence[int] = ()) -> list[int]:
-        """The events whose words hold this, of these events where some are given."""
+        """The events that mention it, among these where given."""
         return [number for number, text in _by_number(self.pieces, among).items() if _holds(text, named)]
 
     def backs(self, named: Named) -> bool:
-        """Whether a person, or the agent by itself, said or did this here."""
+        """Whether a person or the agent itself said or did this."""
         own = (piece for piece in self.pieces if piece.side is not Side.OUTSIDE and _holds(piece.text, named))
         return any(piece.side is Side.CLEAN or not self.copied(piece.text) for piece in own)
 

@@ -1,4 +1,5 @@
-"""What a review that may write live is shown: parts from outside as typed stubs, everything else word for word."""
+"""The view of a conversation for a review that may write live: outside parts as typed stubs, everything else
+verbatim."""
 
 from __future__ import annotations
 
@@ -49,14 +50,13 @@ EXCEPTIONS = (
 
 
 def stubbed(messages: Iterable[Message], sources: Sources) -> tuple[Message, ...]:
-    """The messages with a stub in the place of what came from outside, and of what the agent copied of it; its thinking
-    is left out."""
+    """The messages with stubs in place of outside text and what the agent copied of it; without its thinking."""
     shown = (_stubbed(message, sources) for message in messages)
     return tuple(message for message in shown if message.parts)
 
 
 def stub(result: ToolResult) -> str:
-    """A result without its words: tool, size, exit code, error class, and the first line of what this program said."""
+    """A result without its text: tool, size, exit code, error class, and the first line from this program."""
     outside = [part for part in result.parts if isinstance(part, Text) and part.origin is not Origin.RUNTIME]
     ours = [part.text for part in result.parts if isinstance(part, Text) and part.origin is Origin.RUNTIME]
     text = "".join(part.text for part in outside)

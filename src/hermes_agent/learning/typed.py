@@ -1,4 +1,4 @@
-"""The gate of constraints: what a tool, a way or a machine cannot do is learned with a place, a check and an end."""
+"""Gate for constraints: a lesson about what does not work needs a scope, a check and an expiry."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ WANTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedGate:
-    """Every new line that says what does not work, rules something out, or tells what is so on this machine has a mark
-    whose check can run unattended, for at most `days`. What a person asked for needs none, but there are at most `most`
-    such lines of the `principal` (empty: of all)."""
+    """Requires a mark on every new line that says what does not work, forbids something, or describes this machine.
+
+    The mark's check must run unattended, and its expiry is at most `days` away. What a person asked for needs no
+    mark, but there may be at most `most` such lines of the `principal` (empty: of all).
+    """
 
     store: Store
     clock: Clock
@@ -44,11 +46,11 @@ class TypedGate:
 
     @property
     def last(self) -> date:
-        """The last day that a mark may name."""
+        """The latest expiry that a mark may have."""
         return self._today() + timedelta(days=self.days)
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass, or return with what is missing."""
+        """Pass, or return the draft with what is missing."""
         front, lines = _new_lines(draft)
         reasons = [f"`{_short(line)}` stands in the frontmatter: constraints belong into the body" for line in front]
         found = [(line, self._reason(line, draft, sources)) for line in lines]
@@ -93,7 +95,7 @@ class TypedGate:
 
 
 def objection(check: str) -> str:
-    """Why a command may not run unattended: it does more than look; empty where it may."""
+    """Why a check may not run unattended, because it does more than read; empty where it may."""
     verdict = judge(check, Where(folder="/", writable=()))
     return verdict.blocked or next(iter(verdict.asks), "")
 
@@ -140,8 +142,8 @@ NEAR = LONGEST_NAME + 4
 
 
 async def is_asked_for(store: Store, session: str, text: str) -> bool:
-    """Whether a person's own words of this turn speak of a skill, and nothing of the text was copied from outside. What
-    the agent says of it counts for nothing."""
+    """Whether the person's own words of this turn mention a skill, and nothing of the text was copied from outside.
+    The agent's words do not count."""
     entries, record = await store.history.entries(session), await store.sessions.get(session)
     return await asyncio.to_thread(_is_asked_for, entries, record.workspace if record else "", text)
 
@@ -158,7 +160,7 @@ def _is_asked_for(entries: Sequence[Entry], workspace: str, text: str) -> bool:
 
 
 def turn_of(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """What came after the last reply that called for nothing more, and after the last run that was stopped."""
+    """The entries after the last final reply, and after the last stopped run."""
     for place in range(len(entries), 0, -1):
         match entries[place - 1].event:
             case Replied(message=reply) if not reply.tool_calls:

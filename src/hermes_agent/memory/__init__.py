@@ -1,1 +1,1 @@
-"""What is remembered: notes that a person can edit, and at most one memory outside."""
+"""Memory of an agent: notes that a person can edit, and at most one external memory."""

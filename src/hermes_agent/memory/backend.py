@@ -1,4 +1,4 @@
-"""What a memory outside the notes is: recalls what fits a question, and is told what was said."""
+"""Protocol of an external memory: recalls texts that fit a question, and stores what was said."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hermes_agent.store.facts.facts import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message that was answered: the session's id, what the person said, the reply."""
+    """A message and its reply, with the session id."""
 
     session: str
     said: str
@@ -25,15 +25,15 @@ class Exchange:
 
 
 class Backend(Protocol):
-    """One person's memory.
+    """The external memory of one person.
 
-    - `recall` gives at most a few short texts, the best first; none where nothing fits;
-    - `remember` keeps an exchange, `add` one fact, of which `source` says who tells it and where it was said;
-    - `leaving` is told what a compaction takes out of a session's window: what the person and the agent said, at most
-      about 16,000 characters, without the words of tools, pages and files;
-    - `ended` is told that nothing more is said in a session for now; it may be taken up again;
-    - `health` is a few words on a memory that answers;
-    - all raise `HermesError`, with a sentence that names the backend, and may be cancelled at any time.
+    - `recall` returns a few short texts, the best first; none where nothing fits;
+    - `remember` stores an exchange, `add` one fact; `source` says who stated it and where;
+    - `leaving` gets the words of the person and the agent that a compaction removes, at most about 16,000
+      characters, without tool results, pages and files;
+    - `ended` says that the session is idle for now; it may continue later;
+    - `health` returns a few words when the memory answers;
+    - all raise `HermesError` with a sentence that names the backend, and may be cancelled at any time.
     """
 
     async def health(self) -> str: ...
@@ -50,22 +50,24 @@ class Backend(Protocol):
 
 
 class ToldAlready:
-    """The end of a `Backend` that keeps each exchange as it is told, and needs no more."""
+    """Mixin for a `Backend` that stores each exchange at once and needs nothing at compaction or session end."""
 
     __slots__ = ()
 
     async def leaving(self, session: str, text: str) -> None:
-        """Nothing: it was told."""
+        """Does nothing."""
 
     async def ended(self, session: str) -> None:
-        """Nothing: it was told."""
+        """Does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a backend is made of: the clients, the value of a secret by its name (empty: there is none), the address
-    (empty: the service's own), the `space` that keeps one person's memory apart, the store and the folder for what is
-    kept here, the clock, and the environment of programs."""
+    """Dependencies of a backend.
+
+    `secret` returns a secret by its name (empty: missing), `url` is the address (empty: the service's own),
+    `space` separates people. `store` and `folder` are for local data; `environment` is that of programs.
+    """
 
     http: Http
     secret: Callable[[str], str]

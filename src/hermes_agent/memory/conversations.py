@@ -1,4 +1,4 @@
-"""Past conversations as text for a model: found by words, read in pages, listed; never those of somebody else."""
+"""Searches, lists and pages past conversations for the model, only those that the current person may see."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ OPENING = 120
 
 
 class Conversations:
-    """What one session may see of the log: in a private conversation all sessions of its principal; in one that several
-    take part in, the sessions of that conversation alone."""
+    """Past conversations that one session may search: in a private conversation all sessions of its principal, in a
+    shared one only the sessions of that conversation."""
 
     def __init__(self, store: Store, session: str, speaker: str) -> None:
         self._store, self._session, self._speaker = store, session, speaker
 
     async def discover(self, query: str, limit: int) -> str:
-        """The best sessions for these words; the latest ones where nothing holds any."""
+        """The best sessions for these words; the latest ones where none matches."""
         found = await self._store.search.discover(query, await self._scope(), limit=limit, each=EACH)
         if found:
             return "\n\n".join([await self._found(each) for each in found])
         return f"No message contains these words. The latest conversations:\n\n{await self.browse(limit)}"
 
     async def browse(self, limit: int) -> str:
-        """The latest sessions with how each began."""
+        """The latest sessions with their first words."""
         lines = []
         for name in await self._store.search.recent(await self._scope(), limit):
             opening = await self._store.search.read(name, 1, 0, 1)
@@ -44,8 +44,8 @@ class Conversations:
         return "\n".join(lines) or "There are no conversations yet."
 
     async def read(self, session: str, around: int) -> str:
-        """A page of a session: from its beginning, or from a little before message `around`. Raises `UnknownSession`
-        for one that is not there or not in scope."""
+        """A page of a session: from its start, or from a little before message `around`. Raises `UnknownSession` for
+        a session that does not exist or is out of scope."""
         record = await self._own(session)
         spoken = await self._store.search.read(record.id, around, BEFORE if around else 0, PAGE_MESSAGES)
         page, rest = _page(spoken, around)

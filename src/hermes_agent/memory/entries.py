@@ -1,4 +1,4 @@
-"""The text of a notes file as entries, and what the tool may do to them."""
+"""Parses a notes file into entries and applies the operations of the memory tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Action = Literal["add", "replace", "remove"]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One change: add content, replace the entry that holds old_text by content, or remove it."""
+    """A change to the notes: add content, replace the entry that contains old_text, or remove it."""
 
     action: Action
     content: str = ""
@@ -29,7 +29,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def decoded(content: bytes | None) -> str:
-    """The text of a notes file, whatever an editor made of it."""
+    """Decodes a notes file in UTF-8 or UTF-16."""
     if content is None:
         return ""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -37,7 +37,7 @@ def decoded(content: bytes | None) -> str:
 
 
 def entries_of(text: str) -> list[str]:
-    """The entries in their order, without those that are empty."""
+    """The entries of a file in order, without empty ones."""
     found: list[list[str]] = [[]]
     for line in text.splitlines():
         if line.strip() == SEPARATOR:
@@ -48,12 +48,12 @@ def entries_of(text: str) -> list[str]:
 
 
 def joined(entries: Sequence[str]) -> str:
-    """The text of a file with these entries; empty without any."""
+    """The text of a file with these entries; empty for none."""
     return BETWEEN.join(entries) + "\n" if entries else ""
 
 
 def merged(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """What two homes made of the same notes: theirs, without what we removed and with what we added."""
+    """Merges the notes of two homes: theirs, without the entries we removed and with those we added."""
     old, mine, other = (entries_of(decoded(each)) for each in (base, ours, theirs))
     stays = [entry for entry in other if entry in mine or entry not in old]
     added = [entry for entry in mine if entry not in old and entry not in stays]
@@ -61,14 +61,14 @@ def merged(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> byte
 
 
 def size_of(entries: Sequence[str]) -> int:
-    """Characters that count against the limit: the entries and what stands between them."""
+    """Characters that count against the limit: the entries with their separators."""
     return len(joined(entries).rstrip("\n"))
 
 
 def applied(entries: Sequence[str], operations: Sequence[Operation], limit: int) -> list[str]:
-    """The entries after all operations, which hold together or not at all. Raises `ToolError`.
+    """Apply all operations atomically; the new entries. Raises `ToolError`.
 
-    What is over the limit may still be made shorter.
+    Entries over the limit may still be shortened.
     """
     found = list(entries)
     for operation in operations:
@@ -106,7 +106,7 @@ def _new(content: str, others: Sequence[str]) -> str:
 
 
 def check(entry: str) -> None:
-    """Raise `ToolError` for what nobody should be told in every conversation to come."""
+    """Raise `ToolError` for an entry that must not enter every later prompt."""
     grave: tuple[Finding, ...] = late(ALARMS)(entry)
     if grave:
         reasons = ", ".join(dict.fromkeys(f"{each.category.value}: {each.what}" for each in grave))

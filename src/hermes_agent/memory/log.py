@@ -1,4 +1,4 @@
-"""The ledger of notes as people read it: who changed what, when, from which messages, and what it was before."""
+"""The change history of notes for people: who changed what, when, because of which messages, and the text before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One version for a person: `diff` has a line for each line that came (`+`) or went (`-`)."""
+    """One version for display: `diff` has a line for each line added (`+`) or removed (`-`)."""
 
     id: int
     at: float
@@ -33,7 +33,7 @@ class LedgerRow:
 
 
 def line_of(version: Version) -> LedgerRow:
-    """The version as a person reads it."""
+    """The version as a row for display."""
     change = version.change
     before, after = (decoded(body).splitlines() for body in (change.before, change.after))
     changed = list(unified_diff(before, after, lineterm="", n=0))[2:]
@@ -53,8 +53,7 @@ def line_of(version: Version) -> LedgerRow:
 
 
 async def log(notes: Notes, items: Sequence[str] = (), limit: int = PAGE) -> list[LedgerRow]:
-    """The newest versions first, of these files (none given: all that there is); what was edited by hand is recorded
-    before."""
+    """The versions of these files (none given: all), newest first; manual edits are recorded before."""
     known = items or await _items(notes)
     await notes.notice(known)
     found = [version for item in known for version in await notes.store.versions.list(Kind.MEMORY, item, limit=limit)]
@@ -62,8 +61,8 @@ async def log(notes: Notes, items: Sequence[str] = (), limit: int = PAGE) -> lis
 
 
 async def undo(notes: Notes, number: int | None, by: By, items: Sequence[str] = ()) -> tuple[Version, Saved]:
-    """Take the change of that number back, or the newest that was not taken back yet. Raises `HermesError` where there
-    is none; `items` are the files that it may be of (none given: all)."""
+    """Undo the change of that number, or the newest one not undone yet. Raises `HermesError` where there is none;
+    `items` are the allowed files (none given: all)."""
     await notes.notice(items or await _items(notes))
     version = await _newest(notes, items) if number is None else await notes.store.versions.get(number)
     if version is None or version.change.kind is not Kind.MEMORY or (items and version.change.item not in items):

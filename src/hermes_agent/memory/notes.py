@@ -1,4 +1,4 @@
-"""The notes: plain files that a person may edit at any time, each change of them a version in the ledger."""
+"""Notes: plain files that a person may edit at any time; every change is a version in the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REPLACE = "hermes_agent.host.atomic_swap:replace_known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes notes, and what made them: the events `first` to `last` of a session, the key of the call."""
+    """Author of a change to notes and its cause: the events `first` to `last` of a session, the key of the call."""
 
     author: Author
     principal: str
@@ -43,8 +43,8 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a change left: the version (0: nothing had to change), the entries, whether the owner's own edit was found
-    and kept before it."""
+    """Result of a change: the version (0: nothing changed), the entries, and whether an edit by the owner was found
+    and recorded first."""
 
     version: int
     entries: tuple[str, ...]
@@ -56,12 +56,12 @@ Draft = Callable[[bytes | None], bytes | None]
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """The notes of one home.
+    """The notes files of one home.
 
-    Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is:
-    what a person saved is recorded as the owner's before anything else happens, and what another home of the household
-    changed is written to the file. A change is intended in the ledger, then written, then done; what a crash left
-    intended is settled by looking at the file.
+    Every change holds the home's lock file, so that processes take turns, and starts from the file as it is: it
+    records what a person saved as the owner's edit first, and writes changes of other homes of the household to
+    the file. A change is recorded as intended, written, then recorded as done; after a crash, the file's content
+    decides an intended change.
     """
 
     home: Home
@@ -75,22 +75,22 @@ class Notes:
         self._files = WorkingCopy(self.store, Kind.MEMORY, self.home.memories / ".shown.json", merged)
 
     def path(self, item: str) -> Path:
-        """Where a file of notes is."""
+        """Path of a notes file."""
         return self.home.memories / item
 
     def limit(self, target: Target) -> int:
-        """Characters that it may have."""
+        """Its maximum size in characters."""
         return self.settings.user_char_limit if target is Target.USER else self.settings.memory_char_limit
 
     async def read(self, person: Person, target: Target) -> tuple[str, ...]:
-        """The entries as they are now. Raises `HomeError`."""
+        """The current entries. Raises `HomeError`."""
         content = await asyncio.to_thread(read_small, self.path(person.item(target)))
         return tuple(entries_of(decoded(content)))
 
     async def change(self, person: Person, target: Target, operations: Sequence[Operation], by: By) -> Saved:
-        """Do all operations or none. Raises `ToolError`, `HomeError`.
+        """Apply all operations or none. Raises `ToolError`, `HomeError`.
 
-        The call of a key that was done already is not done again.
+        Idempotent for the same key.
         """
         if by.key and (done := await self.store.versions.by_key(by.key)):
             return Saved(version=done.id, entries=tuple(entries_of(decoded(done.change.after))))
@@ -107,7 +107,7 @@ class Notes:
         return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
 
     async def put(self, item: str, content: bytes | None, by: By, *, expected: bytes | None) -> Saved:
-        """Put a content in place that was made of `expected`. Raises `HermesError` where the file is another now."""
+        """Write a content derived from `expected`. Raises `HermesError` where the file has changed."""
 
         def draft(found: bytes | None) -> bytes | None:
             if found != expected:
@@ -117,7 +117,7 @@ class Notes:
         return await self._write(item, draft, by, "edit")
 
     async def undo(self, version: Version, by: By) -> Saved:
-        """Take a change back: to the byte where nothing came after it, else its entries only."""
+        """Undo a change: byte for byte where it is the latest, otherwise its entries only."""
         change = version.change
 
         def draft(content: bytes | None) -> bytes | None:
@@ -131,13 +131,13 @@ class Notes:
         return await self._write(change.item, draft, by, "undo", undoes=version.id)
 
     async def notice(self, items: Sequence[str]) -> None:
-        """Record what a person changed by hand, and bring the files in step with what another home changed."""
+        """Record manual edits, and update the files with other homes' changes."""
         async with self._held():
             for item in items:
                 await self._in_step(item)
 
     async def catch_up(self) -> None:
-        """Bring the files in step with what other homes changed."""
+        """Update the files with other homes' changes."""
         if items := await self._files.behind():
             await self.notice(items)
 
@@ -214,7 +214,7 @@ class Notes:
         return frozenset(entry for entry, author in (await self.writers(item)).items() if author in PERSONS)
 
     async def writers(self, item: str) -> dict[str, Author]:
-        """Each entry of the present file and who wrote it."""
+        """Each entry of the current file with its author."""
         await self.notice([item])
         wrote: dict[str, Author] = {}
         for version in reversed(await self.store.versions.list(Kind.MEMORY, item, limit=10_000)):

@@ -1,4 +1,4 @@
-"""Recalling beside a message, never in its way: a time limit, a breaker, a fence around what came back."""
+"""Recalls external memory beside a message with a time limit and a circuit breaker, and fences the recalled text."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ NOTE = (
 
 
 class Recall:
-    """One person's memory outside, as a run sees it: a source of the prompt's tail, and what is kept of a reply.
+    """External memory of one person in a run: a tail source, and the writer of finished exchanges.
 
-    A memory that hangs, fails or answers garbage costs a message at most 0.3 seconds, and nothing else.
+    A memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds.
     """
 
     name = "Recalled memory"
@@ -62,7 +62,7 @@ class Recall:
         self._telling: dict[str, asyncio.Task[None]] = {}
 
     async def words(self, session: str, heard: str) -> str:
-        """What fits the words just heard, fenced; empty where nothing does, or not in time."""
+        """Fenced memories that fit the words just heard; empty where none fit in time."""
         before = self._late.pop(session, "")
         if not heard.strip():
             return before
@@ -77,26 +77,26 @@ class Recall:
         return before
 
     def answered(self, session: str, reply: str) -> None:
-        """Tell the memory of an exchange, in the background; its failure is a line in the log."""
+        """Store an exchange in the background; failures are logged."""
         if (said := self._heard.pop(session, "")) and reply:
             exchange = Exchange(session=session, said=said, reply=unfenced(reply))
             self._told.add(session)
             self._forward(session, lambda: self.backend.remember(exchange))
 
     def leaving(self, session: str, text: str) -> None:
-        """Tell the memory, in the background, what a compaction takes out of the window."""
+        """Send, in the background, what a compaction removes from the window."""
         if text.strip():
             self._told.add(session)
             self._forward(session, lambda: self.backend.leaving(session, unfenced(text)[:LONGEST_LEAVING]))
 
     def ended(self, session: str) -> None:
-        """Tell the memory, in the background, that a session of which it was told something has ended for now."""
+        """Report, in the background, that a session is idle for now, if anything of it was sent."""
         if session in self._told:
             self._told.discard(session)
             self._forward(session, lambda: self.backend.ended(session))
 
     async def close(self) -> None:
-        """End what was told of, and wait a little for what is being told."""
+        """Report the end of the open sessions and wait briefly for what is being sent."""
         for session in sorted(self._told):
             self.ended(session)
         if telling := [task for task in self._telling.values() if not task.done()]:
@@ -145,7 +145,7 @@ class Recall:
 
 
 class RecallTools:
-    """The memory outside as tools."""
+    """Tools to search and extend the external memory."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for
@@ -167,7 +167,7 @@ class RecallTools:
 
 
 def fenced(found: Sequence[str]) -> str:
-    """Recalled texts between marks, each a line; what looks unsafe is left out, visibly. Empty where there are none."""
+    """Recalled texts between marks, a line each; unsafe ones are replaced by a note. Empty for none."""
     lines = [_clean(text) for text in found[:MOST] if text.strip()]
     if not lines:
         return ""
@@ -175,7 +175,7 @@ def fenced(found: Sequence[str]) -> str:
 
 
 def unfenced(text: str) -> str:
-    """A reply without what it repeats of the fence."""
+    """A reply without repeated fenced text."""
     return FENCED.sub("", text).strip() if "<memory-context" in text.lower() else text
 
 

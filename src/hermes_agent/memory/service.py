@@ -1,4 +1,4 @@
-"""Asking a memory service over HTTP: JSON in, JSON out, every failure a sentence."""
+"""JSON client of a memory service over HTTP; every failure becomes a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOOD = range(200, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service at its address, with the headers that let us in. `known` are statuses that are no failure."""
+    """A service at its address with its authentication headers. Statuses in `known` are not failures."""
 
     name: str
     url: str
@@ -29,7 +29,7 @@ class Service:
     async def ask(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, known: tuple[int, ...] = ()
     ) -> Any:  # noqa: ANN401 - each backend's own file reads what its service says
-        """The answer's JSON, None for an empty one. Raises `HermesError`."""
+        """Send a request; the JSON of the answer, None for an empty one. Raises `HermesError`."""
         address = f"{self.url.rstrip('/')}{path}"
         try:
             found = await self.http.client(address).request(
@@ -48,13 +48,13 @@ class Service:
 
 
 def rows(found: object, *path: str) -> list[Mapping[str, Any]]:
-    """The objects in the list at the end of that path; none where the answer has another shape."""
+    """The objects in the list at that path; none where the answer has another shape."""
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
     return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
 
 def texts(found: list[Mapping[str, Any]], *names: str) -> list[str]:
-    """The first of these fields that is a text and not empty, of each row that has one."""
+    """Of each row the first of these fields with a non-empty text."""
     chosen = (next((row[name] for name in names if isinstance(row.get(name), str) and row[name]), "") for row in found)
     return [text for text in chosen if text]

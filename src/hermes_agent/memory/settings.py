@@ -1,4 +1,4 @@
-"""The settings of memory."""
+"""Settings of memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Provider = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """What is remembered from one conversation to the next (section `memory` of the configuration)."""
+    """Settings of notes and external memory (section `memory` of the configuration)."""
 
     memory_enabled: bool = setting(True, "Put the agent's notes (MEMORY.md) into the prompt of a new session.")
     user_profile_enabled: bool = setting(True, "Put the notes about the person (USER.md) into the prompt.")
@@ -44,7 +44,7 @@ PEOPLE = "people"
 
 
 class Target(StrEnum):
-    """`memory` is what the agent noted, `user` what it noted about the person."""
+    """One of the two notes files: `memory` holds what the agent noted, `user` what it noted about the person."""
 
     MEMORY = "memory"
     USER = "user"
@@ -57,39 +57,40 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """One principal (`platform:user`) and where their notes are. In a `shared` conversation others read along."""
+    """A principal (`platform:user`) and the folder of their notes. In a `shared` conversation other people read
+    along."""
 
     key: str
     owner: bool = False
     shared: bool = False
 
     def item(self, target: Target) -> str:
-        """The file below the folder of notes; a name that tells nobody who it is."""
+        """The file below the notes folder; an anonymous name."""
         if self.owner:
             return target.file
         return f"{PEOPLE}/{self.space}/{target.file}"
 
     @property
     def space(self) -> str:
-        """A name that tells nobody who it is; empty for the owner."""
+        """An anonymous name; empty for the owner."""
         return "" if self.owner else hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def is_shared(conversation: str) -> bool:
-    """Whether others read along, by the conversation's key."""
+    """Whether other people can read the conversation of that key."""
     return Conversation.parse(conversation).is_shared
 
 
 def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str = "") -> Person:
-    """The person of that key, in that conversation."""
+    """The principal of that key as a person in that conversation."""
     return Person(key=principal, owner=is_owner(principal), shared=is_shared(conversation))
 
 
 def space_in(memory: str, person: Person) -> str:
-    """What the memory beside the notes calls a person, of which `memory` is the name for the owner."""
+    """A person's name in the external memory; `memory` is the owner's."""
     return "-".join(filter(None, (memory, person.space)))
 
 
 def target_of(item: str) -> Target:
-    """Which of the two a file is."""
+    """The kind of a notes file."""
     return Target.USER if item.endswith(Target.USER.file) else Target.MEMORY

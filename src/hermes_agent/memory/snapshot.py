@@ -1,4 +1,4 @@
-"""What the prompt says of the notes: read once when a conversation begins, and frozen there."""
+"""The notes as a section of the prompt, read once when a conversation starts and frozen there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TITLES = {Target.MEMORY: "Notes", Target.USER: "The person"}
 
 
 def snapshot(home: Home, settings: MemorySettings, person: Person) -> tuple[str, tuple[str, ...]]:
-    """The notes of a person as a section of the prompt, empty where there are none and where others read along; and
-    sentences for the person about what is not in it.
+    """The prompt section with a person's notes, empty where there are none and in shared conversations; and
+    sentences for the person about what was left out.
 
-    What the scanner finds dangerous is replaced by a note, what is over the limit cut by one. Blocking.
+    Dangerous entries by the scanner are replaced by a note; what exceeds the limit is cut, with a note. Blocking.
     """
     if person.shared:
         return "", ()

@@ -1,4 +1,4 @@
-"""memory: the notes as a tool."""
+"""The tool `memory`: reads and changes the notes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTools:
-    """The tool `memory`. `is_owner` knows the principals whose notes are the home's own; `author` is who calls;
-    `backing` stands behind what a review writes."""
+    """The tool `memory`. `is_owner` says whose notes are the home's own; `author` is the caller; `backing` is the
+    evidence of a review's write."""
 
     open_notes: Callable[[], Notes]
     is_owner: Callable[[str], bool]
@@ -120,7 +120,7 @@ CONVERSATIONS = "hermes_agent.memory.conversations:Conversations"
 
 
 class ConversationTools:
-    """The conversations as a tool; `store` gives the log when the first call comes."""
+    """The tool over past conversations; `store` opens the log at the first call."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""A model whose replies do not repeat the fence around recalled memory."""
+"""Removes repeated recall fences from the model's replies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OPENING, CLOSING = "<memory-context", "</memory-context>"
 
 
 class Unfenced(Through):
-    """The model itself, but for what stands between the marks: neither streamed nor kept. `answered` is told
-    the session and the words of each reply that asks for nothing more."""
+    """Wraps a model: recalled memory that it repeats is neither streamed nor stored. `answered` gets the session and
+    text of each final reply."""
 
     def __init__(self, model: Model, answered: Callable[[str, str], None]) -> None:
         super().__init__(model)
@@ -46,14 +46,14 @@ class Unfenced(Through):
 
 
 class Strainer:
-    """Takes the fence out of text that comes in pieces; holds back only what could be the beginning of a mark."""
+    """Removes the fence from streamed text; holds back only what may be the start of a mark."""
 
     def __init__(self) -> None:
         self._held = ""
         self._inside = False
 
     def take(self, text: str) -> str:
-        """What may pass of the text so far."""
+        """The part of the text so far that may be shown."""
         self._held += text
         passed = ""
         while True:
@@ -72,7 +72,7 @@ class Strainer:
         return passed
 
     def rest(self) -> str:
-        """What was held back and is no mark after all."""
+        """The text held back that was no mark."""
         rest, self._held = ("" if self._inside else self._held), ""
         return rest
 

@@ -1,1 +1,1 @@
-"""Answers to model requests: vendors, dialects, routing and the broker."""
+"""Model clients: vendors, API dialects, routing with fallbacks, and the broker."""

@@ -1,4 +1,4 @@
-"""What a person should know of a model before it answers: what it cannot do, and where it has little room."""
+"""Warnings about a model's limits before it is used: missing abilities, small window."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TIGHT_WINDOW = 16_384
 
 
 def limits_of(route: Route) -> tuple[str, ...]:
-    """What the model cannot do, in a sentence each; none for one that can do everything."""
+    """What the model cannot do, a sentence each."""
     return tuple(said for said in (unlisted(route), wordy(route), narrow(route)) if said)
 
 
 def limits_for(route: Route, request: ModelRequest) -> list[str]:
-    """What of a request the model cannot take, in a sentence each, and how little room it has."""
+    """What the model cannot accept of a request, and a small window, a sentence each."""
     found = [unlisted(route), narrow(route)]
     if request.prefix.tools:
         found.append(wordy(route))
@@ -30,7 +30,7 @@ def limits_for(route: Route, request: ModelRequest) -> list[str]:
 
 
 def unlisted(route: Route) -> str:
-    """What is said where a model is not in the catalogue and is asked as an earlier one of its family."""
+    """Warning for a model that is not in the catalogue and gets the facts of an earlier one of its family."""
     facts = route.facts
     if not facts.like:
         return ""
@@ -39,14 +39,14 @@ def unlisted(route: Route) -> str:
 
 
 def wordy(route: Route) -> str:
-    """What is said where tools are offered to a model that calls none; empty for one that does."""
+    """Warning for a model that cannot call tools; empty for others."""
     if route.facts.tools:
         return ""
     return f"{route.name} calls no tools: they are left out, and it answers with words alone."
 
 
 def narrow(route: Route) -> str:
-    """What is said of a small window; empty where there is room."""
+    """Warning for a small window; empty for others."""
     facts = route.facts
     if facts.window >= SMALL_WINDOW:
         return ""
@@ -56,7 +56,7 @@ def narrow(route: Route) -> str:
 
 
 def blind(route: Route) -> str:
-    """What is said where a picture is sent to a model that sees none; empty for one that does."""
+    """Warning for a picture sent to a model without vision; empty for others."""
     if route.facts.images:
         return ""
     return f"{route.name} sees no pictures. Hermes tells it in words that there is one."

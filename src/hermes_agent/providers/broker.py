@@ -1,4 +1,5 @@
-"""The broker: every question to a model passes here, is written down, paid, watched, tried again and answered."""
+"""The broker: sends every model request; records it in the ledger, applies limits, retries, and falls back to other
+models."""
 
 from __future__ import annotations
 
@@ -45,9 +46,9 @@ LEFT_OUT = " [...: the rest of this result is left out here; run the call again 
 
 @dataclass(slots=True, kw_only=True)
 class _Question:
-    """A question while it is being answered: what failed so far, where it is asked now, the reply as far as it got.
-    `why` is the sentence of the failure that led away from the first model; `plan` is the running attempt's, `delay`
-    the seconds before the next one; `renewed` are the places whose sign-in got another key."""
+    """State of a request in progress: failures so far, where it is asked now, the reply as far as it got. `why` is
+    the sentence of the failure that led away from the first model; `plan` is the running attempt's, `delay` the
+    seconds before the next one; `renewed` are the places whose sign-in got a new key."""
 
     request: ModelRequest
     place: Place
@@ -62,7 +63,7 @@ class _Question:
 
 
 class Broker:
-    """A chain of models behind the book and the limits: implements `core.model.Model`."""
+    """A chain of models with ledger and limits; implements `core.model.Model`."""
 
     def __init__(self, chain: Chain, ledger: Ledger) -> None:
         self._router = Router(chain, ledger)
@@ -75,12 +76,12 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """`vendor/model` of the one that is asked, while nothing fails."""
+        """`vendor/model` of the chain's first model."""
         return self._router.primary.route.name
 
     @property
     def window(self) -> int:
-        """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
+        """Size of the context window in tokens; for a local server the real one after `prepare` or `ask`."""
         return self._router.current.route.facts.window
 
     @property
@@ -89,11 +90,11 @@ class Broker:
         return self._router.primary.route.facts.images
 
     async def prepare(self) -> None:
-        """Renew the key of a sign-in where it is old; ask a local server for the model's real window."""
+        """Refresh an old sign-in key, and ask a local server for the model's real window."""
         await self._router.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
-        """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
+        """See `core.model.Model`; also raises `LimitReached` where a limit does not even cover the question."""
         attempts = self._attempts(_Question(request=request, place=await self._router.begin()))
         try:
             async for items in attempts:
@@ -265,7 +266,7 @@ def _all_was_said(words: str, endpoint: Endpoint) -> Reply:
 
 
 def shrunk(messages: Sequence[Message], times: int, upto: int) -> list[Message]:
-    """The messages with the older of the first `upto` trimmed: long tool results to their first words, pictures and
+    """The messages with the older of the first `upto` shortened: long tool results to their beginning, pictures and
     files to a line."""
     if not times:
         return list(messages)

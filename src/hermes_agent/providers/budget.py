@@ -1,4 +1,4 @@
-"""What a call may cost, known before it is sent: the size of its question, its price, the longest reply."""
+"""Cost bound of a call before it is sent: size of its question, price, longest reply."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ REPLY_SHARE = 4
 
 
 def bid_of(route: Route, request: ModelRequest, *, tokens: int, configured: int | None) -> Bid:
-    """What this request asks for: `tokens` is the most that its input can have, `configured` the setting's longest
-    reply."""
+    """The bid of this request: `tokens` is the maximum of its input, `configured` the setting for the longest reply."""
     facts = route.facts
     share = facts.window // REPLY_SHARE if facts.window < SMALL_WINDOW else None
     cap = min((cap for cap in (request.max_output, configured, share) if cap is not None), default=None)
@@ -48,17 +47,17 @@ def bid_of(route: Route, request: ModelRequest, *, tokens: int, configured: int 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counted:
-    """A request as it was estimated, and as the provider counted it."""
+    """The estimated and the provider's token count of a request."""
 
     estimated: int
     counted: int
 
 
 class Sizes:
-    """The most tokens that a request can have.
+    """Upper bounds for the tokens of requests.
 
-    Bytes / 4 is too little for some scripts and tokenizers, and bytes is far too much for most. So what the provider
-    has counted of a conversation counts as it said, and only what came since as bytes.
+    Bytes / 4 is too little for some scripts and tokenizers, and one token per byte far too much for most. So the
+    part that the provider has counted before has that count, and only later messages are counted as bytes.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class Sizes:
         self._prefixes: OrderedDict[str, int] = OrderedDict()
 
     def most(self, model: str, request: ModelRequest, estimated: int) -> int:
-        """At most so many tokens has this request to that model, which bytes / 4 takes for `estimated`."""
+        """The maximum tokens of this request to that model; `estimated` is its size by bytes / 4."""
         known = self._conversations.get((model, request.session, request.purpose))
         if known is not None and known.estimated <= estimated:
             return known.counted + MOST_UNDERESTIMATED * (estimated - known.estimated)
@@ -74,7 +73,7 @@ class Sizes:
         return PREFIX_UNDERESTIMATED * prefix + MOST_UNDERESTIMATED * (estimated - prefix)
 
     def learn(self, model: str, request: ModelRequest, estimated: int, usage: Usage) -> None:
-        """The provider has counted the request."""
+        """Record the provider's count of the request."""
         if not usage.known or not usage.input:
             return
         key = (model, request.session, request.purpose)

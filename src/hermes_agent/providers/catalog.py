@@ -1,4 +1,4 @@
-"""What is known of models: window, output limit, prices and abilities, as data shipped beside this file."""
+"""Model catalogue: window, output limit, prices and abilities of known models, from the data file beside this one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _VERSION = re.compile(r"(?<=[/-])([a-zA-Z]?)(\d+)(?:[.p](\d+))?(?=-|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars per million tokens. Where `long` is set, a request with more than `long_from` input tokens costs
-    that."""
+    """US dollars per million tokens. `long`, where set, is the price of a request with more than `long_from` input
+    tokens."""
 
     input: float
     output: float
@@ -38,8 +38,8 @@ class Price:
         return self.long if self.long is not None and tokens > self.long_from else self
 
     def kept_an_hour(self) -> Price:
-        """The price with a prompt kept for an hour in place of five minutes: writing it costs twice what reading fresh
-        does (https://platform.claude.com/docs/en/build-with-claude/prompt-caching)."""
+        """The price with prompts cached for an hour instead of five minutes: a cache write costs twice the input
+        price (https://platform.claude.com/docs/en/build-with-claude/prompt-caching)."""
         long = None if self.long is None else self.long.kept_an_hour()
         return replace(self, cache_write=2 * self.input, long=long)
 
@@ -49,18 +49,17 @@ FREE = Price(input=0.0, output=0.0, cached=0.0, cache_write=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What is known of one model.
+    """Facts about one model.
 
-    `dialect` is the protocol that it wants to be asked in, where that is not its vendor's.
-    `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
-    reasoning is steered: `effort` (a level by name), `switch` (on, or off at the level `none`), `adaptive`
-    (Anthropic's, with a level), `budget` (Anthropic's and Gemini's, in tokens), or empty: not at all. `efforts` are its
-    levels, `tool_efforts` those that it takes in a request with tools where they are fewer, `reasoning_effort` the one
-    that a person wants of it instead of the usual one; `thinking_off` is the type that turns adaptive thinking off.
-    `parallel` False: it asks for one tool at a time. `result_media`: a tool's result may hold pictures and documents
-    itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
-    `prefill` says whether the model goes on from words that it is given as the beginning of its reply; None: as its
-    vendor does. `like` names the known model whose facts these are, where this one is not in the catalogue.
+    `dialect` is the protocol that it needs, where that is not its vendor's. `window` counts input and output
+    together, `output` is the longest reply; None: unknown. `thinking` is how reasoning is controlled: `effort` (a
+    level by name), `switch` (on, or off at the level `none`), `adaptive` (Anthropic's, with a level), `budget`
+    (Anthropic's and Gemini's, in tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` the
+    fewer ones allowed in a request with tools, `reasoning_effort` the level that a person set for it;
+    `thinking_off` is the type that turns adaptive thinking off. `parallel` False: it requests one tool at a time.
+    `result_media`: a tool's result may contain pictures and documents (Gemini). `cache_marks`: a request may mark
+    what to cache (Bedrock). `prefill`: whether the model continues a given beginning of its reply; None: as its
+    vendor does. `like` names the known model whose facts are used, where this one is not in the catalogue.
     """
 
     like: str = ""
@@ -97,8 +96,8 @@ def catalogue_date() -> str:
 
 @cache
 def known_models() -> dict[str, ModelFacts]:
-    """Every model of the catalogue by `vendor/model`. An entry of the file that says `like` has the facts of the model
-    above it that it names, with its own in their place."""
+    """Every model of the catalogue by `vendor/model`. An entry with `like` inherits the facts of the named model
+    above it."""
     entries: dict[str, dict[str, Any]] = {}
     for name, entry in _catalogue().models.items():
         own = dict(entry)
@@ -108,8 +107,8 @@ def known_models() -> dict[str, ModelFacts]:
 
 
 def find(vendor: Vendor, model: str) -> ModelFacts | None:
-    """What is known of a vendor's model; a date at the end of the name, a `:variant` and the vendor's own prefix are
-    looked past. Where a vendor serves another's models, what is known there."""
+    """The facts of a vendor's model; ignores a date at the end of the name, a `:variant` and the vendor's own
+    prefix. Where a vendor serves another's models, that one's facts."""
     short = model.removeprefix(vendor.model_prefix)
     plain = short.partition(":")[0]
     for maker in (vendor.name, vendor.catalogue):
@@ -121,8 +120,8 @@ def find(vendor: Vendor, model: str) -> ModelFacts | None:
 
 
 def find_like(vendor: Vendor, model: str) -> ModelFacts | None:
-    """What is known of the latest model before this one whose name differs in its version alone (`gpt-5.5` for
-    `gpt-5.9`), without its price; None where there is none: what came before all that is known may be another kind."""
+    """The facts, without price, of the latest earlier model whose name differs only in its version (`gpt-5.5` for
+    `gpt-5.9`); None where there is none: a model older than all known ones may be of another kind."""
     family, version = _lineage(_DATE.sub("", model.removeprefix(vendor.model_prefix).partition(":")[0]))
     earlier: dict[tuple[int, ...], str] = {}
     for name in known_models():
@@ -156,7 +155,7 @@ def cost(price: Price | None, usage: Usage) -> float | None:
 
 
 def overridden(facts: ModelFacts, known: ModelOverride) -> ModelFacts:
-    """The facts with what a person knows better; a level of reasoning that is none is left out."""
+    """The facts with a person's corrections; unknown reasoning levels are left out."""
     said = {each.name: getattr(known, each.name) for each in fields(known) if getattr(known, each.name) is not None}
     for name in ("efforts", "tool_efforts"):
         if name in said:
@@ -188,7 +187,7 @@ def _rate(paid: float, written: float, cached: float | None, cache_write: float 
 
 
 def nearest(level: str, supported: tuple[Level, ...]) -> Level:
-    """The supported level that is nearest to the wanted one, the higher of two that are equally near.
+    """The supported level nearest to the wanted one, the higher of two equally near.
 
     Raises `ValueError` where `level` is none of `LEVELS` or nothing is supported.
     """

@@ -1,4 +1,4 @@
-"""How Claude is told to think: the same fields in Anthropic's own API and in Bedrock's."""
+"""Thinking parameters of Claude, the same in Anthropic's own API and in Bedrock's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_BUDGET = 1_024
 
 
 def thinking_fields(facts: ModelFacts, level: Level, max_output: int, turns: Sequence[Turn]) -> dict[str, Any]:
-    """What a request says about thinking at this level; nothing where the model, or the conversation, has none."""
+    """The request fields for thinking at this level; none where the model, or the conversation, has no thinking."""
     if facts.thinking == "adaptive":
         if level == "none":
             return {"thinking": {"type": facts.thinking_off}}

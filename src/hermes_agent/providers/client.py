@@ -1,4 +1,4 @@
-"""One attempt: a request on the wire and its streamed answer, watched by the clock."""
+"""One attempt of a model request: sends it and streams the answer under time limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long an attempt may take: `left` seconds in all (None: no limit), `stall` seconds without content. `now` is
+    """Time limits of an attempt: `left` seconds in all (None: no limit), `stall` seconds without content. `now` is
     seconds since 1970, for a Retry-After that is a date."""
 
     left: float | None
@@ -42,7 +42,7 @@ class Patience:
 
 
 class Client:
-    """One HTTP exchange with a model, in its dialect: bytes out, events in."""
+    """HTTP client of a model in its dialect: sends one request and yields the events of its answer."""
 
     def __init__(self, http: Http, route: Route, dialect: Dialect, *, largest: int = LARGEST_REPLY) -> None:
         self._largest = largest
@@ -53,8 +53,8 @@ class Client:
     async def stream(
         self, wire: Wire, decoder: ReplyReader[Any], patience: Patience
     ) -> AsyncGenerator[Sequence[Delta] | Finished, None]:
-        """The deltas, as many at a time as came together, then the whole answer. Raises only `ProviderError`; closing
-        it early closes the connection at once."""
+        """Yields deltas in lists as they arrive together, then the whole answer. Raises only `ProviderError`;
+        closing it early closes the connection at once."""
         watch = _Watch(self._route, decoder, self._http.failures, patience)
         framing = self._dialect.framing()
         response = await watch.during(self._send(wire))
@@ -147,12 +147,11 @@ async def _drain(chunks: AsyncIterator[bytes], failures: tuple[type[Exception], 
 
 
 class _Watch:
-    """Ends a wait that brings nothing: at the deadline, or after too long without content. Keep-alives are no
-    content.
+    """Times out a wait: at the deadline, or after too long without content. Keep-alives are no content.
 
-    One timer serves all waits. It is not moved with each piece: when it strikes, it looks whether there was content
-    since, and is set again. It is set again also when it ends a wait: those who make a connection cancel the task and
-    take that back, and ours can be lost among theirs.
+    One timer serves all waits. It is not moved with each piece: when it fires, it checks for content since then
+    and is set again. It is set again also when it cancels a wait: connection code cancels the task itself and
+    takes that back, and ours can be lost among theirs.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class _Watch:
         self._timer: asyncio.TimerHandle | None = None
 
     async def during(self, step: Awaitable[T]) -> T:
-        """What the step brings. One step at a time."""
+        """Await one step under the limits; its result."""
         content = self._decoder.content
         if content != self._content:
             self._content = content

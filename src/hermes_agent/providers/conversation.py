@@ -1,4 +1,4 @@
-"""What the compilers of all dialects share: a beginning written once, turns that are kept, an end that may change."""
+"""Base class of the request compilers of all dialects: caches the compiled prefix and turns of a conversation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LEAST_ROOM = 1_024
 
 
 class ConversationCompiler(ABC):
-    """Writes the requests of one conversation on one route as one JSON object: `_head`, the turns, `_tail`. What was
-    compiled of earlier messages is kept, and `_head` is byte-identical in all requests with the same prefix.
+    """Compiles the requests of one conversation on one route into one JSON object: `_head`, the turns, `_tail`.
+    Compiled messages are cached, and `_head` is byte-identical in all requests with the same prefix.
 
     A dialect fills in:
 
@@ -30,10 +30,10 @@ class ConversationCompiler(ABC):
     - `_tail`: the fields that follow the list, which may differ from request to request;
     - `_path` and `_headers`: where the request goes and with which credentials.
 
-    `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools and
-    pictures the dialect takes: `_head` and `_turn` see only such. `names` are the real names of tools by those that
-    were sent instead, `aside` the tools that cannot be sent. Where `_prefill` is True the last turn is the beginning of
-    the reply; only a route whose `prefills` is True gets such a request.
+    `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools
+    and pictures the dialect accepts: `_head` and `_turn` see only those. `names` maps sent names of tools to
+    their real ones, `aside` are the tools that cannot be sent. Where `_prefill` is True the last turn is the
+    beginning of the reply; only a route whose `prefills` is True gets such a request.
     """
 
     rules: ClassVar[ToolRules] = PLAIN
@@ -56,20 +56,20 @@ class ConversationCompiler(ABC):
 
     @property
     def call_ids(self) -> Taken:
-        """The id of every call in the messages."""
+        """The ids of all calls in the messages."""
         return self._transcript.call_ids
 
     @property
     def turns(self) -> list[Turn]:
-        """The verified turns, without the ending that a request may need."""
+        """The verified turns, without the extra ending of a request."""
         return self._transcript.turns
 
     def forget(self) -> None:
-        """Send nothing again of the thinking so far, and of what the provider keeps: it refused them."""
+        """Stop sending earlier thinking and stored responses: the provider refused them."""
         self._transcript.forget()
 
     def take(self, request: ModelRequest) -> None:
-        """Compile what is new of a request; `tokens` is then the size of prefix and messages by bytes / 4."""
+        """Compile the new messages of a request; `tokens` is then the size of prefix and messages by bytes / 4."""
         if self._prefix is not request.prefix:
             self._begun = self._head(self._fitted(request.prefix))
             self._prefix = request.prefix
@@ -78,7 +78,7 @@ class ConversationCompiler(ABC):
         self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
-        """The request that was taken last."""
+        """The encoded request that was taken last."""
         fields = json_bytes(self._tail(request, max_output))[1:]
         end = b"]" + fields if fields == b"}" else b"]," + fields
         body = joined(self._begun, self._shown(self._fragments), end)
@@ -91,7 +91,7 @@ class ConversationCompiler(ABC):
         return Wire(path=self._path(), headers=headers, body=body)
 
     def longest(self, max_output: int | None) -> int:
-        """Tokens that a reply may have where a number must be said: no more than the window still has."""
+        """The reply limit in tokens where one is required: at most what the window has left."""
         return min(max(LEAST_ROOM, self._route.facts.window - self.tokens), output_limit(self._route, max_output))
 
     def has_tools(self, prefix: Prefix) -> bool:
@@ -146,7 +146,7 @@ class ConversationCompiler(ABC):
 
 
 def joined(head: bytes, fragments: list[bytes], tail: bytes) -> bytes:
-    """`head`, the fragments with commas between them, `tail`: copied once, because a long conversation is megabytes."""
+    """`head`, the comma-separated fragments and `tail`, copied once because a long conversation is megabytes."""
     first, *others = fragments
     if not others:
         return b"".join((head, first, tail))

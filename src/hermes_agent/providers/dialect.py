@@ -1,4 +1,4 @@
-"""What a dialect is: how one kind of API is asked and how its answer is read."""
+"""The dialect of an API: how requests are written and answers are read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ BOM = b"\xef\xbb\xbf"
 
 
 class SseDecoder:
-    """Reads the WHATWG event stream format (CR, LF or CRLF, comments, several data lines, a byte order mark).
+    """Decoder of server-sent events by the WHATWG format (CR, LF or CRLF, comments, several data lines, a byte order
+    mark).
 
-    Only `data` is kept: both `event` and `id` repeat what the data says in the protocols spoken here.
+    Only `data` is kept: `event` and `id` repeat what the data says in the supported protocols.
     """
 
     __slots__ = ("_after_cr", "_begun", "_data", "_data_size", "_line", "_line_size")
@@ -35,8 +36,7 @@ class SseDecoder:
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of the events that this chunk completes; `MalformedReply` where a line or an event is longer than 16
-        MB."""
+        """The data of the events that this chunk completes; `MalformedReply` where a line or an event exceeds 16 MB."""
         if not self._begun:
             chunk = self._begin(chunk)
         if self._after_cr or b"\r" in chunk:
@@ -54,7 +54,7 @@ class SseDecoder:
         return self._events(lines)
 
     def finish(self) -> list[bytes]:
-        """What the stream's end completes: many servers leave out the last empty line."""
+        """The data of an event that the stream's end completes: many servers omit the last empty line."""
         left = self._events([b"".join(self._line), b""])
         self._line, self._line_size = [], 0
         return left
@@ -98,11 +98,11 @@ class SseDecoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One kind of API.
+    """The dialect of one kind of API.
 
     `errors` maps the kinds and codes of its error bodies to outcomes. `compiler` writes the requests of a
-    conversation, `framing` cuts the answer into events, `reader` reads them; each is made anew for each conversation,
-    stream and answer. `tools` is what it takes as a tool.
+    conversation, `framing` splits the answer into events, `reader` decodes them; each is created anew for each
+    conversation, stream and answer. `tools` are its rules for tools.
     """
 
     errors: Table
@@ -112,7 +112,7 @@ class Dialect:
     tools: ToolRules = PLAIN
 
     def decoder(self, route: Route, taken: Taken, names: Names = NO_NAMES) -> ReplyReader[Any]:
-        """A reader of one answer, whose calls get ids that are not among `taken`, and their real `names`."""
+        """A reader for one answer; its calls get ids that are not among `taken`, and tools their real `names`."""
         reader = self.reader(route, self.errors, taken)
         reader.names = names
         return reader

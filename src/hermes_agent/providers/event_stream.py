@@ -1,7 +1,8 @@
-"""The AWS event stream: binary messages with typed headers and two checksums, into JSON texts named by their kind.
+"""Decoder of the AWS event stream: binary messages with typed headers and two checksums, into JSON texts named by
+kind.
 
-The format: https://docs.aws.amazon.com/transcribe/latest/dg/event-stream.html. It is read here and not by botocore so
-that a request with a bearer key needs no botocore at all.
+The format: https://docs.aws.amazon.com/transcribe/latest/dg/event-stream.html. It is decoded here and not by
+botocore so that a request with a bearer key needs no botocore at all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TEXT = 7
 
 
 class EventStreamDecoder:
-    """Cuts the stream into `{"KIND": payload}`; an exception or error becomes `{"error": {"type", "message"}}`."""
+    """Splits the stream into `{"KIND": payload}`; an exception or error becomes `{"error": {"type", "message"}}`."""
 
     __slots__ = ("_data", "_names")
 
@@ -31,7 +32,7 @@ class EventStreamDecoder:
         self._names: dict[bytes, tuple[bytes, bytes]] = {}  # a stream repeats a handful of headers
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that this chunk completes; `MalformedReply` where a checksum is wrong or a message too long."""
+        """The events that this chunk completes; `MalformedReply` for a wrong checksum or a message that is too long."""
         data = self._data + chunk if self._data else chunk
         events: list[bytes] = []
         start = 0
@@ -49,7 +50,7 @@ class EventStreamDecoder:
         return events
 
     def finish(self) -> list[bytes]:
-        """Nothing: a message that is not whole says nothing."""
+        """Nothing: an incomplete message yields no event."""
         return []
 
     def _event(self, message: bytes, begin: int) -> bytes:

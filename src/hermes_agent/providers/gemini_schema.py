@@ -1,4 +1,5 @@
-"""JSON Schema put into the subset that Gemini takes for a function's parameters; what it cannot say becomes words.
+"""Converts JSON Schema into the subset that Gemini accepts for a function's parameters; the rest goes into
+descriptions.
 
 The subset: https://ai.google.dev/api/caching#Schema. `$ref`, `const`, `oneOf`, `allOf`, lists of types and
 `additionalProperties` are not in it.
@@ -31,7 +32,7 @@ ANYTHING = ("string", "number", "boolean", "object")
 
 
 def gemini_schema(schema: Schema) -> dict[str, Any]:
-    """The schema of a function's parameters, in which nothing is referred to by `$ref` any more."""
+    """The converted schema of a function's parameters, with `$ref` resolved."""
     for part in schema.get("allOf", ()):
         schema = _merged(schema, part)
     plain: dict[str, Any] = {name: schema[name] for name in KEPT if name in schema}

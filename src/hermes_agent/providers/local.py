@@ -1,4 +1,4 @@
-"""Model servers on this machine, found on their usual ports."""
+"""Discovery of model servers on this machine, on their usual ports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a kind of server usually listens, and the vendor whose facts fit it."""
+    """The usual address of a kind of server, and the vendor whose facts fit it."""
 
     title: str
     vendor: str
@@ -24,7 +24,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A server that answered, with the names of its models."""
+    """A server that answered, with its model names."""
 
     place: Place
     models: tuple[str, ...]
@@ -47,7 +47,7 @@ class _Models(msgspec.Struct):
 
 
 async def look_around(http: Http, places: Sequence[Place] = USUAL_PLACES) -> list[LocalServer]:
-    """The servers that list their models within 300 ms, in the order of `places`; all are asked at the same time."""
+    """The servers that list their models within 300 ms, asked in parallel, in the order of `places`."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_query(http, place)) for place in places]
     return [found for task in tasks if (found := task.result()) is not None]

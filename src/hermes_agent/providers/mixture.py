@@ -1,4 +1,4 @@
-"""A mixture: its members are asked side by side, and the aggregator answers out of what they say."""
+"""Mixture of agents: asks several member models in parallel, and an aggregator model answers from their replies."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ ALONE = "No member of {name} had an opinion; {aggregator} answers alone."
 
 
 class Mixture:
-    """Several models as one: implements `core.model.Model`, for the time of one run.
+    """Several models as one, for one run; implements `core.model.Model`.
 
-    What the members say stands behind the message that they were asked about until the run ends, so that the beginning
-    of each request stays what it was. `unusable` are members that cannot be asked at all, with the reason.
+    The members' replies stay behind the message that they answer until the run ends, so that the beginning of
+    each request does not change. `unusable` are members that cannot be asked, with the reason.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Mixture:
 
     @property
     def window(self) -> int:
-        """The aggregator's tokens of context; a member for whom a conversation is too long has no opinion."""
+        """The aggregator's window in tokens; a member for which a conversation is too long is left out."""
         return self._aggregator.window
 
     @property

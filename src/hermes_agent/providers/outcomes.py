@@ -1,4 +1,4 @@
-"""Refusals and failures of providers as typed outcomes, each with a sentence that says what to do."""
+"""Classifies errors of providers as typed exceptions, each with a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Body(msgspec.Struct):
 def refused(
     route: Route, errors: Table, status: int, headers: Mapping[str, str], body: bytes, now: float
 ) -> ProviderError:
-    """The outcome of a response that is no stream. `now` is seconds since 1970, for a Retry-After that is a date."""
+    """The exception for an error response. `now` is seconds since 1970, for a Retry-After that is a date."""
     if _is_page(headers, body):
         return _web_page(route, status)
     if 300 <= status < 400:
@@ -177,7 +177,7 @@ def refused(
 
 
 def lasting(seconds: float) -> str:
-    """A time as a person says it, in seconds, minutes or hours."""
+    """A duration in words, in seconds, minutes or hours."""
     for size, name in ((3600, "h"), (60, "min")):
         if seconds >= 2 * size or seconds == size:
             return f"{seconds / size:.0f} {name}"
@@ -185,7 +185,7 @@ def lasting(seconds: float) -> str:
 
 
 def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -> ProviderError:
-    """The outcome that an error object names, in a body or in the middle of a stream."""
+    """The exception for an error object, in a body or in a stream."""
     if not status and isinstance(detail.code, int):
         status = detail.code
     kind = _kind(errors, detail, status)
@@ -202,7 +202,7 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 
 
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
-    """An outcome of this route: "vendor/model at host (name of the key)" + `what` + what to do."""
+    """An exception of this route: "vendor/model at host (name of the key)" + `what` + what to do."""
     keys = route.credential or ", ".join(route.vendor.key_names) or "none is configured"
     advice = ADVICE.get(kind, "").format(keys=keys)
     if kind is AuthRefused and route.vendor.sign and not route.key:
@@ -217,7 +217,7 @@ def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, pa
 
 
 def read_detail(plain: bytes | msgspec.Raw) -> _Detail:
-    """An error object out of a stream, in whatever shape it came."""
+    """Parses an error object in a stream, in any of its shapes."""
     try:
         return msgspec.json.decode(plain, type=_Detail)
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Small shapes that every dialect's messages are made of: call ids, arguments, data addresses, JSON text."""
+"""Building blocks of every dialect's messages: call ids, arguments, data URLs, JSON text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def json_bytes(value: object) -> bytes:
-    """Compact JSON in UTF-8; halves of surrogate pairs, which no JSON text may hold, become U+FFFD."""
+    """Compact JSON in UTF-8; lone surrogates, which JSON text may not contain, become U+FFFD."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -46,30 +46,28 @@ def _mended(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def safe_id(call_id: str) -> str:
-    """The id as every provider takes it (letters, digits, `_`, `-`, at most 64); another one becomes a hash of
-    itself."""
+    """The id if every provider accepts it (letters, digits, `_`, `-`, at most 64), otherwise a hash of it."""
     if _SAFE.fullmatch(call_id):
         return call_id
     return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def nine_id(call_id: str) -> str:
-    """The id as nine letters and digits, which is all that some providers take; another one becomes a hash of
-    itself."""
+    """The id if it is nine letters and digits, as some providers require, otherwise a hash of it."""
     if _NINE.fullmatch(call_id):
         return call_id
     return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 class CallIds:
-    """Gives each call of a reply an id that no other call of the conversation has."""
+    """Gives each call of a reply an id that is unique in the conversation."""
 
     def __init__(self, taken: frozenset[str] | set[str]) -> None:
         self._taken = taken
         self._given: set[str] = set()
 
     def give(self, wanted: str) -> str:
-        """`wanted` where it is free and safe, otherwise something near it."""
+        """`wanted` where it is unused and safe, otherwise a similar id."""
         base = safe_id(wanted) if wanted else "call"
         free, number = base, len(self._taken) + len(self._given) + 1
         while free in self._taken or free in self._given or not wanted:
@@ -79,7 +77,7 @@ class CallIds:
 
 
 def tool_call(call_id: str, name: str, arguments: str) -> ToolCall:
-    """A call with its arguments; what is not a JSON object is kept as it came in `broken`."""
+    """A call with decoded arguments; what is not a JSON object is kept in `broken`."""
     if not arguments.strip():
         return ToolCall(id=call_id, name=name, arguments={})
     try:
@@ -89,19 +87,19 @@ def tool_call(call_id: str, name: str, arguments: str) -> ToolCall:
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments as they go back to a provider, which takes only an object: broken ones are shown inside one."""
+    """The arguments to send back, which must be an object: broken ones are wrapped in one."""
     return {"broken_json": call.broken[:SHOWN_BROKEN]} if call.broken else call.arguments
 
 
 def data_url(part: Image | File) -> str:
-    """The address of a picture or document: its own, or its bytes as a `data:` URL."""
+    """The URL of a picture or document: its own, or its bytes as a `data:` URL."""
     if isinstance(part, Image) and part.url:
         return part.url
     return f"data:{part.media_type};base64,{part.data}"
 
 
 def written(part: File) -> str | None:
-    """The words of a document that is text; None where it is not."""
+    """The text of a text document; None for others."""
     kind = part.media_type.partition(";")[0]
     if not (kind.startswith("text/") or kind in {"application/json", "application/xml", "application/yaml"}):
         return None
@@ -113,7 +111,7 @@ def written(part: File) -> str | None:
 
 
 def words_of(part: Part) -> str:
-    """What of a part is words; empty where nothing is."""
+    """The text of a part; empty where it has none."""
     match part:
         case Text():
             return part.text
@@ -124,17 +122,18 @@ def words_of(part: Part) -> str:
 
 
 def words_in(result: ToolResult) -> str:
-    """All words of a tool's result."""
+    """The text of a tool's result."""
     return "\n\n".join(words for part in result.parts if (words := words_of(part)))
 
 
 def attached(result: ToolResult) -> list[Image | File]:
-    """What a tool's result holds besides words."""
+    """The pictures and files of a tool's result."""
     return [part for part in result.parts if isinstance(part, (Image, File)) and not words_of(part)]
 
 
 def estimate(encoded: bytes, parts: list[Part]) -> int:
-    """Tokens of an encoded turn by bytes / 4; pictures and documents count by a flat figure instead of their base64."""
+    """Tokens of an encoded turn by bytes / 4; pictures and documents count with a fixed number instead of their
+    base64."""
     attached = [part for part in parts if isinstance(part, (Image, File)) and part.data]
     size = len(encoded) - sum(len(part.data) for part in attached)
     return max(0, size) // BYTES_PER_TOKEN + IMAGE_TOKENS * len(attached)
@@ -142,14 +141,14 @@ def estimate(encoded: bytes, parts: list[Part]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer before it is checked; `refusal` where the provider said why it refused."""
+    """A received answer before it is checked; `refusal` is the provider's reason for refusing."""
 
     finished: Finished
     refusal: str = ""
 
 
 def whole(route: Route, answer: Answer) -> Finished:
-    """The answer, where it says or asks for something."""
+    """The answer, if it has text or calls; otherwise raises."""
     finished = answer.finished
     if any(isinstance(part, ToolCall) or (isinstance(part, Text) and part.text.strip()) for part in finished.parts):
         return finished

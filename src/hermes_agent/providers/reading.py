@@ -1,4 +1,4 @@
-"""What the readers of all dialects share: blocks that grow piece by piece, and an answer that is folded from them."""
+"""Base class of the reply readers of all dialects: collects streamed pieces in blocks and builds the reply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_DOLLARS = 100_000.0
 
 
 class TokenDetails(msgspec.Struct):
-    """What of the input, or of the output, is told apart in a count of tokens."""
+    """Details in a provider's count of input or output tokens."""
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
@@ -37,9 +37,9 @@ class TokenDetails(msgspec.Struct):
 
 @dataclass(slots=True)
 class Block:
-    """A part of the answer while its pieces arrive: words, thoughts, or the JSON text of a call's arguments.
+    """A part of the answer during streaming: text, thinking, or the JSON text of a call's arguments.
 
-    `opaque` is the provider's signature or encrypted content. A block of an unknown kind (empty) is no part.
+    `opaque` is the provider's signature or encrypted content. A block of an unknown (empty) kind yields no part.
     """
 
     kind: Literal["text", "thinking", "call", ""]
@@ -51,11 +51,11 @@ class Block:
 
     @property
     def written(self) -> str:
-        """All pieces."""
+        """The pieces as one text."""
         return "".join(self.pieces)
 
     def grow(self, piece: str) -> list[Delta]:
-        """Add a piece; what a listener is shown of it."""
+        """Add a piece; the delta for it."""
         if not piece:
             return []
         self.pieces.append(piece)
@@ -64,7 +64,7 @@ class Block:
         return [ThinkingDelta(text=piece)] if self.kind == "thinking" else []
 
     def part(self, maker: str, ids: CallIds) -> Text | Thinking | ToolCall | None:
-        """The neutral part; None where there is nothing in it."""
+        """The finished part; None where it is empty."""
         written = self.written
         if self.kind == "text" and written:
             return Text(text=written)
@@ -74,24 +74,26 @@ class Block:
 
 
 def believable(usage: Usage) -> Usage:
-    """What a provider counted; unknown where that can be no count of tokens: the limits go by it."""
+    """The provider's count if plausible, otherwise unknown: limits rely on it."""
     counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
     return usage if all(0 <= count <= MOST_TOKENS for count in counts) else Usage(known=False)
 
 
 class ReplyReader(ABC, Generic[Event]):
-    """Reads one streamed answer into `_blocks`, which become its parts in their order.
+    """Decodes one streamed answer into `_blocks`, which become its parts in their order.
 
-    - `feed` takes the data of one event and gives the deltas in it; raises the `ProviderError` that the stream
-      reports, and `MalformedReply` for what is not of the protocol;
-    - `content` grows with everything that belongs to the answer (words, thinking, arguments) and with nothing else;
-    - `names` are the real names of tools that are called otherwise on the wire;
+    - `feed` takes the data of one event and returns its deltas; raises the `ProviderError` that the stream
+      reports, and `MalformedReply` for violations of the protocol;
+    - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing
+      else;
+    - `names` maps sent names of tools to their real ones;
     - `words` is the text so far; `done` is True after the protocol's end mark;
-    - `finish` gives the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where it has
-      neither words nor calls, `ContentRefused` where it was refused without a word.
+    - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where
+      it has neither text nor calls, `ContentRefused` where it was refused without a text.
 
-    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come; `_close`:
-    how the answer stopped; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is called.
+    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come;
+    `_close`: the stop reason; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is
+    called.
     """
 
     _parse: Callable[[bytes], Event]

@@ -1,4 +1,5 @@
-"""A route: everything that is needed to ask one model, chosen from the settings and the keys that are there."""
+"""A route: everything needed to ask one model (vendor, address, key, facts), chosen from the settings and the
+available keys."""
 
 from __future__ import annotations
 
@@ -55,12 +56,12 @@ SignIns = Callable[[Vendor], KeySource | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown;
-    `credential` is its name. `cache_ttl` is how long a vendor that is told keeps a prompt. `region` is empty
-    where the vendor has none.
+    """A vendor, an address, a key and a model, with the model's facts. The key is never shown; `credential` is its
+    name. `cache_ttl` is how long the vendor should cache a prompt, where it can be told. `region` is empty where
+    the vendor has none.
 
-    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
-    folder in which the windows of local servers are remembered; None: they are not.
+    For a sign-in, `source` gives the keys and the `headers` of each: see `renewed`. `cache` is the folder in
+    which windows of local servers are cached; None: they are not.
     """
 
     vendor: Vendor
@@ -82,26 +83,26 @@ class Route:
 
     @property
     def dialect(self) -> str:
-        """The protocol in which this model is asked: the model's own where it has one, otherwise the vendor's."""
+        """The protocol of this model: its own where it has one, otherwise the vendor's."""
         return self.facts.dialect or self.vendor.dialect
 
     @property
     def host(self) -> str:
-        """The machine that is asked."""
+        """The host of the address."""
         return urlsplit(self.base_url).netloc
 
     @property
     def prefills(self) -> bool:
-        """Whether a reply may be begun for the model."""
+        """Whether a request may contain the beginning of the reply."""
         return self.facts.prefill if self.facts.prefill is not None else self.vendor.quirks.prefill != ""
 
     def url(self, path: str) -> str:
-        """The address of a path of the dialect's; a query in the base URL (`?api-version=...`) stays behind it."""
+        """The address with the dialect's path; a query in the base URL (`?api-version=...`) stays at the end."""
         base, mark, query = self.base_url.partition("?")
         return f"{base.rstrip('/')}{path}{mark}{query}"
 
     def key_header(self, usual: Literal["authorization", "x-api-key"]) -> dict[str, str]:
-        """The header that carries the key, where the dialect usually has it in `usual`; none without a key."""
+        """The header with the key, `usual` being the dialect's name for it; none without a key."""
         if not self.key:
             return {}
         if self.source is not None:
@@ -110,8 +111,8 @@ class Route:
         return {name: f"Bearer {self.key}" if name == "authorization" else self.key}
 
     async def renewed(self, http: Http, *, refused: str = "") -> Route:
-        """The route with a key that can be used now: itself where nothing changed. `refused` is a key that the vendor
-        did not take. Raises as `KeySource` does."""
+        """The route with a valid key: itself where nothing changed. `refused` is a key that the vendor rejected.
+        Raises as `KeySource` does."""
         if self.source is None:
             return self
         grant = await self.source(http, refused=refused)
@@ -120,9 +121,9 @@ class Route:
         return replace(self, key=grant.key, headers=grant.headers)
 
     def effort(self, wanted: str, *, tools: bool) -> Level | None:
-        """The reasoning level to ask for: the nearest one that the model has; None where it has none to choose.
+        """The nearest reasoning level that the model has; None where it has none.
 
-        `tools` tells whether the request carries tools: some models then take fewer levels.
+        `tools` tells whether the request has tools: some models then have fewer levels.
         """
         levels = self.facts.efforts
         if tools and self.facts.tool_efforts is not None:
@@ -142,7 +143,7 @@ def load_vendor(name: str) -> Vendor:
 
 
 def nobody(_vendor: Vendor) -> KeySource | None:
-    """Where nobody is signed in."""
+    """Key source without any sign-in."""
     return None
 
 
@@ -152,11 +153,11 @@ def choose(
     models: Mapping[str, ModelOverride] = NOTHING,
     sign_ins: SignIns = nobody,
 ) -> Route:
-    """The route that the settings name; where they name none, the first vendor of the table that has a key.
+    """The route that the settings name; where they name none, the first vendor of the table with a key.
 
-    `secrets` gives the value of a name like `OPENAI_API_KEY`, or None; `models` is what a person knows better than the
-    catalogue, `sign_ins` gives the keys of those vendors to which they signed in. Raises `NoModel` with a sentence that
-    says what is missing and what to do.
+    `secrets` gives the value of a name like `OPENAI_API_KEY`, or None; `models` are a person's corrections to the
+    catalogue, `sign_ins` gives the key sources of signed-in vendors. Raises `NoModel` with a sentence that says
+    what is missing and what to do.
     """
     vendor, model = _named(settings, secrets) if settings.default else _first_ready(settings, secrets, sign_ins)
     region = _region(vendor, settings, secrets)
@@ -186,7 +187,7 @@ def choose(
 
 
 def vendor_of(settings: ModelSettings) -> str:
-    """The name of the vendor whose model `settings.default` is; empty where it says nothing."""
+    """The vendor of `settings.default`; empty where that names none."""
     first, slash, _ = settings.default.partition("/")
     if first in VENDORS:
         return first
@@ -200,7 +201,7 @@ def vendor_of(settings: ModelSettings) -> str:
 
 
 def has_own_address(vendor: str) -> bool:
-    """Whether the vendor can be asked where `model.base_url` is not set."""
+    """Whether the vendor has an address without `model.base_url`."""
     if vendor not in VENDORS:
         return False
     facts = load_vendor(vendor)
@@ -269,7 +270,7 @@ def _filled(address: str, vendor: Vendor, secrets: Secrets) -> str:
 
 
 def find_key(vendor: Vendor, secrets: Secrets) -> tuple[str, str]:
-    """The name under which this vendor's key is there, and the key; both empty where there is none."""
+    """The variable and value of this vendor's key; both empty where there is none."""
     found = ((name, (secrets(name) or "").strip()) for name in vendor.key_names)
     return next(((name, key) for name, key in found if key), ("", ""))
 
@@ -328,7 +329,6 @@ def _is_told(vendor: Vendor, model: str, facts: ModelFacts) -> bool:
 
 
 def output_limit(route: Route, wanted: int | None) -> int:
-    """Tokens that a reply may have where the dialect must say a number: the model's limit, at most a sensible
-    32,000."""
+    """The reply limit in tokens where the dialect requires one: the model's limit, at most 32,000."""
     known = route.facts.output or DEFAULT_OUTPUT
     return min(known, DEFAULT_OUTPUT if wanted is None else wanted)

@@ -1,4 +1,4 @@
-"""The `model`, `models`, `credentials` and `moa` sections of the configuration."""
+"""Settings of models: the sections `model`, `models`, `credentials` and `moa` of the configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes_agent.providers.vendor import USUAL_LEVEL, Level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """What a person may set about models. An empty text or None means "not set"."""
+    """Settings of model requests (section `model`). An empty text or None means "not set"."""
 
     default: str = setting(
         "", "The model to ask: vendor/model, e.g. anthropic/claude-opus-5-5. Empty: the first vendor with a key."
@@ -48,7 +48,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialSettings:
-    """The keys of one vendor, by name: the values are in `.env` or the environment."""
+    """The keys of one vendor, by name; the values are in `.env` or the environment."""
 
     names: tuple[str, ...] = setting(
         (), "Names of the keys, in order. Not set: the vendor's own name, then NAME_2, NAME_3, ..."
@@ -70,7 +70,7 @@ class TierOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceOverride:
-    """What a model costs, where a person knows better than the catalogue."""
+    """A model's price, in place of the catalogue's."""
 
     input: float | None = setting(None, "US dollars per million input tokens.", least=0)
     output: float | None = setting(None, "US dollars per million output tokens.", least=0)
@@ -82,7 +82,7 @@ class PriceOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOverride:
-    """What a person knows better than the catalogue of one model, which is named `vendor/model`."""
+    """A person's corrections to the catalogue's facts about the model `vendor/model`."""
 
     window: int | None = setting(None, "Context window in tokens, input and output.", least=256)
     output: int | None = setting(None, "Longest reply in tokens.", least=16)
@@ -103,7 +103,7 @@ class ModelOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureSettings:
-    """One mixture, which is asked as `moa/NAME`."""
+    """Settings of one mixture, whose model name is `moa/NAME`."""
 
     members: tuple[str, ...] = setting((), "Models to ask first, in parallel and without tools: vendor/model.")
     aggregator: str = setting(

@@ -1,4 +1,4 @@
-"""What a model may be shown: which pictures and documents it takes, and what it is told in place of the others."""
+"""Media filter: which pictures and documents a model accepts, and the text that replaces the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEGINNINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureRules:
-    """What a dialect takes in one request: media types, the bytes of one picture, and how many; None: no limit."""
+    """A dialect's limits on pictures in one request: media types, bytes of one picture, and number; None: no limit."""
 
     types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
     largest: int | None = 20 * MEGABYTE
@@ -33,15 +33,15 @@ ANY_PICTURE = PictureRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What one model takes: no pictures at all, those that `rules` allow, documents."""
+    """Media that one model accepts: pictures within `rules` or none, and documents."""
 
     images: bool = True
     files: bool = True
     rules: PictureRules = ANY_PICTURE
 
     def hidden(self, pictures: int) -> int:
-        """How many of the first pictures of a conversation with so many are left out: half of the limit at a time, so
-        that what was sent stays what it was for a while."""
+        """How many of a conversation's earliest pictures to leave out: in steps of half the limit, so that the sent
+        prefix rarely changes."""
         most = self.rules.most
         if most is None or pictures <= most:
             return 0
@@ -49,11 +49,11 @@ class Sight:
         return -(-(pictures - most) // step) * step
 
     def takes(self, part: Part) -> bool:
-        """Whether this is a picture that could be shown."""
+        """Whether this is an acceptable picture."""
         return isinstance(part, Image) and not self._refuses(_true(part))
 
     def shown(self, part: Image | File) -> Image | File | Text:
-        """The part as it may be shown, or words that say what is missing."""
+        """The part if acceptable, otherwise text that says what is missing."""
         if isinstance(part, File):
             if self.files or written(part) is not None:
                 return part
@@ -79,12 +79,12 @@ class Sight:
 
 
 def earlier(part: Image) -> Text:
-    """Words in place of one of the first pictures of a conversation that has too many."""
+    """Text in place of one of the earliest pictures of a conversation with too many."""
     return Text(text=f"[An earlier picture ({part.media_type}), left out: there are too many.]", origin=part.origin)
 
 
 def pictures_in(messages: Iterable[Message], sight: Sight) -> int:
-    """How many pictures there are that could be shown, also in the results of tools."""
+    """The number of acceptable pictures, also in tool results."""
     parts = (part for message in messages for part in message.parts)
     every = (one for part in parts for one in (part.parts if isinstance(part, ToolResult) else (part,)))
     return sum(sight.takes(one) for one in every)

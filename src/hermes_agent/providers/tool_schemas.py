@@ -1,4 +1,5 @@
-"""Tools as a dialect takes them: names made safe, parameters made one plain object, or set aside with the reason."""
+"""Adapts tool schemas to a dialect: valid names, parameters as one plain object; unfit tools are left out with a
+reason."""
 
 from __future__ import annotations
 
@@ -30,16 +31,17 @@ _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class Unfit(ValueError):
-    """A tool that a dialect cannot be offered; the text says why."""
+    """A tool that a dialect cannot accept; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRules:
-    """What a dialect takes as a tool; every one wants its parameters to be an object without a union at its top, and
-    lists to say what they hold.
+    """A dialect's rules for tools; every one requires an object without a top-level union as parameters, and an item
+    type for lists.
 
-    `longest_name` is in characters, of which all dialects take letters, digits, `_` and `-`; where `letter_first`, the
-    first is a letter or `_`. `inline`: `$ref` is not known. `described`: a description may not be empty.
+    `longest_name` is in characters, of which all dialects accept letters, digits, `_` and `-`; where
+    `letter_first`, the first is a letter or `_`. `inline`: `$ref` is not supported. `described`: a description
+    may not be empty.
     """
 
     longest_name: int = 64
@@ -48,7 +50,7 @@ class ToolRules:
     described: bool = False
 
     def fits(self, name: str) -> bool:
-        """Whether a tool may be called so."""
+        """Whether the name is valid."""
         begins = not self.letter_first or name[:1].isalpha() or name[:1] == "_"
         return 0 < len(name) <= self.longest_name and begins and not _UNSAFE.search(name)
 
@@ -58,7 +60,7 @@ PLAIN = ToolRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAside:
-    """A tool that cannot be offered, and why."""
+    """A tool that cannot be offered, with the reason."""
 
     name: str
     reason: str
@@ -68,7 +70,7 @@ Fitted: TypeAlias = tuple[tuple[ToolSchema, ...], tuple[SetAside, ...]]
 
 
 def wire_name(name: str, rules: ToolRules) -> str:
-    """The name as a dialect takes it: itself, or what is safe of it and a hash of it."""
+    """The name if the dialect accepts it, otherwise its valid characters and a hash."""
     if rules.fits(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:HASH]
@@ -81,8 +83,8 @@ _remembered: dict[tuple[int, ToolRules], tuple[tuple[ToolSchema, ...], Fitted]] 
 
 
 def fitted(tools: Iterable[ToolSchema], rules: ToolRules) -> Fitted:
-    """The tools as the dialect takes them, in their order, and those that it cannot be offered. Many conversations
-    have the same tools: those of the last few are remembered."""
+    """The tools adapted to the dialect, in order, and those it cannot accept. Cached for the last few tool sets,
+    which many conversations share."""
     given = tuple(tools)
     known = _remembered.get((id(given), rules))
     if known is not None and known[0] is given:
@@ -106,7 +108,7 @@ def _fitted(tools: Iterable[ToolSchema], rules: ToolRules) -> Fitted:
 
 
 def fit(tool: ToolSchema, rules: ToolRules) -> ToolSchema:
-    """The tool as the dialect takes it. Raises `Unfit`."""
+    """The tool adapted to the dialect. Raises `Unfit`."""
     if not tool.name:
         raise Unfit("it has no name")
     parameters = _Rewriting(rules, tool.parameters).whole()
@@ -119,7 +121,7 @@ def fit(tool: ToolSchema, rules: ToolRules) -> ToolSchema:
 
 
 class _Rewriting:
-    """One tool's parameters on their way to a dialect."""
+    """Rewrites one tool's parameters for a dialect."""
 
     def __init__(self, rules: ToolRules, parameters: Mapping[str, Any]) -> None:
         self._rules = rules

@@ -1,4 +1,5 @@
-"""A vendor: the facts of one place that answers model requests. What differs between vendors is data, never a name."""
+"""Record of a vendor: the facts of a service that answers model requests. Differences between vendors are data; no
+code compares names."""
 
 from __future__ import annotations
 
@@ -17,23 +18,23 @@ Body = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
-    """Where a vendor departs from its dialect.
+    """Deviations of a vendor from its dialect.
 
-    `reasoning_field` names the field in which a model's own reasoning goes back to it (`thinking_parts`: as parts of
-    the content); empty: it is not sent back. `effort_field` is where the reasoning level is written:
-    `reasoning_effort` as text, `reasoning` as an object, empty where the vendor takes none. `thinking_on` and
-    `thinking_off` are what a request for a model that thinks holds besides, `thinking_off` in place of a level.
-    `stream_usage` False: `stream_options` is refused. `tool_choice` False: `tool_choice: none` is refused, so that
-    tools are left out where they may not be used. `call_ids` `nine`: the id of a call is nine letters and digits.
-    `reply_after_results` True: a user's message may follow a tool's only after the assistant has said something.
-    `cache_key` True: a key per session steers requests to the machine that has the prefix. `reports_cost` True: the
-    usage holds US dollars. `also` is part of every request. `output_limit` False: a request may not limit the reply.
-    `instructions` stands in for a missing system prompt where a vendor wants one. `stores` False: the vendor refuses
-    to keep responses. `chains` True: it keeps them, and a request names the last one instead of repeating the
-    conversation.
-    `prefill` says how the beginning of a reply is handed over: as the last message (`last`), marked in it (`prefix`,
-    `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` names the beginnings of model names
-    whose prompts are cached only where a request says so; one mark then stands for the whole request.
+    `reasoning_field` names the field in which a model's own reasoning is sent back to it (`thinking_parts`: as
+    parts of the content); empty: it is not sent back. `effort_field` is where the reasoning level goes:
+    `reasoning_effort` as text, `reasoning` as an object, empty where the vendor has none. `thinking_on` and
+    `thinking_off` are extra fields of a request for a thinking model, `thinking_off` in place of a level.
+    `stream_usage` False: `stream_options` is refused. `tool_choice` False: `tool_choice: none` is refused, so
+    that tools are left out where they may not be used. `call_ids` `nine`: the id of a call is nine letters and
+    digits. `reply_after_results` True: a user's message may follow a tool's only after an assistant's.
+    `cache_key` True: a key per session steers requests to the machine that has the prefix cached. `reports_cost`
+    True: the usage holds US dollars. `also` is part of every request. `output_limit` False: a request may not
+    limit the reply. `instructions` replaces a missing system prompt where a vendor requires one. `stores` False:
+    the vendor refuses to store responses. `chains` True: it stores them, and a request names the last one instead
+    of repeating the conversation. `prefill` says how the beginning of a reply is sent: as the last message
+    (`last`), marked in it (`prefix`, `partial`), or with vLLM's fields (`continue`); empty: not at all.
+    `cache_marks` are prefixes of model names whose prompts are cached only where a request says so; one mark then
+    stands for the whole request.
     """
 
     reasoning_field: ReasoningField = ""
@@ -59,22 +60,21 @@ class Quirks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """One place that answers model requests.
+    """A service that answers model requests.
 
-    `base_url` ends before the dialect's path (`/chat/completions`, `/v1/messages`) and has no slash at its end;
-    empty: it must be configured, and `address` shows what one looks like. `regions` are further addresses by the name
-    of a region (`model.region`, or what stands under one of `region_names`); `region` is the usual one. `{NAME}` in an
-    address is what stands under that name in the environment or `.env`. `key_names` are the names under which a key is
-    looked for, in order; `keys_at` is where a person gets one; `key_header` is the header that holds it, empty for the
-    dialect's own. `base_url_env` is the name under which another address is. `sign` names a coroutine
-    (`module:attribute`) that gives a request without a key the headers that prove who asks; `sign_traces` are names
-    and files (`~/...`) of which one is there where it can. `sign_in` names the way to
-    sign in instead of a key (`module:attribute`).
+    `base_url` ends before the dialect's path (`/chat/completions`, `/v1/messages`), without a final slash; empty:
+    it must be configured, and `address` is an example. `regions` are further addresses by the name of a region
+    (`model.region`, or the value of one of `region_names`); `region` is the default. `{NAME}` in an address is
+    replaced from the environment or `.env`. `key_names` are the variables searched for a key, in order; `keys_at`
+    is where a person gets one; `key_header` is the header for it, empty for the dialect's own. `base_url_env`
+    names a variable with another address. `sign` names a coroutine (`module:attribute`) that authenticates a
+    request without a key by headers; `sign_traces` are variables and files (`~/...`), one of which exists where
+    that can work. `sign_in` names the OAuth sign-in that can replace a key (`module:attribute`).
 
-    `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
-    that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
+    `default_model` is used where a person named none; empty: one must be named. `model_prefix` is put before
+    names without a slash. `catalogue` names the vendor whose model facts apply where this one's are unknown.
     `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `windows.Window`.
-    `free` says that requests cost nothing. `mixes` says that its models are mixtures of others': section `moa`.
+    `free`: requests cost nothing. `mixes`: its models are mixtures of others (section `moa`).
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Neutral messages put into the order that every provider's grammar wants; what is stored is never changed.
+"""Normalises the messages of a conversation to the order that every provider requires; the stored log is unchanged.
 
-Providers want user and assistant in turn, beginning with the user; a result for every call, right after the calls; no
-empty parts; thinking only back to the model that made it; no picture that the model cannot take; names of tools that
-it can. A conversation that was stopped, branched, steered or begun
-on another model breaks each of these rules now and then.
+Providers want user and assistant in turn, beginning with the user; a result for every call, right after the
+calls; no empty parts; thinking only back to the model that made it; no picture that the model cannot take; names
+of tools that it can. A conversation that was stopped, branched, steered or begun on another model breaks each of
+these rules now and then.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ OPENING = "(The beginning of the conversation is not shown.)"
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One turn of the conversation: what the assistant wrote, or the results of its calls and then what the user
-    said."""
+    """One turn of the conversation: the assistant's message, or the results of its calls followed by the user's
+    message."""
 
     role: Role
     results: list[ToolResult] = field(default_factory=list)
@@ -34,8 +34,8 @@ class Turn:
 class Transcript:
     """The turns of one conversation as one model may see them.
 
-    It takes over a growing sequence of messages: only what was not there at the last `follow` is looked at. `fresh`
-    is the index of the first turn that changed since `mark_written` was called.
+    It follows a growing sequence of messages: only those added since the last `follow` are processed. `fresh` is
+    the index of the first turn that changed since `mark_written` was called.
     """
 
     def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:
@@ -57,7 +57,7 @@ class Transcript:
         self._waiting: list[Part] = []
 
     def follow(self, messages: Sequence[Message]) -> None:
-        """Take what is new; where the earlier messages are not the same objects any more, begin again."""
+        """Process the new messages; starts over where earlier ones are not the same objects any more."""
         taken = self._taken
         known = len(taken)
         if len(messages) < known or any(old is not new for old, new in zip(taken, messages, strict=False)):
@@ -74,19 +74,19 @@ class Transcript:
             self._taken.append(message)
 
     def forget(self) -> None:
-        """Leave out the thinking of the messages so far, which its maker does not take back; begin again."""
+        """Drop the thinking of the messages so far, which its maker refuses; starts over."""
         thoughts = (part for message in self._taken for part in message.parts if isinstance(part, Thinking))
         self._refused.update(thought.opaque for thought in thoughts)
         self._begin()
 
     def mark_written(self) -> None:
-        """Everything up to here has been written down by the caller."""
+        """Record that the caller has written every turn so far."""
         self.fresh = len(self.turns)
 
     def ending(self, *, prefill: bool = False) -> tuple[int, list[Turn]]:
-        """What a request ends with where the conversation does not end in a user's turn: the number of turns to keep,
-        and the turns after them. Calls without a result get one that says so. With `prefill` the assistant's turn at
-        the end stays the last one, for the model to go on with."""
+        """The ending of a request whose conversation does not end in a user's turn: the number of turns to keep, and
+        the turns after them. Calls without a result get one that says so. With `prefill` the assistant's turn
+        stays last, for the model to continue."""
         if self._open or self._waiting:
             keep = len(self.turns) - (self.turns[-1].role is Role.USER)
             last = self.turns[keep] if keep < len(self.turns) else Turn(role=Role.USER)

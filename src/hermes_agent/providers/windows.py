@@ -1,4 +1,4 @@
-"""What a local server says about the window that it really gives a model."""
+"""Asks local model servers for the context window that a model really gets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _List(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Tokens that a server gives a model; `loaded` False: what it would give at most, once the model is loaded."""
+    """Context window in tokens; `loaded` False: the maximum, once the model is loaded."""
 
     tokens: int
     loaded: bool = True
@@ -79,9 +79,9 @@ class _Remembered(msgspec.Struct):
 
 
 async def real_window(http: Http, route: Route, now: Callable[[], float] | None = None) -> int | None:
-    """The window that the route's server really gives the model; None where it does not say.
+    """The window that the route's server really gives the model; None where unknown.
 
-    What a server says of a loaded model is remembered for an hour, by address and model, for all processes of the home.
+    For a loaded model it is cached for an hour, by address and model, for all processes of the home.
     """
     moment = now() if now is not None else SystemClock().now()
     name = f"{route.base_url} {route.model}"
@@ -111,10 +111,10 @@ def _write(file: Path, known: dict[str, _Remembered]) -> None:
 
 
 async def ollama_window(http: Http, route: Route) -> Window | None:
-    """Tokens that Ollama allots to the model; None where it does not say.
+    """Tokens that Ollama allots to the model; None where unknown.
 
-    A loaded model's `context_length` (`/api/ps`) is what it really has. Before it is loaded: `num_ctx` of its
-    Modelfile, otherwise the longest context that it was made for (`/api/show`), which the server may still cut down.
+    For a loaded model its `context_length` (`/api/ps`). Before: `num_ctx` of its Modelfile, otherwise the longest
+    context that it was made for (`/api/show`), which the server may still reduce.
     """
     running = await _asked(http, route, "/api/ps", _Process)
     for one in running.models if running else ():
@@ -133,7 +133,7 @@ async def llamacpp_window(http: Http, route: Route) -> Window | None:
 
 
 async def vllm_window(http: Http, route: Route) -> Window | None:
-    """Tokens that a vLLM server takes for the model: `max_model_len` of `/v1/models`; None where it does not say."""
+    """Window of a vLLM server: `max_model_len` of `/v1/models`; None where unknown."""
     listed = await _asked(http, route, "/v1/models", _List)
     for one in listed.data if listed else ():
         if route.model in {one.id, one.root} and one.max_model_len:
@@ -142,8 +142,8 @@ async def vllm_window(http: Http, route: Route) -> Window | None:
 
 
 async def lmstudio_window(http: Http, route: Route) -> Window | None:
-    """Tokens that LM Studio gives the model (`/api/v0/models`): `loaded_context_length` once it is loaded, until then
-    the most that it can have; None where it does not say."""
+    """Window of LM Studio (`/api/v0/models`): `loaded_context_length` once the model is loaded, until then its
+    maximum; None where unknown."""
     listed = await _asked(http, route, "/api/v0/models", _List)
     for one in listed.data if listed else ():
         if one.id == route.model:

@@ -1,4 +1,4 @@
-"""What goes over the wire and comes back, in the shapes that all dialects share."""
+"""Wire format shared by all dialects: the encoded request, the framing of events, the finished answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_NAMES: Names = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """A request as it is sent: `path` follows the route's base URL, `body` is JSON in UTF-8."""
+    """An encoded request: `path` follows the route's base URL, `body` is JSON in UTF-8."""
 
     path: str
     headers: Mapping[str, str]
@@ -28,7 +28,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A whole answer. `cost` is in US dollars where the provider itself said it."""
+    """A whole answer. `cost` is in US dollars where the provider reported it."""
 
     parts: tuple[Text | Thinking | ToolCall, ...]
     stop: StopReason
@@ -37,10 +37,10 @@ class Finished:
 
 
 class Framing(Protocol):
-    """Cuts the response's bytes into events.
+    """Splits the response's bytes into events.
 
-    - `feed` gives the data of the events that the bytes complete;
-    - `finish` gives what the end of the stream completes;
+    - `feed` returns the data of the events that the bytes complete;
+    - `finish` returns what the end of the stream completes;
     - raises only `MalformedReply`.
     """
 

@@ -1,1 +1,1 @@
-"""Running sessions: the front door, the scheduler, the event bus, replies, locks, health."""
+"""Runs of sessions: the front door for messages, the scheduler, the event bus, replies, locks, health."""

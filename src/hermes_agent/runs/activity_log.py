@@ -1,7 +1,4 @@
-"""Log lines of what runs do: calls of tools, questions and their answers, warnings, how runs end.
-
-Words of people and models, and what tools answer, stay out of the log: they are in the session.
-"""
+"""Logs what runs do: tool calls, questions and answers, warnings, ends."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line of the log."""
+    """A line for the log file with its level."""
 
     text: str
     level: int = logging.INFO
 
 
 class ActivityLog:
-    """A listener of the event bus: one line for each thing that a run did."""
+    """Event listener that writes one log line per event of a run."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Watching: events pass to whoever reads, and a slow reader slows nobody down."""
+"""Event bus: delivers events of sessions to readers; a slow reader delays nobody."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Over = Callable[[], Awaitable[HermesError | None]]
 
 
 async def never() -> None:
-    """Something may always come."""
+    """The default for `over`: the events never end by themselves."""
 
 
 def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Call somebody who only watches: a defect there is logged, and harms neither the run nor the other listeners."""
+    """Call a listener; its failure is logged and affects neither the run nor other listeners."""
     # Boundary: one event listener.
     try:
         listener(*args, **kwargs)
@@ -42,8 +42,8 @@ def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 class Reader:
-    """One reader's place: events wait here until it takes them; `lost` says that it must look into the log. Without
-    `live` it is handed the durable ones alone."""
+    """Queue of one reader. `lost` says that it overflowed and the reader must catch up from the log. Without `live`
+    it gets durable events only."""
 
     def __init__(self, room: int, *, live: bool = True) -> None:
         self._room = room
@@ -54,7 +54,7 @@ class Reader:
         self.lost = False
 
     def offer(self, seen: Seen) -> None:
-        """Hand over an event, or note that there was no room."""
+        """Queue an event, or record an overflow."""
         if not self._live and is_live(seen.event):
             return
         if len(self._waiting) < self._room:
@@ -64,12 +64,12 @@ class Reader:
         self._came.set()
 
     def fail(self, failure: HermesError) -> None:
-        """Let the events end with this error, once everything before it was taken."""
+        """End the events with this error, after all events before it."""
         self._failure = failure
         self._came.set()
 
     async def something(self, seconds: float) -> bool:
-        """Whether there is something to take; waits so long for it."""
+        """Whether an event is queued; waits at most `seconds` for one."""
         timer = asyncio.get_running_loop().call_later(seconds, self._came.set)
         try:
             await self._came.wait()
@@ -81,7 +81,7 @@ class Reader:
         return False
 
     def take(self) -> Seen:
-        """The next event. Raises what ended the session's events."""
+        """The next event. Raises the error that ended the session's events."""
         if not self._waiting:
             raise self._failure or HermesError("The session's events ended.")
         seen = self._waiting.popleft()
@@ -91,13 +91,13 @@ class Reader:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether the queue is empty."""
         return not self._waiting
 
 
 class EventBus:
-    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
-    them apart."""
+    """Publishes events of sessions: those of runs in this process as they happen, others from the log. `is_here`
+    tells which."""
 
     def __init__(
         self, read_log: ReadLog, is_here: Callable[[str], bool], *, room: int = READER_ROOM, glance: float = GLANCE
@@ -111,11 +111,11 @@ class EventBus:
         self._glance = glance
 
     def overhear(self, listener: Callable[[Seen], None]) -> None:
-        """Have every event of every session of this process told to `listener` from now on, which must not wait."""
+        """Call `listener` with every event of every session of this process from now on; it must not block."""
         self._listeners.append(listener)
 
     def publish(self, seen: Seen) -> None:
-        """Show an event to the session's readers; never waits."""
+        """Deliver an event to the session's readers; never blocks."""
         self._failed.pop(seen.session, None)
         for listener in self._listeners:
             notify(listener, seen)
@@ -123,9 +123,8 @@ class EventBus:
             reader.offer(seen)
 
     def fail(self, session: str, failure: HermesError) -> None:
-        """End the events of the session's readers with an error: the log cannot be written any more. Where no reader is
-        there yet, one that comes within seconds gets it, unless something happens before: who asked may come after the
-        answer."""
+        """End the events of the session's readers with an error: the log cannot be written any more. A reader that
+        comes within seconds gets it too, unless another event happens before."""
         for reader in (readers := self._readers.get(session, ())):
             reader.fail(failure)
         now = asyncio.get_running_loop().time()
@@ -134,7 +133,7 @@ class EventBus:
             self._failed[session] = now, failure
 
     def start_run(self, session: str) -> None:
-        """Somebody asks for something new there: whoever waits for it is not told how what was before ended."""
+        """Note a new request in a session: its readers do not get the failure of an earlier run."""
         self._failed.pop(session, None)
 
     async def watch(

@@ -1,4 +1,4 @@
-"""The one front door: every message, from whatever surface, enters here."""
+"""The front door: accepts every message, from whatever surface, and submits it to a session."""
 
 from __future__ import annotations
 
@@ -34,20 +34,19 @@ twice."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there
-    already)."""
+    """Result of a submit: the session, and the inbox row (None: the message was already there)."""
 
     session: str
     inbox: int | None
 
 
 class _Overtaken(Exception):
-    """The conversation has a session since a moment ago."""
+    """Another caller opened a session for the conversation first."""
 
 
 class Receive(Protocol):
-    """Makes of a message to a session, or to a new one with that model, what is taken in. Raises `HermesError` where it
-    is not let in."""
+    """Checks and rewrites a message before it is accepted into a session (or a new one with that model). Raises
+    `HermesError` to refuse it."""
 
     def __call__(self, inbound: Inbound, *, session: str = "", model: str = "") -> Awaitable[Inbound]: ...
 
@@ -87,8 +86,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         job: str = "",
         new: bool = False,
     ) -> SessionRecord:
-        """The conversation's current session, made where there is none or where a `new` one is wanted, for the runs of
-        a `job` or for none."""
+        """The current session of a conversation, created where missing or where a `new` one is requested; `job`
+        groups its runs."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
         try:
@@ -99,8 +98,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return record
 
     async def start_session(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
-        """Take in the message that a new session begins with: one commit makes both. One that was taken in before
-        makes none, and is found by its identity."""
+        """Accept the first message of a new session and create both in one commit. A message accepted before creates
+        none, and its session is returned."""
         if self.receive is not None:
             inbound = await self.receive(inbound, model=model)
         record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
@@ -148,23 +147,23 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         self._seam.made(record)
 
     async def make_current(self, conversation: Conversation, session: str) -> None:
-        """The next message of this conversation belongs to that session."""
+        """Make the session the current one of a conversation."""
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
     async def choose(self, session: str, model: str) -> None:
-        """The session's requests go to this model from now on."""
+        """Set the model of the session's requests."""
         await self.store.sessions.set_model(session, model)
         await self._seam.changed(session, self.store)
 
     async def rename(self, session: str, title: str) -> None:
-        """Give the session another title. Raises `UnknownSession`."""
+        """Set the session's title. Raises `UnknownSession`."""
         await self.store.sessions.rename(session, title)
         await self._seam.changed(session, self.store)
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
-        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
+        """Accept a message: it is stored when this returns, and a run starts. The same message is accepted once.
 
-        Raises `HermesError` for an answer to a question that was not asked of this person.
+        Raises `HermesError` for an answer to a question that was not put to this person.
         """
         if inbound.answers:
             await check_answer(self.store, inbound, session)
@@ -180,8 +179,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return Submitted(session=session, inbox=row)
 
     async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> list[str]:
-        """Take back the message `inbound.withdraws`, as `Inbox.withdraw`: what waits is not answered, a run that has
-        nothing else to answer ends without a word, any other one is told. The lanes; durable when this returns."""
+        """Withdraw the message `inbound.withdraws`, as `Inbox.withdraw`: a waiting message is not answered, a run
+        with nothing else to answer ends silently, any other run is notified. Returns the lanes; stored when this
+        returns."""
         at = self._seam.arrival()
         mail = await self.store.inbox.withdraw(inbound, self._scheduler.queue, moderated=moderated, at=at)
         for lane, back in mail.items():
@@ -190,7 +190,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return list(mail)
 
     async def resume(self, session: str) -> bool:
-        """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""
+        """Resume the run of a session that a crash interrupted. False where nothing is open."""
         if self._scheduler.runs(session):
             return True
         await self.store.workers.reap()
@@ -200,7 +200,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return is_open
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
-        """End the session's run at once, in whichever process it is. False where none is under way."""
+        """Stop the session's run at once, in whichever process it is. False where there is none."""
         if ended := self._scheduler.stop(session, reason):
             await ended.wait()
             return True
@@ -208,7 +208,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return await self.store.lanes.stop(session)
 
     async def stop_run(self, session: str, run: str, mail: int) -> bool:
-        """End that run, which took that mail, at once; never the one after it. False where it is over."""
+        """Stop that run, which took that mail; never a later one. False where it has ended."""
         journal = self._scheduler.journal_of(session)
         if journal is not None and journal.session.running and journal.session.run == run:
             return await self.stop(session)  # Begins at once: nothing happens between.
@@ -216,23 +216,23 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return await self.store.lanes.stop(session, mail)
 
     def stop_now(self, session: str, reason: str = "stopped") -> bool:
-        """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
+        """Stop the session's run in this process without waiting, for signal handlers. False where there is none."""
         return self._scheduler.stop(session, reason) is not None
 
     def runs(self, session: str, *, ended: bool = True) -> bool:
-        """Whether a run of this session is under way here; without `ended`, not one that has its end in the log."""
+        """Whether a run of this session is in progress here; without `ended`, not one whose end is logged."""
         return self._scheduler.runs(session, ended=ended)
 
     async def idle(self) -> None:
-        """Return when the runs that are under way in this process have ended."""
+        """Return when the current runs of this process have ended."""
         await self._scheduler.idle()
 
     def watch(self, session: str, after: int = 0, mail: int = 0, *, live: bool = True) -> AsyncGenerator[Seen, None]:
-        """The session's events from a number on; raises what `over` says. See `EventBus.watch`."""
+        """The session's events after number `after`; raises what `over` returns. See `EventBus.watch`."""
         return self._scheduler.bus.watch(session, after, partial(over, self.store, session, mail), live=live)
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
-        """The session's events from a number on, up to the end of the run that is under way or comes next."""
+        """The session's events after number `after`, up to the end of the current or next run."""
         async with aclosing(self.watch(session, after)) as events:
             async for seen in events:
                 yield seen
@@ -241,8 +241,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
 
     @asynccontextmanager
     async def holding(self, session: str, *, beside_run: bool = False) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command; with `beside_run` also
-        where this process runs one, for what may be said at any time. Raises `HermesError` if busy."""
+        """Hold the right to write the log of a session without a run, for a command; with `beside_run` also during a
+        run of this process, for writes that are allowed at any time. Raises `HermesError` if busy."""
         if beside_run and (running := self._scheduler.journal_of(session)):
             yield running
             return
@@ -253,14 +253,14 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             await self._seam.changed(session, self.store, since)
 
     async def notify(self, record: SessionRecord, text: str) -> None:
-        """Say something in a session, on its surface too, whatever goes on there. Raises `HermesError` if it is busy in
+        """Post a notice in a session, on its surface too, also during a run. Raises `HermesError` if it is busy in
         another process."""
         async with self.holding(record.id, beside_run=True) as journal:
             self._scheduler.service.speaks(journal, record)
             await journal.commit(Notice(text=text, level="news"))
 
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
-        """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
+        """A new session that starts as a copy of another one up to event `upto` (None: all of it)."""
         number = min(await self.store.history.last_number(source.id), sys.maxsize if upto is None else upto)
         now = self._seam.clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
@@ -275,7 +275,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return record
 
     async def close(self) -> None:
-        """Leave: runs under way are left in the log for the next process, everything else is given back."""
+        """Shut down: runs in progress are left in the log for the next process, all leases are released."""
         await self._scheduler.close()
         await self.store.close()
 
@@ -297,14 +297,14 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return record
 
     async def view(self, session: str) -> Session:
-        """The session as the log has it."""
+        """The session's state, folded from the log."""
         record = await self.record(session)
         return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
 
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
-    """Raise `HermesError` where this answer counts for nothing: what a run asks is for the person whose session it is,
-    and for the owner; what may run is for no guest; and after an answer, or the run, nobody waits for one."""
+    """Raise `HermesError` for an answer that does not count: only the session's person and the owner may answer, a
+    guest may not approve calls, and the question must still be open."""
     record = await store.sessions.get(session)
     owner = inbound.principal.standing is Standing.OWNER
     if record is not None and not owner and record.principal != inbound.principal.key:
@@ -318,8 +318,8 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
 
 
 async def over(store: Store, session: str, mail: int) -> HermesError | None:
-    """Why nothing more comes: `UnknownSession` where the session is deleted, `NothingMore` where that mail has ended,
-    and one is named. None where something may."""
+    """Why no more events come: `UnknownSession` where the session is deleted, `NothingMore` where the given mail has
+    ended. None where more may come."""
     if await store.sessions.get(session) is None:
         return UnknownSession(f"There is no session {session} any more.")
     found = await store.inbox.at(mail) if mail else None

@@ -1,4 +1,4 @@
-"""Health of this process: what does not get on, in words, and for how long it has stood still."""
+"""Health of the process: which parts make no progress, and for how long."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailment:
-    """What does not get on: `text` for anybody, `detail` for the owner. `stands` is for how many seconds it has stood
-    still; 0 where another process would not help."""
+    """A part that makes no progress: `text` for everybody, `detail` for the owner. `stands` is for how many seconds
+    it has been stuck; 0 where a restart would not help."""
 
     text: str
     detail: str = ""
@@ -33,7 +33,7 @@ class Ailment:
 
 
 class Probe:
-    """Asks for something, one at a time: where no answer comes, nobody asks again before it does."""
+    """Runs a check, one at a time: while one is unanswered no second one starts."""
 
     def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
         self._ask = ask
@@ -42,7 +42,7 @@ class Probe:
         self.failure = ""
 
     async def outstanding(self, patience: float) -> float:
-        """For how many seconds there has been no answer, after waiting so long for it; 0 where it came."""
+        """Seconds for which the check has not answered, after waiting `patience`; 0 where it answered."""
         loop = asyncio.get_running_loop()
         if self._asking is None or self._asking.done():
             self._since = loop.time()
@@ -58,14 +58,14 @@ class Probe:
             self.failure = str(error)
 
     def close(self) -> None:
-        """Wait for no answer any more."""
+        """Cancel the check."""
         if self._asking is not None:
             self._asking.cancel()
 
 
 class Health:
-    """Says how this process is when it is asked. Of its own accord it looks, once it was asked, only while runs go on:
-    how late the event loop is. `overdue` gives for each run for how many seconds it should have ended."""
+    """Reports the health of the process on request. Between requests it measures the event loop's lag, only while
+    runs go on. `overdue` gives for each run by how many seconds it passed its deadline."""
 
     def __init__(self, store: Store, bus: EventBus, overdue: Callable[[], Sequence[float]]) -> None:
         self._bus = bus
@@ -77,7 +77,7 @@ class Health:
         self._held = (0.0, 0.0)
 
     async def ailments(self, patience: float = PATIENCE) -> list[Ailment]:
-        """What does not get on; empty where all is well."""
+        """The parts that make no progress; empty where all is well."""
         if not self._hears:
             self._bus.overhear(self._notice)
             self._hears = True
@@ -103,7 +103,7 @@ class Health:
         return found
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop measuring."""
         self._pool.close()
         self._writer.close()
         if self._beating is not None:
@@ -128,8 +128,8 @@ class Health:
 
 
 def nothing() -> None:
-    """What a free thread does at once."""
+    """The check of the thread pool: a free thread runs it at once."""
 
 
 async def no_change(_: Transaction) -> None:
-    """What a database that answers commits at once."""
+    """The check of the database: a healthy one commits it at once."""

@@ -24,12 +24,12 @@ class Locks:
 
     @property
     def names(self) -> Set[str]:
-        """The lanes that are held."""
+        """The held lanes."""
         return self._leases.keys()
 
     async def acquire(self, name: str, queue: str = KEPT) -> Lease | None:
-        """Hold the lock of that name until `release` or the end of the process; None where another process holds it.
-        Before each use, ask `store.workers.alive`."""
+        """Hold the named lock until `release` or the end of the process; None where another process holds it. Before
+        each use, check `store.workers.alive`."""
         lease = await self._store.lanes.hold(name, queue)
         if lease is None:
             await self._store.workers.reap()  # Who holds it may have died.
@@ -37,15 +37,15 @@ class Locks:
         return self._held(lease)
 
     async def claim(self, queue: str, lane: str | None = None) -> Lease | None:
-        """Claim a lane of a queue of other work than sessions; hold it until `on_released`."""
+        """Claim a lane of a queue for work other than sessions; held until `on_released`."""
         return self._held(await self._store.lanes.claim([queue], lane))
 
     def on_released(self, lease: Lease) -> None:
-        """The lane was released by the commit that ended its mail."""
+        """Forget a lane that was released by the commit that ended its mail."""
         self._forget(lease)
 
     async def release(self, lease: Lease) -> None:
-        """Release a lane and leave its mail as it is. If that cannot be written now, the sweep does it later."""
+        """Release a lane without touching its mail. If that cannot be written now, the sweep does it later."""
         if self._forget(lease) and not await give_back(self._store, lease):
             self._wake()
 
@@ -64,7 +64,7 @@ class Locks:
 
 
 async def refuse(store: Store, lease: Lease, reason: str) -> None:
-    """End all mail of a lane that nobody can work on, and give it back."""
+    """Refuse all mail of a lane that nobody can work on, and release it."""
     ids: Sequence[int] = lease.pending
 
     async def change(tx: Transaction) -> bool:

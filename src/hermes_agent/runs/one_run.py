@@ -1,4 +1,4 @@
-"""A run of this process: who it is built by and speaks through, its controls, and its way from beginning to end."""
+"""One run in this process: its builder, its outgoing messages, its controls, and its life from start to end."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ DEADLY = (
 
 
 def told_of(error: Exception) -> HermesError:
-    """An error as people are told of it: what the system refused in its own words, anything else as a defect."""
+    """The text of an error for people: a system error in its own words, anything else as a defect."""
     if isinstance(error, HermesError):
         return error
     return HermesError(sentence(error) if isinstance(error, OSError) and error.errno else APOLOGY)
 
 
 def asked_in(view: Session) -> str:
-    """The id of the fact that the run of a session asks a person for; empty where it asks for none. Whether a call may
-    run is not decided by words."""
+    """The id of the open `clarify` question of a session's run; empty where there is none. Approvals are not
+    answered by words."""
     return next((each for each in view.asked if each not in view.answers and not asks_approval(each)), "")
 
 
 async def asked_elsewhere(store: Store, session: str) -> str:
-    """The same of a run in another process, by its log."""
+    """The same for a run in another process, from its log."""
     if not await store.inbox.under_way(session):
         return ""
     return asked_in(await folded(Session(id=session), store.history.since_last_end(session)))
@@ -66,7 +66,7 @@ Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 
 @dataclass(slots=True, kw_only=True)
 class Running:
-    """A run of this process, and its two controls."""
+    """A run in progress in this process: its lease, journal, stop switch and task."""
 
     lease: Lease
     journal: Journal
@@ -75,39 +75,38 @@ class Running:
     task: asyncio.Task[None] | None = None
 
     def overtaken(self) -> None:
-        """Nothing is left that it could answer."""
+        """Stop the run: every message that it was to answer was deleted."""
         self.switch.stop(WITHDRAWN)
 
     async def lost(self) -> None:
-        """Another worker was given its lane; return when nothing of it goes on any more."""
+        """Cancel the run, whose lane belongs to another worker now; returns when it has ended."""
         if self.task is not None:
             self.task.cancel()
             await asyncio.wait((self.task,))
 
     @property
     def waits(self) -> bool:
-        """Whether it does nothing until a person answers."""
+        """Whether it only waits for a person."""
         return self.journal.in_hand.waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
-    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
+    """Settings of a process for its sessions: at most so many runs at a time (None: all that are ready; runs that
+    wait for a person do not count), which messages go to the outbox, and who is notified of each ended run."""
 
     most: int | None = None
     posting: Posting | None = None
     afterwards: tuple[Afterwards, ...] = ()
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
-        """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
+        """Post the journal's messages to the outbox, where the session's surface uses it."""
         if self.posting is not None:
             journal.joined = self.posting.of(record, journal.mailbox, journal.session)
 
 
 async def open_session(store: Store, running: Running, service: Service) -> SessionRecord:
-    """The session of a lease as its row has it; its view and mailbox are brought up to date with the log. Raises
-    `UnknownSession`, `StoreError`."""
+    """Load the session of a lease; updates its view and mailbox from the log. Raises `UnknownSession`, `StoreError`."""
     view, journal = running.journal.session, running.journal
     record = await store.sessions.get(view.id)
     if record is None:
@@ -120,7 +119,7 @@ async def open_session(store: Store, running: Running, service: Service) -> Sess
 
 
 async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
-    """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
+    """Run a session from start to end; also records an end where the run could not start. Raises `StoreError`."""
     view, journal = running.journal.session, running.journal
     lease, running.lease = running.lease, running.lease.retried()  # What comes behind this run is not to blame.
     # Boundary: one conversation.
@@ -143,10 +142,10 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
 
 
 async def apply_signals(store: Store, running: Mapping[str, Running]) -> None:
-    """Tell those that are `running` what other processes want: there may be mail, an order to stop, a message that was
-    deleted.
+    """Pass signals of other processes to the runs in `running`: new mail, a stop, a deleted message.
 
-    A stop is for the run that was under way before the store was asked; one for a later run rings again.
+    A stop applies to the run that was in progress before the store was asked; one for a later run causes another
+    wake-up.
     """
     switches = {session: each.switch for session, each in running.items()}
     for each in running.values():
@@ -165,8 +164,8 @@ LATER = 30.0
 
 
 async def give_back(store: Store, lease: Lease, error: Exception | None = None) -> bool:
-    """Give a lane back with its mail (see `Lanes.release`); False where not even that can be written: it is swept when
-    it can."""
+    """Release a lane with its mail (see `Lanes.release`); False where that cannot be written: then the sweep does it
+    later."""
     try:
         if isinstance(error, DatabaseTooNew):  # That is no failed attempt.
             await store.lanes.release(lease, delay=LATER)

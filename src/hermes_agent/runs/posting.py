@@ -1,4 +1,4 @@
-"""What runs say through the outbox: their replies, questions and warnings, in the commit that makes them so."""
+"""Posts replies, questions and warnings of a run to the outbox, in the commit of their event."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ Surface = Callable[[str], bool]
 
 
 def own_conversation(record: Session) -> tuple[Conversation, ...]:
-    """A session speaks where it is spoken to."""
+    """The default for `told_to`: a session posts to its own conversation."""
     return (Conversation.parse(record.conversation),)
 
 
 def reply_key(session: str, run: str) -> str:
-    """The key of the slot in which a run shows its draft and its reply."""
+    """The key of the slot for a run's draft and reply."""
     return f"{session}:{run}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """`delivers` tells the surfaces that are spoken to through the outbox, `here` those that this process delivers
-    itself, so that nobody has to be woken; `told_to` the conversations to which a session speaks."""
+    """Builds the outbox changes of a run. `delivers` tells which surfaces use the outbox, `here` those that this
+    process delivers itself, so that nobody has to be woken; `told_to` gives the conversations that a session
+    posts to."""
 
     outbox: Outbox
     delivers: Surface
@@ -44,8 +45,8 @@ class Posting:
     told_to: Callable[[Session], tuple[Conversation, ...]] = own_conversation
 
     def of(self, record: Session, mailbox: Mailbox, view: View) -> JoinedChanges | None:
-        """What belongs into the commits of a run of this session; None where nothing does. A question that nobody has
-        answered when its run ends loses its buttons."""
+        """The changes to add to the commits of a run of this session; None where there are none. A question that is
+        still open when its run ends loses its buttons."""
         told = [each for each in self.told_to(record) if self.delivers(each.platform)]
         if not told:
             return None
@@ -86,7 +87,7 @@ def key_in(record: Session, to: Conversation, key: str) -> str:
 
 
 def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
-    """The key and content of what an event says to people; None where it says nothing."""
+    """The key and content of the message for an event; None where it has none."""
     match entry.event:
         case RunEnded() as ended:
             text = _ending(ended)
@@ -102,7 +103,7 @@ def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
 
 
 def asking(asked: Asked) -> Content:
-    """A question with its buttons, and in words for where there are none."""
+    """A question with buttons, and instructions for surfaces without buttons."""
     buttons = tuple(Button(label=LABELS.get(choice, choice), value=choice) for choice in asked.choices)
     how = f"\n\n{HOW_TO_ANSWER}" if asked.purpose == "approval" else ""
     if asked.purpose == "clarify" and asked.choices:

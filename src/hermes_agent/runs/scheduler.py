@@ -42,14 +42,15 @@ TRIAL = 10.0
 
 
 class Waiting(Protocol):
-    """A run, which may wait for a person."""
+    """The part of a run that `CrashIsolation` needs: whether it only waits for a person."""
 
     @property
     def waits(self) -> bool: ...
 
 
 class CrashIsolation:
-    """Which suspect runs may start. `running` are the runs of this process."""
+    """Starts suspect runs (whose mail was in hand when a worker died) one at a time, so that the next crash points
+    at one of them. `running` are the runs of this process."""
 
     def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
         self._clock = clock
@@ -57,7 +58,7 @@ class CrashIsolation:
         self._until: dict[str, float] = {}
 
     def begun(self, lease: Lease) -> None:
-        """Note the start of a run under this lease."""
+        """Record the start of a run under this lease."""
         if lease.suspect and not (lease.poison or lease.deadly):
             self._until[lease.lane] = self._clock.monotonic() + TRIAL
 
@@ -87,8 +88,9 @@ log; all others are rows alone."""
 
 
 class Scheduler:
-    """The runs of this process. `queue` names the lanes that it claims: with `own_only` those of sessions passed to
-    `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that are not runs."""
+    """Runs sessions in this process. `queue` names the lanes that it claims: with `own_only` those of sessions
+    passed to `enqueue`, otherwise every lane of the queue, as `service` says. `locks` are the named leases that
+    are not runs."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class Scheduler:
             self.bus.overhear(self._notice)
 
     def runs(self, session: str, *, ended: bool = True) -> bool:
-        """Whether a run of this session is under way here; without `ended`, not one that has given its lane back."""
+        """Whether a run of this session is in progress here; without `ended`, not one that has released its lane."""
         running = self._running.get(session)
         return running is not None and (ended or not running.journal.mailbox.released)
 
@@ -134,7 +136,7 @@ class Scheduler:
         self.wake()
 
     def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
-        """End the session's run; what is set when it has ended, None where none is under way here."""
+        """Stop the session's run; an event that is set when it has ended, None where there is no run here."""
         if (running := self._running.get(session)) is None:
             return None
         running.switch.stop(reason)
@@ -147,25 +149,26 @@ class Scheduler:
             self._worker = spawn(self._work(), name="worker")
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` at each ring from another process: something that it waits for may have changed."""
+        """Call `listener` after each wake-up from another process: what it waits for may have changed."""
         self._subscribers.append(listener)
 
     async def question(self, session: str) -> str:
-        """The id of the question that words answer, of the session's run in whichever process; empty: there is none."""
+        """The id of the question that a text answers, in the session's run in any process; empty where there is
+        none."""
         running = self._running.get(session)
         return asked_in(running.journal.session) if running else await asked_elsewhere(self._store, session)
 
     def overdue(self) -> list[float]:
-        """Of each run under way, for how many seconds it should have ended; 0 where it need not yet."""
+        """For each run, the seconds since it should have ended; 0 where it is not overdue."""
         return [running.switch.overdue for running in self._running.values()]
 
     async def idle(self) -> None:
-        """Return when the runs that are under way here have ended."""
+        """Return when the current runs of this process have ended."""
         for running in list(self._running.values()):
             await running.ended.wait()
 
     def journal_of(self, session: str) -> Journal | None:
-        """The journal of the session's run in this process; None where none is under way that has its lane."""
+        """The journal of the session's run in this process; None without a run that holds its lane."""
         running = self._running.get(session)
         return running.journal if running and not running.journal.mailbox.released else None
 
@@ -174,13 +177,13 @@ class Scheduler:
         return Journal(self._store, lease, view, clock=self._seam.clock, show=self.bus.publish, spawn=spawn)
 
     async def rest(self) -> None:
-        """Claim nothing more, and return when no run is under way but those that wait for a person."""
+        """Stop claiming, and return when the only runs left wait for a person."""
         self._resting = True
         while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
             await asyncio.wait(tasks, timeout=REST_LOOK)
 
     async def close(self) -> None:
-        """Leave the runs under way to the log, for whoever comes next."""
+        """Stop; runs in progress are left in the log for another process."""
         left = list(self._running.values())
         tasks = [task for task in (self._worker, *(running.task for running in left)) if task is not None]
         for task in tasks:
@@ -335,7 +338,7 @@ class Scheduler:
 
 
 def noted(error: Exception) -> HermesError:
-    """What is told of an error for which no run can begin; the log has it whole, unless its words say all."""
+    """The message about an error that kept a run from starting; logs details that it lacks."""
     if isinstance(error, StoreError):
         log.error("no run can begin: %s", error, exc_info=error if type(error) is StoreError else None)
         return error
@@ -344,22 +347,22 @@ def noted(error: Exception) -> HermesError:
 
 
 def kept(views: OrderedDict[str, tuple[int, Session]], lease: Lease) -> Session:
-    """The view of the lease's session; an empty one where none is kept, or a standby that was promoted since may have
-    lost some of what is in it."""
+    """The cached view of the lease's session; an empty one where there is none, or where a promoted standby may have
+    lost part of it."""
     era, view = views.pop(lease.lane, (lease.era, Session(id=lease.lane)))
     return view if era == lease.era else Session(id=lease.lane)
 
 
 def keep(views: OrderedDict[str, tuple[int, Session]], view: Session, lease: Lease) -> None:
-    """Keep the view of a session whose log has all that is in it."""
+    """Cache the view of a session that is fully logged."""
     views[view.id] = (lease.era, view)
     if len(views) > KEPT_VIEWS:
         views.popitem(last=False)
 
 
 async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
-    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too. A ring may be
-    lost: what it would have told of runs under way is looked for when the wait is over."""
+    """Wait for a wake-up from outside, at most `seconds`, or until a look is `wanted`; whether one came. A lost
+    wake-up is made up for by the look after the wait."""
     try:
         async with asyncio.TaskGroup() as group:
             outside = group.create_task(workers.wait(seconds))

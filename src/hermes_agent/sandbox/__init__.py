@@ -1,1 +1,1 @@
-"""Places where commands run, behind one Protocol."""
+"""Sandboxes and remote machines: the places where commands run, behind one protocol."""

@@ -1,4 +1,4 @@
-"""The jail of bubblewrap: a read-only system, private /tmp, /run, process table and network, a bound on processes."""
+"""Jail by bubblewrap: read-only system, private /tmp, /run, process table and network, limited number of processes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROOT = Path("/sys/fs/cgroup")
 
 
 def processes_at_most(most: int, root: Path = ROOT) -> str:
-    """The file to write a process's number to, so that it and its children together are at most `most`; empty where
-    this machine does not let us. One control group per bound, shared by all jailed commands."""
+    """Creates a control group for at most `most` processes; the file to write a process's number to, empty where
+    this machine does not allow it. One group per limit, shared by all jailed commands."""
     for controllers in (root / "pids", root):  # version 1, version 2
         group = controllers / f"hermes-jail-{most}"
         with suppress(OSError):
@@ -31,10 +31,10 @@ def processes_at_most(most: int, root: Path = ROOT) -> str:
 
 
 def thread_in(procs: str) -> ThreadPoolExecutor | None:
-    """A thread in that group, whose children begin there; None where a group takes whole processes alone (version 2).
+    """A thread in that control group, whose children start in it; None where a group takes only whole processes
+    (version 2).
 
-    A process that moves waits for every processor of the machine, 10 ms or more; one that begins there does not.
-    Blocks.
+    Moving a process waits for every processor of the machine, 10 ms or more; starting one there does not. Blocks.
     """
     tasks = Path(procs).parent / "tasks"
     if not procs or not tasks.exists():
@@ -55,14 +55,14 @@ JOINED = 'echo $$ >"$0" || exit 125; exec "$@"'
 
 
 def limited(processes: int) -> list[str]:
-    """What a shell runs to be a program with at most so many processes. The letter of that limit is another one in
-    dash and busybox than in bash; a shell that knows neither runs nothing."""
+    """Shell arguments that run a program with at most so many processes. The letter of that limit differs between
+    bash and dash or busybox; a shell that knows neither runs nothing."""
     bound = f"ulimit -u {processes} 2>/dev/null || ulimit -p {processes} || exit 125"
     return [f'{bound}; exec "$@"', "sh"]
 
 
 def build(walls: Walls) -> Bubblewrap:
-    """The jail, after one trial. Raises `CannotJail`."""
+    """Build the jail, after one trial. Raises `CannotJail`."""
     program = shutil.which("bwrap")
     if program is None:
         raise CannotJail("`bwrap` is not installed (apt install bubblewrap).")
@@ -77,7 +77,7 @@ def build(walls: Walls) -> Bubblewrap:
 
 
 class Bubblewrap:
-    """See `Jail`. `program` is bwrap's path."""
+    """Implements `Jail` by bubblewrap. `program` is bwrap's path."""
 
     name = "bubblewrap"
     layers = 2  # bwrap, and the first process of its process table
@@ -90,7 +90,7 @@ class Bubblewrap:
         self._thread = thread_in(self._cgroup)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-        """See `Jail`. Where no thread can be in a control group of its own, a shell moves there and becomes bwrap."""
+        """See `Jail`. Where no thread can have its own control group, a shell joins the group and becomes bwrap."""
         line = [*self.arguments(cell), "--", *self.bounded(argv)]
         if self._cgroup and self._thread is None:
             line = [self._shell, "-c", JOINED, self._cgroup, *line]
@@ -98,7 +98,7 @@ class Bubblewrap:
         return start() if self._thread is None else self._thread.submit(start).result()
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
-        """bwrap's call, up to the program."""
+        """The command line of bwrap, up to the program."""
         walls = self._walls
         spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if walls.network else ["--unshare-net"])
         private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
@@ -134,8 +134,8 @@ class Bubblewrap:
             yield from ("--ro-bind-try", names, names)
 
     def bounded(self, argv: Sequence[str]) -> list[str]:
-        """The program, with a bound on its processes. Inside of its own user namespace that counts those of the jail
-        alone; root has no such limit."""
+        """The program with a limit on its processes. In its own user namespace that counts only those of the jail;
+        root has no such limit."""
         if os.geteuid() == 0:
             return list(argv)
         return [self._shell, "-c", *limited(self._walls.processes), *argv]

@@ -1,8 +1,8 @@
-"""The process that ends commands whose time is over; it outlives the one that started it, and needs Python alone.
+"""Watchdog process that ends commands at their time limit; it outlives its starter and needs only Python.
 
-Its input has a line for each command: when its time is over, by the machine's monotonic clock, and the folder of its
-record in hexadecimal digits. All processes of a command carry that folder in their environment. When the input has
-ended, so has who wrote it: then it goes as soon as no such command runs any more.
+Each input line gives one command: its deadline on the machine's monotonic clock, and the folder of its record in
+hexadecimal. All processes of a command carry that folder in their environment. At the end of input its starter is
+gone; the watchdog exits once no such command runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOK = 1.0
 
 
 def serve() -> None:
-    """Until the input has ended, and every command of it."""
+    """Enforce the limits until the input has ended and every command with it."""
     due: dict[bytes, float] = {}
     rest: bytes | None = b""
     while rest is not None or due:
@@ -40,7 +40,7 @@ def serve() -> None:
 
 
 def take(rest: bytes, due: dict[bytes, float]) -> bytes | None:
-    """Note the commands of the lines that came; the beginning of the next line, None at the end of the input."""
+    """Parse the commands of complete lines into `due`; the incomplete rest, None at the end of the input."""
     chunk = os.read(0, 1 << 16)
     *lines, rest = (rest + chunk).split(b"\n")
     for line in lines:
@@ -50,15 +50,15 @@ def take(rest: bytes, due: dict[bytes, float]) -> bytes | None:
 
 
 def runs(record: bytes) -> bool:
-    """Whether nobody wrote down how the command ended: what it left running then is none of ours."""
+    """Whether no end is recorded yet; what a command left running after its end is not ended."""
     with suppress(OSError):
         return os.stat(record + b"/exit").st_size == 0  # noqa: PTH116 - a name may be no text
     return os.path.isdir(record)  # noqa: PTH112 - as above
 
 
 def end(records: set[bytes]) -> None:
-    """End these commands with everything that they started. That they were ended is written down before, for whoever
-    sees them end; a shell that still can writes its own code over it."""
+    """End these commands with everything that they started. Their end is recorded first, for whoever sees them end;
+    a shell that still can overwrites it with its own code."""
     for record in records:
         with suppress(OSError):
             handle = os.open(record + b"/exit", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -76,15 +76,15 @@ def end(records: set[bytes]) -> None:
 
 
 def signal_all(pids: Collection[int], number: int) -> None:
-    """Send a signal to each that still is."""
+    """Send a signal to each process that still exists."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def family(records: Collection[bytes], known: set[int]) -> set[int]:
-    """The live processes that carry one of the records in their environment, their descendants, and those of sessions
-    that one of them leads; these are `known` from then on."""
+    """The live processes with one of the records in their environment, their descendants, and the sessions that they
+    lead; adds them to `known`."""
     if not os.path.isdir(PROC):  # noqa: PTH112 - as above
         return groups(records)
     parents: dict[int, int] = {}
@@ -108,7 +108,7 @@ def family(records: Collection[bytes], known: set[int]) -> set[int]:
 
 
 def groups(records: Collection[bytes]) -> set[int]:
-    """Where the system has no table of processes: the groups of these commands that still are, as negative numbers."""
+    """The remaining process groups of these commands as negative numbers, for systems without /proc."""
     found = set()
     for record in records:
         with suppress(OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The record of one command on this machine: a folder of small files.
+"""Records of commands on this machine, each a folder of small files; prepares them and starts time limits.
 
 exec/<group>/<name>/     moved there atomically: whoever does may start the command
     meta.json            the command and where it runs
@@ -44,8 +44,8 @@ NOBODY = Identity(pid=0)
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """What `meta.json` holds; `boot` tells this boot of the machine from another, where process numbers begin anew.
-    `layers` counts the processes of a jail between the one in `pid` and the shell."""
+    """Content of `meta.json`. `boot` identifies the boot of the machine, after which process numbers start anew.
+    `layers` counts the jail's processes between the one in `pid` and the shell."""
 
     command: Command
     cwd: str
@@ -68,7 +68,7 @@ def check_length(command: Command) -> None:
 
 
 def identity_in(written: str) -> Identity:
-    """Who wrote this line; a machine without /proc gives the number alone."""
+    """The process of such a line; without /proc only its number."""
     row = parse_stat(written)
     if row is None:
         return Identity(pid=int(written)) if written.strip().isdecimal() else NOBODY
@@ -76,8 +76,8 @@ def identity_in(written: str) -> Identity:
 
 
 def noted_end(written: str) -> tuple[int | None, int | None]:
-    """What the first line of a record's `exit` says: the code, and how many processes there were in a table of its own;
-    None for what it does not say. The rest is of a longer line below. A jailed command may have written anything."""
+    """The first line of a record's `exit`: the exit code, and the number of processes in a process table of its own;
+    None for what is missing. A jailed command may have written anything there."""
     found = ENDED.match(written)
     if found is None:
         return None, None
@@ -85,12 +85,12 @@ def noted_end(written: str) -> tuple[int | None, int | None]:
 
 
 def is_beginning(folder: Path) -> bool:
-    """Whether the id is claimed but its shell has not yet said that it runs, or is about to say it."""
+    """Whether the id is claimed but its shell has not reported yet that it runs."""
     return folder.is_dir() and not read_text(folder / "pid")
 
 
 def void(folder: Path) -> bool:
-    """Make sure that a command whose shell never began never will: True where that is so."""
+    """Make sure that a command whose shell never started never will; True on success."""
     try:
         os.close(os.open(folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
@@ -99,7 +99,7 @@ def void(folder: Path) -> bool:
 
 
 def make_input(folder: Path) -> int:
-    """A pipe whose both ends the command holds: it never sees an end of input while it waits for what is written."""
+    """A pipe of which the command holds both ends, so that it never sees an end of input."""
     os.mkfifo(folder / "in", 0o600)
     return os.open(folder / "in", os.O_RDWR | os.O_CLOEXEC)
 
@@ -146,7 +146,7 @@ def this_boot() -> str:
 
 
 def location_of(kind: str, records: Path) -> Location:
-    """Where commands of this kind of place are recorded, in this folder of this machine."""
+    """Location of the records of this kind of place in this folder."""
     boot = f"{this_boot()}.{word_in(Path(f'/dev/shm/hermes-{os.geteuid()}'))}"
     records.mkdir(parents=True, exist_ok=True, mode=0o700)
     word = word_in(records / WORD) or os.urandom(8).hex()  # without a store that has a name, nothing is known
@@ -154,7 +154,7 @@ def location_of(kind: str, records: Path) -> Location:
 
 
 def word_in(path: Path) -> str:
-    """The word in a file of ours, made where there is none; empty where it can be neither read nor made."""
+    """The random id in a file of ours, created where missing; empty where it can be neither read nor created."""
     with suppress(OSError):
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         os.write(handle, os.urandom(8).hex().encode())
@@ -171,7 +171,7 @@ def word_in(path: Path) -> str:
 
 
 def forget(records: Path, folders: Sequence[Path]) -> None:
-    """Remove records: from then on a missing one says nothing about commands of before."""
+    """Delete records and change the location's id, so that a missing record proves nothing about earlier commands."""
     if folders:
         (records / WORD).unlink(missing_ok=True)
     for folder in folders:
@@ -184,21 +184,21 @@ PREFIX = ".spare."
 
 
 class PreparedShells:
-    """Makes records below `folder`, and keeps one of them ready."""
+    """Creates records of commands below `folder`, and keeps one prepared, so that the next command starts faster."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ready: list[Path] = []
 
     def make(self) -> None:
-        """Have one ready. Blocks; a failure leaves none, and a record is then made as it comes."""
+        """Prepare a record. Blocks; on failure the next one is created on demand."""
         with suppress(OSError):
             if not self._ready:
                 self._ready.append(self._made())
 
     def claim(self, record: Path) -> None:
-        """Put a record there: whoever does may start the command. Blocks for microseconds where one is ready. Raises
-        `FileExistsError` where there is one."""
+        """Move a record there: whoever succeeds may start the command. Blocks for microseconds with a prepared one.
+        Raises `FileExistsError` where the id is taken."""
         made = self._taken() or self._made()
         try:
             self._move(made, record)
@@ -209,7 +209,7 @@ class PreparedShells:
             raise
 
     def drop(self) -> None:
-        """Remove what is ready, and what programs that were killed left. Blocks."""
+        """Remove the prepared record, and those that killed programs left. Blocks."""
         while made := self._taken():
             shutil.rmtree(made, ignore_errors=True)
         with suppress(OSError):  # Whoever comes next removes it.
@@ -242,7 +242,8 @@ ENFORCER = Path(__file__).with_name("enforcer.py")
 
 
 class TimeLimits:
-    """Starts the enforcer with the first limit; it ends when this process has, and the commands."""
+    """Time limits of commands; starts the enforcer process with the first one. It ends after this process and the
+    commands."""
 
     def __init__(self, python: str = sys.executable) -> None:
         self._python = python
@@ -250,8 +251,8 @@ class TimeLimits:
         self._alone = threading.Lock()
 
     def hold(self, record: Path, seconds: float) -> None:
-        """Have the command of this record ended so many seconds from now, with everything that it started. Blocks, the
-        first time for a millisecond or two. Raises `OSError`."""
+        """End the command of this record in so many seconds, with everything that it started. Blocks, the first time
+        for a millisecond or two. Raises `OSError`."""
         line = f"{monotonic() + seconds} {os.fsencode(record).hex()}\n".encode()
         with self._alone:
             if not self._parse(line):
@@ -260,7 +261,7 @@ class TimeLimits:
                 os.write(self._pipe, line)
 
     def close(self) -> None:
-        """Let the enforcer go when the commands have ended."""
+        """Let the enforcer exit once the commands have ended."""
         with self._alone:
             self._drop()
 

@@ -1,4 +1,4 @@
-"""Walls around commands on this machine: what they may write, what they do not see, whether they reach the network."""
+"""Jails for commands on this machine: limit what they may write, see, and reach over the network."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walls:
-    """What holds for every command of a jailed place.
+    """Limits on every command of a jailed place.
 
-    `writable` are absolute paths that may be changed (beside the folder where the command's session works), `hidden`
-    ones that are not even seen, `readable` ones inside of those that are seen and cannot be changed, `lends` the folder
-    whose files one command can be lent: a link laid anywhere else leads nowhere. `processes` and `tmp_mb` bound how
-    many processes run and how much `/tmp` holds, where the kind of jail can.
+    `writable` are absolute paths that may be changed (besides the session's folder), `hidden` are invisible,
+    `readable` are visible but read-only paths inside of hidden ones; `lends` is the only folder whose files can
+    be lent to a command (links elsewhere lead nowhere). `processes` and `tmp_mb` limit the number of processes
+    and the size of `/tmp`, where the kind of jail can.
     """
 
     writable: tuple[str, ...] = ()
@@ -41,9 +41,8 @@ class Walls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What one command may touch beside that: `folder` (its record; only `files` in it, by name, may be written, and
-    nothing replaced), the kept shell that it begins with, the folder where its session works, and files that it is lent
-    to read."""
+    """Access of one command beyond the walls: `folder` (its record, where only `files` may be written and nothing
+    replaced), its kept shell, the session's folder, and files lent to it for reading."""
 
     folder: Path
     files: tuple[str, ...]
@@ -52,15 +51,17 @@ class Cell:
     lent: tuple[str, ...] = ()
 
     def borrows(self, walls: Walls) -> list[Path]:
-        """The files that it is lent, of those that the walls lend."""
+        """The files that it is lent, of those allowed by the walls."""
         return [path for path in map(Path, self.lent) if walls.lends and str(path.parent) == walls.lends]
 
 
 class Jail(Protocol):
-    """- `launch` starts the program inside the walls, detached, in a session of its own, in `cell.folder`; both outputs
-    go to `out`; blocks for some milliseconds; raises `OSError`;
-    - nothing that the program or its children do lifts a wall;
-    - `layers` processes of the jail stand between the one that `launch` gives and the program.
+    """Starts programs with restricted access.
+
+    - `launch` starts the program inside the walls, detached, in its own session, in `cell.folder`; both outputs
+      go to `out`; blocks for some milliseconds; raises `OSError`;
+    - neither the program nor its children can lift the walls;
+    - `layers` is the number of the jail's processes between the one that `launch` returns and the program.
     """
 
     @property
@@ -75,11 +76,11 @@ class Jail(Protocol):
 
 
 class CannotJail(PlaceFailed):
-    """This machine has not what this kind of jail needs; the sentence says what."""
+    """This machine lacks what the kind of jail needs; the sentence says what."""
 
 
 def check_workspace(folder: str) -> None:
-    """Raise `CannotJail` where a folder that may be written would be the whole machine."""
+    """Raise `CannotJail` where a writable folder would be the whole machine."""
     if str(Path(folder).resolve()) in UNBOUNDED:
         raise CannotJail(
             f"Commands in a jail may write to their folder, and {folder} holds the system: work elsewhere."
@@ -88,7 +89,7 @@ def check_workspace(folder: str) -> None:
 
 def jail_of(kind: str, walls: Walls) -> Jail:
     """The jail of this kind (`any`: the strongest that works here). Blocks. Raises `CannotJail`: commands never run
-    without walls where walls were asked for."""
+    without walls where walls were requested."""
     reasons = []
     for name in JAILS if kind == "any" else {kind} & set(JAILS):
         try:
@@ -108,7 +109,7 @@ QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMP
 
 
 def scrubbed(variables: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:
-    """The variables without those whose names look like secrets, save the ones in `passthrough`."""
+    """The variables without those whose names look like secrets, except those in `passthrough`."""
     allowed = set(passthrough)
     kept = {name: value for name, value in variables.items() if name in allowed or not SECRET.search(name)}
     return {**kept, **QUIET}

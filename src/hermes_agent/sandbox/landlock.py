@@ -1,7 +1,7 @@
-"""The jail of the kernel's Landlock, for machines without bubblewrap: files by rule, no new rights, no sockets.
+"""Jail by the kernel's Landlock, for machines without bubblewrap: file access rules, no new privileges, no sockets.
 
-Weaker than namespaces: the process table is seen, a number of processes is not bounded, and with the network allowed
-sockets of this machine are reached as well.
+Weaker than namespaces: the process table is visible, the number of processes is unlimited, and with the network
+allowed local sockets are reachable too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MACHINES = {"x86_64": (0xC000_003E, 41), "aarch64": (0xC000_00B7, 198)}  # audit
 
 
 def build(walls: Walls) -> Landlock:
-    """The jail. Raises `CannotJail`."""
+    """Build the jail. Raises `CannotJail`."""
     version = _call(CREATE, None, 0, 1)
     if version < 1:
         raise CannotJail("The kernel has no Landlock.")
@@ -51,7 +51,7 @@ def build(walls: Walls) -> Landlock:
 
 
 class Landlock:
-    """See `Jail`. `version` is that of the kernel's interface."""
+    """Implements `Jail` by Landlock. `version` is that of the kernel's interface."""
 
     name = "landlock"
     layers = 0
@@ -63,7 +63,7 @@ class Landlock:
         self._hidden = {os.path.realpath(path) for path in walls.hidden}
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-        """See `Jail`. A thread of its own takes the walls on, which no thread can shed, and starts the program."""
+        """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
         temporary = cell.folder.parent / ".tmp"
         temporary.mkdir(exist_ok=True, mode=0o700)
         env = {**env, "TMPDIR": str(temporary)}

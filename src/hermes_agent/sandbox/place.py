@@ -1,4 +1,4 @@
-"""What a place is: where commands run, under ids that outlive the program that started them."""
+"""Protocols of a place and its commands: commands run under ids that outlive the program that started them."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ PLACES: dict[str, str] = {
 
 
 class AlreadyStarted(HermesError):
-    """A command was started under this id before: attach to it."""
+    """Raised when a command was already started under this id: attach to it."""
 
 
 class PlaceFailed(ToolError):
-    """The place could not do what was asked; the sentence is for the model."""
+    """A place failed to do what was asked; the sentence is for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A shell command and where it runs.
 
-    `shell` names a kept shell, whose working directory and exported variables the command finds as the last one left
-    them; `keeps` says that it leaves its own. `folder` (absolute) is where a kept shell begins, and where a command
-    without one runs. `workdir` is for this command alone, relative to where it would run; with it the directory is not
-    kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
-    empty. `pty` makes its input and output a terminal of 24 rows and 80 columns. `watch` is what whoever started it
-    waits for in its output; the place only keeps it. `lent` are files of this machine that this command alone may read,
-    whatever walls stand around it. `limit` is after how many seconds the place itself ends it, with everything that it
-    started, also where the program that started it is gone (0: never); what it left behind at its own end goes on.
+    `shell` names a kept shell, whose working directory and exported variables the command inherits; `keeps`: it
+    saves its own there. `folder` (absolute) is where a kept shell starts, and where a command without one runs.
+    `workdir` applies to this command alone, relative to where it would run; the directory is not saved then.
+    `background` gives it a writable input and lists it in `Place.list`; otherwise its input is empty. `pty` gives
+    it a terminal of 24 rows and 80 columns. `watch` is what the starter waits for in the output; the place only
+    stores it. `lent` are files of this machine that this command alone may read, despite any walls. `limit` is a
+    time limit in seconds, which the place itself enforces on everything that it started, also where the starting
+    program is gone (0: none); processes left at its own end go on.
     """
 
     text: str
@@ -56,8 +56,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """Files that are gone where a command ran and were kept here, because only a person may say to delete so much.
-    `delete` deletes those that nobody changed since, and says how many in a sentence."""
+    """Files that a command deleted where it ran and that were kept here, because only a person may delete so many.
+    `delete` deletes the unchanged ones and returns their number in a sentence."""
 
     paths: tuple[str, ...]
     delete: Callable[[], Awaitable[str]]
@@ -65,11 +65,11 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a command ended: exit code as a shell counts it (128 + n for signal n), and seconds from start to end.
+    """Result of a command: exit code as a shell counts it (128 + n for signal n), and duration in seconds.
 
-    `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran). `children`
-    says that processes which it started run on. `notes` are sentences about what else is to be known, `deletion` is
-    what a person is to be asked.
+    `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran).
+    `children`: processes that it started still run. `notes` are further sentences for the model, `deletion` is a
+    question for a person.
     """
 
     code: int | None
@@ -80,19 +80,19 @@ class Ended:
 
 
 class Running(Protocol):
-    """One command that was started, running or ended.
+    """A started command, running or ended.
 
-    - `wait` returns when the command has ended, also where an earlier program started it, and as often as it is asked;
+    - `wait` returns when the command has ended, also one of an earlier program, and can be called repeatedly;
       cancelling `wait` leaves the command alone;
-    - what the command kept is in its kept shell when `wait` or `poll` has said that it ended;
-    - `poll` answers at once: None while it runs;
-    - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
-      it runs too, empty at the present end; `output_path` is where the model finds the whole;
-    - `cover` puts bytes over what is in the output from `start` on, while the command runs too; the output stays as
-      long as it is; `rewrite` puts others in place of the whole output of a command that has ended;
+    - its shell state is saved when `wait` or `poll` has returned its end;
+    - `poll` returns at once: None while it runs;
+    - output (both streams, in the order written) is kept whole; `read` returns up to `limit` bytes from `start`,
+      also while it runs, empty at the present end; `output_path` is where the model finds all of it;
+    - `cover` overwrites bytes of the output from `start` on, also while the command runs; the length stays;
+      `rewrite` replaces the whole output of an ended command;
     - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
-    - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
-      moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
+    - `kill` ends the command and everything that it started, even processes that ignore signals or changed their
+      session, and returns within two seconds, True when nothing is left; `wait` returns after it.
     """
 
     @property
@@ -127,26 +127,27 @@ class Running(Protocol):
 
 
 class Place(Protocol):
-    """Where commands run.
+    """Runs commands.
 
     - an exec id reads `group/name`, each of 1 to 120 of `A-Z a-z 0-9 _ . : -`, no dot first;
-    - `start` claims the id, then starts the command once, detached: it lives on when this program dies. It raises
-      `AlreadyStarted` for an id that was claimed before, whoever claimed it, and `PlaceFailed` (nothing claimed) where
-      the command cannot be started, or cannot be lent what it should be;
-    - `attach` gives the command of this id, running or ended, also after `kill -9` of the program that started it; None
-      where there is no record of one. Output and exit code are whole;
-    - `location` is where records of commands in `folder` are kept now. A command without a record was never begun, and
-      may be, where this is what it was when the command was about to be; anywhere else nothing is known of it;
-    - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
+    - `start` claims the id, then starts the command once, detached: it outlives this program. It raises
+      `AlreadyStarted` for an id that anybody claimed before, and `PlaceFailed` (nothing claimed) where the
+      command cannot be started, or its lent files are unavailable;
+    - `attach` returns the command of this id, running or ended, also after `kill -9` of the program that started
+      it; None where there is no record of it. Output and exit code are complete;
+    - `location` is where commands in `folder` are recorded now. A command without a record was never started if
+      its intent names the same location; anywhere else nothing is known of it;
+    - `list` returns the ids of a group that were started in the background or left processes behind, oldest
+      first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
-    - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
-      it is not, or the shell was not used yet; blocks;
-    - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
-      to, until the output that is kept is at most so many megabytes; it says how many those were, and where it forgot
-      any, `location` is another one from then on;
-    - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for just now;
-      empty where it is nothing that a person need be told of;
-    - `close` ends what this program holds open for it; commands go on.
+    - `exported` are the shell's exported variables, where known without asking another machine; otherwise empty;
+      blocks;
+    - `prune` deletes records of commands that ended so many minutes ago, and then the oldest ended ones until the
+      kept output is at most so many megabytes; it returns the number of the latter, and changes `location` if it
+      deleted any;
+    - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for;
+      empty where a person need not know;
+    - `close` releases this program's resources; commands go on.
     """
 
     @property
@@ -175,8 +176,8 @@ KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 
 def lazy_place(name: str, make: Callable[[], Place]) -> Place:
-    """A place that costs nothing until it is used: `make` is called once, before the first command; beside it the
-    records of commands that ended a week ago are forgotten, and the oldest where they take more than 4 GB."""
+    """A place that is created by `make` on first use; then records of commands that ended a week ago are deleted in
+    the background, and the oldest ones beyond 4 GB."""
     return cast("Place", _LazyPlace(name, make))
 
 

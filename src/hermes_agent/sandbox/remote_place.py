@@ -1,4 +1,4 @@
-"""A place that is reached from here, whatever the way: commands are kept there by `supervisor.sh`."""
+"""A place reached through any transport: `supervisor.sh` runs there and keeps the commands."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SETTLE_SECONDS = 0.2  # in which the call of a command that was ended ends too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the supervisor said of a command: None for `ended` while it runs; `directory` of its kept shell; `output` is
-    the beginning of what it wrote, one byte more than `SMALL` where there is more."""
+    """The supervisor's report about a command: `ended` None while it runs; `directory` of its kept shell; `output`
+    is the beginning of its output, one byte more than `SMALL` where there is more."""
 
     ended: Ended | None
     directory: str = ""
@@ -35,7 +35,7 @@ class Said:
 
 
 class RemotePlace:
-    """See `Place`; `ways` lead to it."""
+    """Implements `Place` over the transports that `ways` gives."""
 
     def __init__(self, name: str, ways: Ways) -> None:
         self.name = name
@@ -115,7 +115,7 @@ class RemotePlace:
         return rest.decode(errors="surrogateescape").removesuffix("\n")
 
     def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
-        """Another machine would have to be asked before each command."""
+        """Empty: another machine would have to be asked before each command."""
         return {}
 
     async def prune(self, minutes: int, megabytes: int) -> int:
@@ -123,7 +123,7 @@ class RemotePlace:
         return int((await ask(reach, "prune", str(minutes), str(megabytes)))[1])
 
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape
-        """Nothing but the commands themselves takes long."""
+        """Empty: only the commands themselves take long."""
         return ""
 
     async def close(self) -> None:
@@ -133,14 +133,14 @@ class RemotePlace:
         await self._ways.close()
 
     def hear(self, call: Call, name: str) -> asyncio.Task[Said]:
-        """Take a command's end from the call that started it."""
+        """Wait for a command's end on the call that started it."""
         task = spawn(_hear(call), name=name)
         self._heard[task] = call
         task.add_done_callback(lambda done: self._heard.pop(done, None))
         return task
 
     def learn(self, shell: str, directory: str) -> None:
-        """Keep in mind where the kept shell is."""
+        """Cache the directory of the kept shell."""
         if shell and directory:
             self._directories[shell] = directory
 
@@ -170,7 +170,8 @@ class RemotePlace:
 
 
 class RemoteCommand:
-    """See `Running`. `hearing` waits for the end on the call that started it; `follow_up` is done when it has ended."""
+    """Implements `Running` for a remote command. `hearing` waits for the end on the call that started it;
+    `follow_up` runs once it has ended."""
 
     def __init__(self, place: RemotePlace, reach: Transport, exec_id: str, command: Command, cwd: str) -> None:
         self.exec_id = exec_id
@@ -204,7 +205,7 @@ class RemoteCommand:
         return self._said.ended
 
     async def glance(self) -> Ended | None:
-        """As `poll`, without the follow-up."""
+        """`poll` without the follow-up."""
         if self.hearing is not None:
             if not self.hearing.done():
                 return None
@@ -271,7 +272,8 @@ class RemoteCommand:
 
 
 async def ask(reach: Transport, what: str, *arguments: str, data: bytes = b"") -> tuple[str, str, bytes]:
-    """The supervisor's word, its facts, and what came after. Raises `PlaceFailed` where the supervisor says `fail`."""
+    """Call the supervisor: its status word, its facts, and further output. Raises `PlaceFailed` for the status
+    `fail`."""
 
     async def attempt() -> tuple[str, str, bytes]:
         call = await reach.call([what, reach.records, *arguments], data)

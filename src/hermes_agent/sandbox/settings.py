@@ -1,4 +1,4 @@
-"""The settings of each kind of place."""
+"""Settings of each kind of place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_COPIED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSettings:
-    """Containers (section `terminal.docker`)."""
+    """Settings of containers (section `terminal.docker`)."""
 
     image: str = setting("debian:12-slim", "The image; it needs `sh` and the usual programs.")
     command: tuple[str, ...] = setting((), "The program with its first arguments. Empty: docker, else podman.")
@@ -37,7 +37,7 @@ class ContainerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshSettings:
-    """Another machine (section `terminal.ssh`)."""
+    """Settings of another machine over SSH (section `terminal.ssh`)."""
 
     host: str = setting("", "Its name or address; a name of ~/.ssh/config will do.")
     port: int = setting(0, "Its port; 0 is that of ~/.ssh/config, or 22.", least=0, most=65535)
@@ -54,7 +54,7 @@ class SshSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingularitySettings:
-    """Apptainer or Singularity (section `terminal.singularity`)."""
+    """Settings of Apptainer or Singularity (section `terminal.singularity`)."""
 
     image: str = setting("", "The image: a file (.sif), a folder, or docker://...")
     command: tuple[str, ...] = setting((), "The program with its first arguments. Empty: apptainer, else singularity.")

@@ -1,4 +1,4 @@
-"""Ways into a place elsewhere: the script `supervisor.sh` that runs there, and its answer as it comes."""
+"""Transports into remote places: run the script `supervisor.sh` there and stream its answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hermes_agent.sandbox.place import PlaceFailed
 
 
 class Unreachable(PlaceFailed):
-    """There was no answer from the place: it is gone, or the way to it is."""
+    """The place did not answer: it, or the connection to it, is gone."""
 
 
 class Call(Protocol):
     """One script that runs there.
 
-    - `line` gives the answer's next line (under 64 kB, without its end), `rest` whatever comes after, to the end; both
-      raise `Unreachable` where the place or the way to it went away before the end;
-    - `close` gives up listening; what was started there goes on.
+    - `line` returns the answer's next line (under 64 kB, without its end), `rest` everything after it; both raise
+      `Unreachable` where the place or the connection is lost before the end;
+    - `close` stops listening; what was started there goes on.
     """
 
     async def line(self) -> str: ...
@@ -38,11 +38,13 @@ class Call(Protocol):
 
 
 class Transport(Protocol):
-    """- `call` runs `sh -c SCRIPT supervisor ARGUMENTS...` there with `data` as its input; raises `Unreachable`;
-    - `restore` is asked after that: it makes the place reachable again and says what of it was lost, in a sentence, or
-      nothing where it is the same one. It raises `PlaceFailed` where it cannot, or did so a moment ago in vain;
-    - `records` is the folder there that keeps what is known of commands; it outlives the place where anything does;
-    - `environment` is what a shell that is new there is told.
+    """Connection to one place.
+
+    - `call` runs `sh -c SCRIPT supervisor ARGUMENTS...` there with `data` as its input; raises `Unreachable`;
+    - `restore` is called after that: it makes the place reachable again and says in a sentence what was lost,
+      empty where it is the same place. It raises `PlaceFailed` where it cannot, or failed a moment ago;
+    - `records` is the folder there for records of commands; it outlives the place where possible;
+    - `environment` is that of a new shell there.
     """
 
     @property
@@ -57,10 +59,13 @@ class Transport(Protocol):
 
 
 class Ways(Protocol):
-    """- `to` gives the way to where a group's commands run: for one that begins there, in `folder`; None for a group
-    that never began. Raises `PlaceFailed`;
-    - `near` gives the way to where sessions that work in `folder` run commands (empty: any way);
-    - `close` ends every way; what runs there goes on."""
+    """Finds the transport for a command.
+
+    - `to` gives the transport for a group's commands: for a new group that of `folder`; None for a group that
+      never started. Raises `PlaceFailed`;
+    - `near` gives the transport for sessions in `folder` (empty: any);
+    - `close` closes all transports; what runs there goes on.
+    """
 
     async def to(self, group: str, folder: str = "") -> Transport | None: ...
 
@@ -70,7 +75,7 @@ class Ways(Protocol):
 
 
 class ProgramCall:
-    """A script that a program on this machine runs there (`docker exec`, `apptainer exec`)."""
+    """Implements `Call` through a local program (`docker exec`, `apptainer exec`)."""
 
     def __init__(self, piped: CapturedProcess, *, failed: int) -> None:
         self._piped = piped
@@ -98,7 +103,7 @@ class ProgramCall:
 
 
 async def program_call(argv: Sequence[str], env: Mapping[str, str], data: bytes, *, failed: int = 125) -> ProgramCall:
-    """Run a program that runs the script there. Its own exit codes from `failed` on say that the place is gone."""
+    """Start a program that runs the script there. Its own exit codes from `failed` on mean that the place is gone."""
     with suppress(OSError):
         return ProgramCall(await open_piped(argv, env=env, data=data), failed=failed)
     raise PlaceFailed(f"`{argv[0]}` cannot be run.")
@@ -110,24 +115,24 @@ FILE = Path(__file__).with_name("supervisor.sh")
 
 @cache
 def supervisor() -> str:
-    """The script without its comments: it is sent with every call."""
+    """The script without comments: it is sent with every call."""
     lines = FILE.read_text().splitlines()
     return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
 
 
 def words(arguments: Sequence[str]) -> list[str]:
-    """What a machine runs that takes words."""
+    """The command line for a machine that takes words."""
     return ["sh", "-c", supervisor(), "supervisor", *arguments]
 
 
 def line(arguments: Sequence[str]) -> str:
-    """The same for a machine that takes a line of shell."""
+    """The same for a machine that takes a shell command."""
     return " ".join(map(quote, words(arguments)))
 
 
 class FolderWays:
-    """See `Ways`: a transport of its own for each folder where sessions work, which `begin` makes. The folder where
-    each group began is kept in a small file of `groups`, on this machine: what runs in the place cannot change it."""
+    """Implements `Ways` with one transport for each session folder, created by `begin`. The start folder of each
+    group is stored in a small file in `groups` on this machine, where the place cannot change it."""
 
     def __init__(self, groups: Path, begin: Callable[[str], Awaitable[Transport]]) -> None:
         self.open: dict[str, Transport] = {}
@@ -153,10 +158,10 @@ class FolderWays:
             return self.open[folder]
 
     async def close(self) -> None:
-        """Nothing is held open: what was begun runs on, with its commands."""
+        """Does nothing: containers run on with their commands."""
 
     def folder_of(self, group: str, begins_in: str = "") -> str:
-        """The folder where the group began, now in `begins_in` if it never did; empty where it never did. Blocks."""
+        """The start folder of the group, set to `begins_in` for a new one; empty where it never started. Blocks."""
         if group not in self._known:
             file = self._groups / group
             if file.exists():
@@ -171,8 +176,8 @@ class FolderWays:
 
 
 class Renewed:
-    """A transport into what is made anew where it is gone. `kind` and `folder` name it in sentences; `why_gone` says
-    why it is of no use (empty: it is not gone), `renew` makes it anew."""
+    """Base of a `Transport` into something that is recreated when gone. `kind` and `folder` name it in sentences;
+    `why_gone` says why it is unusable (empty: it is not gone), `renew` recreates it."""
 
     kind: str
     why_gone: Callable[[], Awaitable[str]]
@@ -200,7 +205,7 @@ class Renewed:
 
 
 async def run_to_end(argv: Sequence[str], env: Mapping[str, str], seconds: float) -> Finished:
-    """Run the program of a place on this machine. Raises `PlaceFailed`."""
+    """Run the local program of a place. Raises `PlaceFailed`."""
     try:
         return await run(argv, env=env, seconds=seconds)
     except TimeoutError as error:
@@ -210,5 +215,5 @@ async def run_to_end(argv: Sequence[str], env: Mapping[str, str], seconds: float
 
 
 def short_hash(text: str) -> str:
-    """A name for anything, of twelve signs."""
+    """A name of twelve characters for anything."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]

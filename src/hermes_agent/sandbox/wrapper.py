@@ -1,4 +1,4 @@
-"""The few lines of shell around each command: they say who runs it, keep what it leaves, and write how it ended."""
+"""Shell script around each command: records its process, saves its shell state, and writes its exit code."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_AR
 
 
 def begin(folder: str, cwd: str) -> str:
-    """What a command's shell does before it: who it is (its record: ids are the same in every home), and where."""
+    """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes) and its
+    folder."""
     return f"export {MARK}={quote(folder)}\ncd {quote(cwd)} || exit 126"
 
 
 def on_terminal(run: str) -> str:
-    """Shell code that runs `run` on a terminal of its own, by the `script` of util-linux: what is written to its input
-    is typed there, and its output is what appears. `script` takes the shell from SHELL, and answers with its code. A
-    shell that was started in the background ignores Ctrl-C for good; `env` undoes that where it can."""
+    """Shell code that runs `run` on its own terminal, by the `script` of util-linux: what is written to its input is
+    typed there, and its output is what appears. `script` takes the shell from SHELL and returns its code. A shell
+    that was started in the background ignores Ctrl-C for good; `env` undoes that where it can."""
     missing = "There is no `script` here (util-linux), which a terminal needs."
     typed = f"stty rows 24 cols 80\n{run}"
     return (
@@ -53,12 +54,12 @@ def on_terminal(run: str) -> str:
 
 
 def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
-    """The script for `text` (from `folder`/command where it is longer than `INLINE`), to come after a `CLAIM`. It
-    `begins` as said there. Where it `counts`, it writes beside the exit code how many processes there are at its end:
-    of use in a process table of its own.
+    """The script for `text` (from `folder`/command where it is longer than `INLINE`), to follow a `CLAIM`. `begins`
+    is the code from `begin`. With `counts` it also writes the number of processes at its end, useful in a process
+    table of its own.
 
-    `kept` is the file of the kept shell to begin with, or empty. Where the command leaves its own, `keeps_as` is the
-    directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise it is empty.
+    `kept` is the file of the kept shell to start from, or empty. Where the command saves its state, `keeps_as` is
+    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty.
     """
     lines = [
         f". {quote(kept)}" if kept else "",
@@ -81,8 +82,8 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
 def reached_script(
     *, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str, pty: bool = False
 ) -> str:
-    """The same for a command under `supervisor.sh`, which says where it runs ($1), where its kept shell is ($2), and
-    who it is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
+    """The same for a command under `supervisor.sh`, which gives its folder ($1), its kept shell ($2), and its mark.
+    `kept` is the file of the kept shell, or empty; `env` is the environment of a new shell."""
     told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
     left = '"$_kept_in"' if has_workdir else '"$PWD"'
     record = '"${0%/script}/env"'
@@ -99,18 +100,18 @@ def reached_script(
 
 
 def is_same_shell(kept: str, other: str) -> bool:
-    """Whether two files of a kept shell differ in nothing but the command that left them."""
+    """Whether two files of a kept shell differ only in the command that left them."""
     return _MARKED.sub("", kept) == _MARKED.sub("", other)
 
 
 def kept_directory(kept: str) -> str:
-    """The directory that the first line of a kept shell's file notes; empty where there is none."""
+    """The directory in the first line of a kept shell's file; empty where there is none."""
     first, _, _ = kept.partition("\n")
     return first.removeprefix(COMMENT) if first.startswith(COMMENT) else ""
 
 
 def kept_variables(kept: str) -> dict[str, str]:
-    """The exported variables in a kept shell's file, as `export -p` of bash or of a plain sh writes them."""
+    """The exported variables in a kept shell's file, in the format of `export -p` of bash or of a plain sh."""
     return {found[1]: _unquoted(found[2] or "") for found in _EXPORTED.finditer(kept)}
 
 

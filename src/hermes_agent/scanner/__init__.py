@@ -1,1 +1,1 @@
-"""Finds in a text what may be meant to mislead a model or to stay hidden from a person: a hint, never the boundary."""
+"""Scans texts for prompt injection and hidden characters: a hint, never the security boundary."""

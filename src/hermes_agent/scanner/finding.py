@@ -1,4 +1,4 @@
-"""What the scanner finds: where, of which kind, how bad."""
+"""Findings of the scanner: position, category and severity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hermes_agent.core.dataclass import dataclass
 
 
 class Category(StrEnum):
-    """What a finding is about."""
+    """Category of a scanner finding."""
 
     INJECTION = "injection"
     EXFILTRATION = "exfiltration"
@@ -19,8 +19,8 @@ class Category(StrEnum):
 
 
 class Severity(IntEnum):
-    """`NOTE`: also found in honest files, worth a look. `WARN`: nothing of this kind is learned or remembered. `BLOCK`:
-    does not reach a prompt."""
+    """Severity of a finding. `NOTE`: worth a look, also found in honest files. `WARN`: the text is not learned or
+    remembered. `BLOCK`: the text does not reach a prompt."""
 
     NOTE = 1
     WARN = 2
@@ -29,7 +29,7 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`start` and `end` are places in the text that was scanned; `what` says in a few words what stands there."""
+    """One match: `start` and `end` are positions in the scanned text; `what` describes it in a few words."""
 
     category: Category
     severity: Severity

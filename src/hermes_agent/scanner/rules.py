@@ -1,7 +1,4 @@
-"""The patterns: what somebody writes who wants a model to obey a text, to send secrets away, or to stay on a machine.
-
-Each is kept narrow by what honest READMEs and agent files hold; `python -m bench scanner` counts what that misses.
-"""
+"""Regular expressions for prompt injection, exfiltration of secrets, and persistence on a machine."""
 
 from __future__ import annotations
 
@@ -16,8 +13,11 @@ from hermes_agent.scanner.finding import Category, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One pattern and what it means. A text without any of the `hints`, in lower case, cannot match: looking for them
-    first makes a scan of an honest text several times as fast, and few patterns are ever compiled."""
+    """A detection rule: one pattern and its meaning.
+
+    A text that contains none of the `hints` (lower case) cannot match. Checking hints first makes scanning honest
+    text several times as fast, and few patterns are ever compiled.
+    """
 
     category: Category
     severity: Severity
@@ -27,7 +27,7 @@ class Rule:
     flags: re.RegexFlag = re.IGNORECASE
 
     def matches(self, text: str, lower: str) -> Iterator[re.Match[str]]:
-        """The matches in a text, which is also given in lower case."""
+        """The matches in a text; `lower` is the same in lower case."""
         if any(hint in lower for hint in self.hints):
             yield from _compiled(self.pattern, self.flags).finditer(text)
 

@@ -1,4 +1,4 @@
-"""Scanning a text, and taking out of it what must not reach a prompt."""
+"""Scans a text and removes the parts that must not reach a prompt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER = r"[\u0370-\u03ff\u0400-\u052f]"
 
 
 def hidden(text: str) -> Iterator[Finding]:
-    """Characters that hide text or its order."""
+    """Findings of invisible and reordering characters."""
     flags = [found.span() for found in re.finditer(FLAG, text)]
     for found in re.finditer(TAGS, text):
         if not any(start <= found.start() < end for start, end in flags):
@@ -50,7 +50,7 @@ def hidden(text: str) -> Iterator[Finding]:
 
 
 def lookalikes(text: str) -> Iterator[Finding]:
-    """Latin words with letters of another script that look the same."""
+    """Findings of Latin words with lookalike letters of another script."""
     if not re.search(OTHER, text):
         return
     for found in re.finditer(WORD, text):
@@ -67,7 +67,7 @@ def lookalikes(text: str) -> Iterator[Finding]:
 
 
 def shown(text: str) -> str:
-    """The text with every invisible character written out, as a person should see it."""
+    """The text with every invisible character made visible."""
     return re.sub(
         "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e01ef\ufe00-\ufe0e]",
         lambda found: f"\\u{{{ord(found[0]):x}}}",
@@ -83,7 +83,7 @@ MOST_FINDINGS = 100
 
 
 def scan(text: str) -> tuple[Finding, ...]:
-    """Everything that was found, in the order of the text, at most 100 findings."""
+    """All findings in the order of the text, at most 100."""
     lower = text.lower()
     found = [] if text.isascii() else [*hidden(text), *lookalikes(text)]
     found += [
@@ -96,13 +96,12 @@ def scan(text: str) -> tuple[Finding, ...]:
 
 
 def alarms(text: str, least: Severity = Severity.WARN) -> tuple[Finding, ...]:
-    """What was found of at least that severity."""
+    """The findings of at least that severity."""
     return tuple(finding for finding in scan(text) if finding.severity >= least)
 
 
 def without(text: str, findings: tuple[Finding, ...], *, name: str, least: Severity = Severity.BLOCK) -> str:
-    """The text in which each paragraph with a finding of at least that severity is replaced by a note that says what
-    stood where."""
+    """The text with each paragraph that has a finding of at least that severity replaced by a note."""
     grave = [finding for finding in findings if finding.severity >= least]
     for start, end, inside in reversed(_paragraphs(text, grave)):
         line = text.count("\n", 0, start) + 1
@@ -112,7 +111,7 @@ def without(text: str, findings: tuple[Finding, ...], *, name: str, least: Sever
 
 
 def screened(text: str, name: str) -> tuple[str, str]:
-    """The text as it may stand in a prompt, and what was left out of it, in words; empty where nothing was."""
+    """The text for a prompt, and a sentence about what was removed; empty where nothing was."""
     findings = scan(text)
     grave = [finding for finding in findings if finding.severity is Severity.BLOCK]
     reasons = dict.fromkeys(f"{finding.category.value}: {finding.what}" for finding in grave)
@@ -120,8 +119,8 @@ def screened(text: str, name: str) -> tuple[str, str]:
 
 
 def judged(text: str) -> tuple[str, str]:
-    """Text from outside as a model may read it, letters that nobody sees written out; and what the model should know of
-    it beforehand, empty where nothing looks like an attempt to mislead it."""
+    """Outside text for a model, invisible characters made visible; and a warning for the model, empty where nothing
+    looks like an attempt to mislead it."""
     grave = alarms(text)
     if not grave:
         return text, ""

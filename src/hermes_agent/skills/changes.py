@@ -1,4 +1,4 @@
-"""Who changes a skill, and what a change leaves."""
+"""Changes to skill files: author and result, three-way merge, and the atomic swap of a skill's folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hermes_agent.store.versions import NO_BACKING, Author, Backing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes a skill, and what made them: the events `first` to `last` of a session, the key of the call; the
-    version that it takes back."""
+    """Author of a change and its cause: the events `first` to `last` of a session, the key of the call, the version
+    that it undoes."""
 
     author: Author
     principal: str = ""
@@ -32,7 +32,7 @@ class By:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a change left: the version (0: nothing had to change), the file, and how a patched text was found."""
+    """Result of a change: the version (0: nothing changed), the file, and how the patched text was found."""
 
     name: str
     file: str
@@ -46,12 +46,12 @@ AROUND = 2
 
 
 class Conflict(HermesError):
-    """A change does not fit what the file is now."""
+    """A change that does not fit the file's current content."""
 
 
 def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> bytes | None:
-    """What `current` becomes by the change that made `target` of `base`; to the byte `target` where nothing else
-    changed. Raises `Conflict`."""
+    """Apply the change from `base` to `target` to `current`; exactly `target` where nothing else changed. Raises
+    `Conflict`."""
     if current == base:
         return target
     if current is None or base is None or target is None:
@@ -68,7 +68,7 @@ def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> 
 
 
 def merged(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """What two homes made of one file; where both changed the same lines, what a person wrote here stands."""
+    """Merges two homes' changes of a file; where both changed the same lines, a person's local edit wins."""
     try:
         return rebased(theirs, base, ours)
     except Conflict:
@@ -96,8 +96,8 @@ PROGRAMS = (b"#!", b"\x7fELF")
 def swap_folder(
     home: Path, folder: Path, changes: Mapping[str, bytes | None], act: str, runs: Collection[str] = ()
 ) -> None:
-    """Change the files of a skill at once (None: the file goes), or make its folder; `runs` names those that may be
-    run. Blocks. A program that dies in it leaves the old folder, the new one, or, until `mend` is called, none."""
+    """Change several files of a skill atomically (None: the file is removed), or create its folder; `runs` are the
+    executable ones. Blocks. A crash leaves the old folder, the new one, or, until `mend` is called, none."""
     beside = home / SWAP / act
     new, old = beside / NEW, beside / OLD / folder.relative_to(home)
     if folder.is_dir():
@@ -114,7 +114,7 @@ def swap_folder(
 
 
 def render(home: Path, folder: Path, place: Path, files: Mapping[str, bytes | None]) -> None:
-    """Write what another home made of a skill, into its `folder` or a new `place`; one that is gone is put aside.
+    """Write another home's version of a skill into its `folder` or a new `place`; a removed skill is archived.
     Blocks."""
     there = folder.is_dir()
     if there and FILE in files and files[FILE] is None:
@@ -126,12 +126,12 @@ def render(home: Path, folder: Path, place: Path, files: Mapping[str, bytes | No
 
 
 def programs_in(files: Mapping[str, bytes | None]) -> frozenset[str]:
-    """Those that say in their first bytes that they may be run: the ledger does not."""
+    """The files that start like a program; the ledger does not store the executable bit."""
     return frozenset(file for file, content in files.items() if content and content.startswith(PROGRAMS))
 
 
 def swap(path: Path, content: bytes | None, *, runs: bool = False) -> None:
-    """Replace one file, or remove it (None); one that may be run stays so. Blocks."""
+    """Replace one file, or remove it (None); keeps its executable bit. Blocks."""
     if content is None:
         path.unlink(missing_ok=True)
         return
@@ -143,7 +143,7 @@ def swap(path: Path, content: bytes | None, *, runs: bool = False) -> None:
 
 
 def put_aside(old: Path, new: Path) -> None:
-    """Move a skill's folder. Blocks."""
+    """Move a skill's folder, in place of an earlier one there. Blocks."""
     new.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     if new.exists():  # An earlier one of that name: its history is in the ledger.
         shutil.rmtree(new)
@@ -151,7 +151,7 @@ def put_aside(old: Path, new: Path) -> None:
 
 
 def mend(home: Path) -> None:
-    """Put back the folders that a dead program took away and did not replace. Blocks; for the holder of the lock."""
+    """Restore folders that a killed program moved away and did not replace. Blocks; the caller holds the lock."""
     for beside in (home / SWAP).iterdir() if (home / SWAP).is_dir() else ():
         # The outermost first: what stands inside a skill goes with it.
         for found in sorted((beside / OLD).rglob(FILE), key=lambda path: len(path.parts)):

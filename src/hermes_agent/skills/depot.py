@@ -1,4 +1,4 @@
-"""The unchanged files of skills from elsewhere, and of originals that were copied: one folder for each hash."""
+"""Content-addressed store of unmodified skills: installed ones and originals of local copies, one folder per hash."""
 
 from __future__ import annotations
 
@@ -22,16 +22,23 @@ SHORT = 16
 
 
 class Trust(StrEnum):
-    """How far a source is believed. `trusted`: what the scanner warns of is shown and taken. `community`: it is refused
-    unless a person insists. What the scanner is alarmed by, a person has to insist on for both."""
+    """Trust level of a source.
+
+    `trusted`: scanner warnings are shown and the skill is accepted. `community`: warnings refuse it unless a
+    person insists. Scanner alarms need a person's insistence in both.
+    """
 
     TRUSTED = "trusted"
     COMMUNITY = "community"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill. `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in
-    seconds since 1970, `accepted` what a person insisted on; `before` is the commit and hash before the last update."""
+    """One installed skill.
+
+    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds
+    since 1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last
+    update.
+    """
 
     url: str
     commit: str
@@ -46,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
-    """`skills` are in use; `retired` were uninstalled, and can be brought back."""
+    """Content of the lock file: `skills` are in use; `retired` were uninstalled and can be restored."""
 
     version: int = 1
     skills: dict[str, Entry] = {}
@@ -54,7 +61,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(JsonFile[Locked]):
-    """The lock of one home; a change of it is the moment in which an installation happens."""
+    """The lock file of one home; an installation takes effect with its change."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB
@@ -62,17 +69,17 @@ class Lock(JsonFile[Locked]):
 
 
 def stored(home: Path, found: str, name: str) -> Path:
-    """Where the files of that hash stand; a folder of it is whole or not there."""
+    """The folder of the files with that hash; complete or missing."""
     return home / HUB / STORE / found.removeprefix("sha256:")[:SHORT] / name
 
 
 def used_folders(home: Path) -> list[Path]:
-    """The folders of the skills that are in use; one that is gone is among them too."""
+    """The folders of the skills in use, also of missing ones."""
     return [stored(home, entry.hash, name) for name, entry in Lock(home).get().skills.items()]
 
 
 def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
-    """The change that takes a skill into use."""
+    """The lock change that enables a skill."""
     return lambda old: msgspec.structs.replace(
         old,
         skills={**old.skills, name: entry},
@@ -81,7 +88,7 @@ def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:
 
 
 def retire(name: str) -> Callable[[Locked], Locked]:
-    """The change that takes it out of use."""
+    """The lock change that disables a skill."""
     return lambda old: msgspec.structs.replace(
         old,
         skills=without(old.skills, name),
@@ -95,7 +102,7 @@ LARGEST_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A file as it is kept: its bytes, and whether it may be run."""
+    """A file of a skill: bytes and the executable bit."""
 
     content: bytes
     runs: bool = False
@@ -106,7 +113,7 @@ Files = Mapping[str, Content]
 
 
 def hash_of_files(files: Files) -> str:
-    """The hash of all names, contents and rights to run; of nothing else."""
+    """Hash of all names, contents and executable bits."""
     lines = sorted(
         f"{path}\0{'x' if each.runs else '-'}\0{hashlib.sha256(each.content).hexdigest()}\n"
         for path, each in files.items()
@@ -115,7 +122,7 @@ def hash_of_files(files: Files) -> str:
 
 
 def files_of_folder(folder: Path) -> dict[str, Content]:
-    """The files that stand in a skill's folder, hidden ones, links and larger ones left out. Blocks."""
+    """The files in a skill's folder, without hidden ones, links and large ones. Blocks."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -126,7 +133,7 @@ def files_of_folder(folder: Path) -> dict[str, Content]:
 
 
 def write_files(folder: Path, files: Files) -> None:
-    """Write a skill into a folder that nobody looks into yet, down to the disk. Blocks."""
+    """Write a skill into a new folder and sync it to disk. Blocks."""
     for name, each in files.items():
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,7 +145,7 @@ def write_files(folder: Path, files: Files) -> None:
 
 
 def text_or_none(content: bytes) -> str | None:
-    """The content as text, where it is one."""
+    """The content as text; None for binary content."""
     try:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
@@ -146,7 +153,7 @@ def text_or_none(content: bytes) -> str | None:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path inside a skill is nobody's content: `.git`, `.DS_Store`."""
+    """Whether a path inside a skill is no content: `.git`, `.DS_Store`."""
     return any(part.startswith(".") for part in name.split("/"))
 
 
@@ -156,21 +163,22 @@ HOUR = 3600.0
 
 
 class Depot:
-    """The folder `.hub/store` of one home. A folder in it is written elsewhere and moved in as a whole. Blocks."""
+    """Content-addressed store of skill files in `.hub/store` of one home. A folder is written elsewhere and moved in
+    as a whole. Blocks."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self.quarantine = home / HUB / QUARANTINE
 
     def hold(self, name: str, files: Files) -> Path:
-        """Put files where a person can look at them and nothing uses them; the folder."""
+        """Write files to the quarantine, where a person can look at them; the folder."""
         self.quarantine.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         folder = self.quarantine / os.urandom(6).hex() / name
         write_files(folder, files)
         return folder
 
     def take(self, held: Path, found: str) -> Path:
-        """Move what was held to its place; where it is already, it is thrown away."""
+        """Move quarantined files to their final place; drop them if they are there already."""
         place = stored(self._home, found, held.name)
         place.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         if hash_of_files(files_of_folder(place)) != found:
@@ -180,23 +188,23 @@ class Depot:
         return place
 
     def keep(self, name: str, files: Files, found: str) -> None:
-        """Keep files under their hash, beside whoever installs something."""
+        """Store files under their hash, concurrently with installations."""
         folder = self._home / HUB / STORE / f"{NEW}{os.urandom(6).hex()}" / name
         folder.parent.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         write_files(folder, files)
         self.take(folder, found)
 
     def files(self, found: str, name: str) -> dict[str, Content]:
-        """The files of that hash; empty where they are not here."""
+        """The files of that hash; empty where missing."""
         return files_of_folder(stored(self._home, found, name))
 
     def drop(self, held: Path) -> None:
-        """Throw away what was held."""
+        """Delete quarantined files."""
         shutil.rmtree(held.parent, ignore_errors=True)
 
     def sweep(self, used: Collection[tuple[str, str]], now: float) -> None:
-        """Remove what a killed program left, and what no (hash, name) of these needs. What somebody else may be about
-        to keep is left alone for an hour."""
+        """Delete leftovers of killed programs, and folders that no (hash, name) in `used` needs; recent ones stay
+        for an hour."""
         shutil.rmtree(self.quarantine, ignore_errors=True)
         kept = {stored(self._home, found, name).parent.name for found, name in used}
         store = self._home / HUB / STORE

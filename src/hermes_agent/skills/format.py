@@ -1,4 +1,4 @@
-"""Reading SKILL.md: YAML frontmatter and Markdown, by the rules of the Agent Skills format (agentskills.io)."""
+"""Parser of SKILL.md: YAML frontmatter and Markdown, by the rules of the Agent Skills format (agentskills.io)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FENCE = "---"
 
 
 class BadSkill(ToolError):
-    """A skill that cannot be used, with every reason in one sentence each."""
+    """An invalid skill; the text names every reason."""
 
     kind = "bad_skill"
 
 
 def read(text: str, folder: str) -> Skill:
-    """The skill of a file's text; `folder` is the name of the folder that holds it. Raises `BadSkill`."""
+    """Parses a SKILL.md; `folder` is the name of its folder. Raises `BadSkill`."""
     if len(text) > LONGEST_TEXT:
         raise BadSkill(f"SKILL.md has {len(text):,} characters; at most {LONGEST_TEXT:,} are read.")
     head, body = split(text)
@@ -53,7 +53,7 @@ def read(text: str, folder: str) -> Skill:
 
 
 def split(text: str) -> tuple[str, str]:
-    """The frontmatter without its fences, and what follows. Raises `BadSkill`."""
+    """The frontmatter without its fences, and the rest. Raises `BadSkill`."""
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].rstrip() != FENCE:
         raise BadSkill("SKILL.md does not begin with frontmatter: its first line must be `---`.")
@@ -64,8 +64,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def problems(fields: Mapping[str, Any], folder: str = "") -> list[str]:
-    """What the format forbids about these fields, a sentence each. Fields that it does not know are no problem here:
-    `strangers` names them."""
+    """Violations of the format in these fields, a sentence each. Unknown fields are allowed; see `strangers`."""
     found = _name_problems(fields, folder)
     description = fields.get("description")
     if not isinstance(description, str) or not description.strip():
@@ -84,17 +83,17 @@ def problems(fields: Mapping[str, Any], folder: str = "") -> list[str]:
 
 
 def strangers(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fields beyond the format: kept as they are, and told by whoever publishes the skill."""
+    """Fields beyond the format; kept, and reported when a skill is published."""
     return tuple(sorted(str(field) for field in fields if field not in FIELDS))
 
 
 def name_of(fields: Mapping[str, Any]) -> str:
-    """The name in the form in which names are compared."""
+    """The normalised name, for comparisons."""
     return unicodedata.normalize("NFKC", str(fields.get("name", "")).strip())
 
 
 def name_problems(name: str) -> list[str]:
-    """What is wrong with a name, a sentence each. Letters of any script are letters."""
+    """Errors in a name, a sentence each. Letters of any script are allowed."""
     found = [] if name else ["The name is empty."]
     if len(name) > LONGEST_NAME:
         found.append(f"The name `{name[:80]}` has {len(name)} characters; at most {LONGEST_NAME} are allowed.")
@@ -169,7 +168,7 @@ def _listed(value: object) -> object:
 
 
 def text_of(path: Path) -> str:
-    """The text of a SKILL.md. Raises `BadSkill` for what is no text, too large, or leads out of its folder."""
+    """Reads a SKILL.md. Raises `BadSkill` where it is no text, too large, or a link out of its folder."""
     try:
         if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
             raise BadSkill("SKILL.md is a link that leads out of the skill's folder.")
@@ -190,19 +189,19 @@ MOST_FILES = 200
 
 
 def filled(text: str, variables: Mapping[str, str]) -> str:
-    """The text with `${NAME}` replaced by what the variables say; other names stay as they are."""
+    """The text with `${NAME}` replaced by the variables; unknown names stay."""
     for name, value in variables.items():
         text = text.replace(f"${{{name}}}", value)
     return text
 
 
 def variables_of(header: SkillHeader, session: str) -> dict[str, str]:
-    """What a skill's text may ask for."""
+    """The variables for a skill's text."""
     return {"HERMES_SKILL_DIR": header.folder, "HERMES_SESSION_ID": session}
 
 
 def whole(header: SkillHeader, skill: Skill, session: str) -> str:
-    """A skill as the model reads it: where it stands, its slots, its files, then its body. Commands in it are text."""
+    """A skill as text for the model: path, slots, files, body. Commands are not run."""
     lines = [f"# Skill {skill.name} ({header.layer.value}; folder {header.folder})"]
     lines += [f"Slot {{{{{each.name}}}}}: {each.description or each.type}" for each in skill.ours.parameters]
     if skill.ours.required_environment_variables:
@@ -213,7 +212,8 @@ def whole(header: SkillHeader, skill: Skill, session: str) -> str:
 
 
 def files_of(folder: Path) -> list[str]:
-    """The files beside SKILL.md, relative to the folder, by name; others put some outside the four folders."""
+    """The files beside SKILL.md, relative to the folder, by name; other publishers also use other folders than the
+    four."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
@@ -225,8 +225,8 @@ def files_of(folder: Path) -> list[str]:
 
 
 def inside(folder: Path, name: str, *, anywhere: bool = False) -> Path:
-    """The path of a support file. Raises `ToolError` for one outside the four folders (`anywhere`: outside the skill),
-    or that a link leads out of the skill."""
+    """The path of a support file. Raises `ToolError` for one outside the four folders (`anywhere`: outside the
+    skill), or a link out of the skill."""
     parts = Path(name).parts
     apart = not anywhere and (len(parts) < 2 or parts[0] not in FOLDERS)
     if apart or "\0" in name or Path(name).is_absolute() or not parts or any(each.startswith(".") for each in parts):

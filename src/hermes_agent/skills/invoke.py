@@ -1,4 +1,5 @@
-"""Using a skill by its slash: its body with the slots filled in and, where it is trusted, its commands run."""
+"""Invokes a skill by its slash command: fills in the slots and, where the skill is trusted, runs its inline
+commands."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ LARGEST = 1 << 16
 
 
 class BadBundle(ToolError):
-    """A bundle that cannot be used, or is not there."""
+    """A bundle that is missing or invalid."""
 
     kind = "bad_bundle"
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`skills` in the order in which they are put in; `instruction` is said after them."""
+    """A group of skills. `skills` are loaded in order; `instruction` follows them."""
 
     name: str
     skills: tuple[str, ...]
@@ -48,11 +49,11 @@ class Bundles:
         self._folder = folder
 
     def names(self) -> list[str]:
-        """Those there are, by name, also broken ones."""
+        """All bundle names, also of invalid ones."""
         return sorted(path.stem for path in self._folder.glob("*.yaml")) if self._folder.is_dir() else []
 
     def get(self, name: str) -> Bundle | None:
-        """The bundle of that name; None where there is none. Raises `BadBundle` for a file that is none."""
+        """The bundle of that name; None where there is none. Raises `BadBundle` for an invalid file."""
         if name_problems(name):
             return None
         path = self._folder / f"{name}.yaml"
@@ -69,7 +70,7 @@ class Bundles:
         return found
 
     def put(self, bundle: Bundle) -> Path:
-        """Write a bundle, new or in place of another; its file. Raises `BadBundle`."""
+        """Create or replace a bundle; its file. Raises `BadBundle`."""
         if problems := _problems(bundle):
             raise BadBundle(" ".join(problems))
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -80,14 +81,14 @@ class Bundles:
         return path
 
     def remove(self, name: str) -> None:
-        """Take a bundle away; its skills stay. Raises `BadBundle`."""
+        """Delete a bundle; its skills stay. Raises `BadBundle`."""
         if name not in self.names():
             self.there(name)
         (self._folder / f"{name}.yaml").unlink()
 
 
 def bundles_of(skills: Path) -> Bundles:
-    """The bundles of the home whose folder of skills this is."""
+    """The bundles of the home with that skills folder."""
     return Bundles(skills.parent / FOLDER)
 
 
@@ -128,7 +129,7 @@ Run = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoked:
-    """A line that used skills: what the model is shown of them, and the words that the person added."""
+    """An invocation of skills: the text for the model, and the words that the person added."""
 
     names: tuple[str, ...]
     text: str
@@ -138,11 +139,11 @@ class Invoked:
 async def invoke(
     library: Library, line: str, *, workspace: str, session: str, run: Run, occasion: Occasion
 ) -> Invoked | None:
-    """What a line such as `/skill words`, `/one /two words` or `/bundle words` means; None where its first word is
-    neither.
+    """Parse and render a line such as `/skill words`, `/one /two words` or `/bundle words`; None where its first
+    word is neither skill nor bundle.
 
-    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used, `NotHere`
-    for one that is not for this occasion, `BadBundle` for a bundle that names what there is not.
+    Raises `ToolError` for a slot without a value, `BadSkill` for an invalid skill, `NotHere` for one of another
+    occasion, `BadBundle` for a bundle with a missing skill.
     """
     headers, words, said = await _leading(library, line, workspace, occasion)
     if not headers:
@@ -158,8 +159,8 @@ async def invoke(
 async def preloaded(
     library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run, occasion: Occasion
 ) -> tuple[tuple[str, ...], str]:
-    """Skills and bundles that were asked for before anything was said: the skills' names, and their text. Raises
-    `NoSkill`, `NotHere`, `BadBundle`."""
+    """Load skills and bundles at the start of a session: the skills' names, and their text. Raises `NoSkill`,
+    `NotHere`, `BadBundle`."""
     headers: list[SkillHeader] = []
     said: list[str] = []
     for name in names[:MOST_STACKED]:
@@ -172,7 +173,7 @@ async def preloaded(
 
 
 async def rendered(library: Library, header: SkillHeader, skill: Skill, words: str, session: str, run: Run) -> str:
-    """The body as the model reads it. What the person said is put in last, and is never run."""
+    """The body as text for the model. The person's words are inserted last and never executed."""
     body = await _with_output(library, header, skill, filled(skill.body, variables_of(header, session)), run)
     slots = slots_of(skill, words)
     body = SLOT.sub(lambda found: slots.get(found[1], found[0]), body).replace("$ARGUMENTS", words)
@@ -180,7 +181,7 @@ async def rendered(library: Library, header: SkillHeader, skill: Skill, words: s
 
 
 def slots_of(skill: Skill, words: str) -> dict[str, str]:
-    """The value of each slot: `name=value`, otherwise in order, otherwise its default. Raises `ToolError`."""
+    """The value of each slot: by `name=value`, otherwise by position, otherwise its default. Raises `ToolError`."""
     parameters = {each.name: each for each in skill.ours.parameters}
     if not parameters:
         return {}
@@ -200,12 +201,12 @@ def slots_of(skill: Skill, words: str) -> dict[str, str]:
 
 
 def hash_of(skill: Skill) -> str:
-    """What trust is bound to: another text is another skill."""
+    """The hash of the text that trust is bound to."""
     return hashlib.sha256(skill.text.encode()).hexdigest()
 
 
 def commands_of(skill: Skill) -> list[str]:
-    """The commands inside its body."""
+    """The inline commands of its body."""
     return COMMAND.findall(skill.body)
 
 

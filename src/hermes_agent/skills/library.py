@@ -1,4 +1,4 @@
-"""The skills of one home: found on disk, kept in the index, offered to whom they fit, read when they are used."""
+"""Skill library of a home: discovery on disk, search index, and reading of skills."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ ANYWHERE = msgspec.json.encode(Ours()).partition(b',"tags":[],')[2].partition(b'
 
 
 class NoSkill(ToolError):
-    """There is no skill of that name."""
+    """Raised when no skill has the requested name."""
 
     kind = "no_skill"
 
 
 class NotHere(ToolError):
-    """The skill of that name is for another channel, another kind of chat, or another system."""
+    """The skill exists, but for another channel, kind of chat, or system."""
 
     kind = "not_here"
 
 
 class Library:
-    """Skills by name. A session sees those of the home, of its workspace's project, of external folders and the bundled
-    ones; of two with one name the earlier layer wins."""
+    """Skills by name. A session sees those of the home, the project of its workspace, external folders and the
+    bundled ones; for equal names the earlier layer wins."""
 
     def __init__(
         self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
@@ -61,8 +61,8 @@ class Library:
         self._seen: dict[str, int] = {}
 
     async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> SkillHeader:
-        """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`; with an
-        occasion `NotHere` for one that is not for it."""
+        """The skill of this name. Raises `NoSkill` with the nearest names, or `BadSkill`; with an occasion `NotHere`
+        for one that does not fit it."""
         await self.refresh(workspace)
         roots = await self._keys(workspace)
         hidden = self._hidden()
@@ -84,14 +84,14 @@ class Library:
         raise NoSkill(f"There is no skill `{name[:80]}`.", hint=meant)
 
     async def same_name(self, name: str, workspace: str = "") -> tuple[SkillHeader, ...]:
-        """Every skill of a name, the one that wins first: what it shadows follows."""
+        """Every skill of a name by precedence: the winner, then those that it shadows."""
         await self.refresh(workspace)
         return tuple(
             header_of(row) for row in await self._index.named(name, await self._keys(workspace)) if not row.problem
         )
 
     async def read(self, header: SkillHeader) -> Skill:
-        """The skill itself, from the last one read of this state of the file. Raises `BadSkill`."""
+        """The parsed skill, cached by the state of the file. Raises `BadSkill`."""
         return await asyncio.to_thread(self._read_now, header)
 
     async def all(
@@ -115,7 +115,7 @@ class Library:
             after, size = page[-1].name, max(size, PAGE)
 
     async def families(self, workspace: str, occasion: Occasion) -> list[tuple[str, int]]:
-        """Each family and how many skills it has that fit an occasion, the largest first."""
+        """Each family with the number of its skills that fit the occasion, the largest first."""
         await self.refresh(workspace)
         many: Counter[str] = Counter()
         for family, header, count in await self._index.families(await self._keys(workspace), ANYWHERE):
@@ -132,19 +132,19 @@ class Library:
         return self._offered([header_of(row) for row in rows], occasion)[:limit]
 
     async def broken(self, workspace: str = "") -> list[tuple[str, str]]:
-        """The folders whose skill cannot be used, and why."""
+        """The folders with an invalid skill, and the reasons."""
         await self.refresh(workspace)
         return [(row.folder, row.problem) for row in await self._index.problems(await self._keys(workspace))]
 
     async def forget(self, workspace: str = "") -> None:
-        """Look at the folders anew, at once: something was changed."""
+        """Drop all caches and rescan the folders now, because something was changed."""
         self._rested.clear()
         self._read.clear()
         self._seen.clear()
         await self.refresh(workspace, patience=None)
 
     async def refresh(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
-        """See what changed on disk; waits for it, but not longer than `patience` (None: however long)."""
+        """Rescan the folders; waits at most `patience` seconds (None: no limit)."""
         if self._clock.monotonic() < self._rested.get(workspace, 0.0):
             return
         task = self._looking.get(workspace)
@@ -156,7 +156,7 @@ class Library:
             task.result()
 
     async def close(self) -> None:
-        """Stop looking and close the index."""
+        """Stop scanning and close the index."""
         for task in self._looking.values():
             task.cancel()
         if self._looking:
@@ -230,7 +230,7 @@ class Library:
 
 
 def header_of(row: Listed) -> SkillHeader:
-    """The header that the index kept."""
+    """The header stored in an index row."""
     return msgspec.json.decode(row.card, type=SkillHeader)
 
 
@@ -239,7 +239,7 @@ def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:
 
 
 def indexed(root: Root, found: Found) -> Indexed:
-    """A skill as the index keeps it. Blocks."""
+    """A skill as an index entry. Blocks."""
     folder, name = str(found.folder), found.folder.name
     try:
         skill = read(text_of(Path(folder) / FILE), name)
@@ -283,7 +283,7 @@ FEWEST_WORDS = 2
 
 
 async def index_text(library: Library, workspace: str, occasion: Occasion) -> tuple[str, tuple[str, ...]]:
-    """The section of a new prefix, empty where there are no skills, and the names in it."""
+    """The skills section of a new prompt prefix (empty without skills), and the names in it."""
     headers = await library.all(workspace, occasion, limit=WHOLE_UP_TO + 1)
     if not headers:
         return "", ()
@@ -302,7 +302,7 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
 
 
 class Candidates:
-    """The skills that fit what the person just said, beside their message."""
+    """Tail source of the skills that fit the person's message."""
 
     name = "Skills that may fit"
 
@@ -310,7 +310,7 @@ class Candidates:
         self._library, self._workspace, self._occasion = library, workspace, occasion
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
-        """A line for each; empty where nothing fits, or hardly anything was said."""
+        """A line per skill; empty where none fits, or the message is too short."""
         if len(heard.split()) < FEWEST_WORDS:
             return ""
         headers = await self._library.candidates(heard, self._workspace, self._occasion)
@@ -318,7 +318,7 @@ class Candidates:
 
 
 def shown(header: SkillHeader) -> str:
-    """A skill as one line, with where it is from where that is not the home."""
+    """A skill as one line, with its origin if not the home."""
     return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
 
 

@@ -1,4 +1,4 @@
-"""skill_manage: what a model may change about skills."""
+"""The tool `skill_manage`: changes skills for the model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ PAGE = 50
 
 
 class SkillReading:
-    """Skills as tools that change nothing. `occasion` says where a session is; who only looks skills through, beside a
-    conversation, `uses` none; `note_read` is called with the session and name of what is read."""
+    """The read-only skill tools. `occasion` gives the context of a session; with `uses` False a view does not count
+    as a use; `note_read` is called with the session and the name of a skill that is read."""
 
     def __init__(
         self, library: Library, usage: Usage, occasion: Callable[[str], Awaitable[Occasion]], *, uses: bool = True
@@ -83,8 +83,8 @@ Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file
 
 
 class SkillTools(SkillReading):
-    """All three tools. `open_writer` gives the writer and the store behind it; `by` says who calls, and
-    what stands behind it; `reserved` are the names of slash commands, which win over skills."""
+    """The three skill tools. `open_writer` gives the writer and its store; `by` gives the author and evidence;
+    `reserved` are names of slash commands, which win over skills."""
 
     def __init__(
         self,

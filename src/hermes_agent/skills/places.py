@@ -1,4 +1,4 @@
-"""Where skills are found: the home's, what was installed, the project's, folders of others, and those that come with
+"""Folders where skills are found: the home's, installed ones, the project's, external ones, and those shipped with
 the program."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A folder with a SKILL.md, the folder above it where that is a category, and the state of the file."""
+    """A folder with a SKILL.md, the category folder above it where there is one, and the state of the file."""
 
     folder: Path
     category: str
@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The roots of one home; a session's are these and its project's."""
+    """Skill folders of a home; a session adds its project's."""
 
     home: Path
     external: Sequence[str] = ()
@@ -51,7 +51,7 @@ class Places:
     project: bool = True
 
     def roots(self, workspace: str = "") -> tuple[Root, ...]:
-        """The roots in the order in which their skills win. Looks at the disk."""
+        """The skill folders by precedence. Reads the disk."""
         found = [Root(path=self.home, layer=Layer.USER)]
         if (self.home / HUB / STORE).is_dir():
             found.append(Root(path=self.home / HUB / STORE, layer=Layer.HUB))
@@ -70,7 +70,7 @@ def _of_project(workspace: Path) -> list[Root]:
 
 
 def found_in(root: Root) -> Iterator[Found]:
-    """The skills of a root, one or two folders deep, in no order; a root that is not there holds none."""
+    """The skills of a root, one or two folders deep, in no order; none for a missing root."""
     if root.layer is Layer.HUB:
         yield from _installed(root.path.parent.parent)
         return

@@ -1,4 +1,4 @@
-"""The settings of skills."""
+"""Settings of skills."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hermes_agent.host.schema import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSettings:
-    """Skills (section `skills`)."""
+    """Settings of skills (section `skills`)."""
 
     external_dirs: tuple[str, ...] = setting((), "More folders of skills; Hermes only reads them.")
     disabled: tuple[str, ...] = setting((), "Names of skills to hide.")

@@ -1,4 +1,4 @@
-"""What a skill is: its frontmatter, its body, and the card of it that the index keeps."""
+"""A skill: frontmatter, body, and its header in the index."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FOLDERS = ("references", "templates", "scripts", "assets")
 
 
 class Layer(StrEnum):
-    """Where a skill was found; the earlier wins over another of the same name.
+    """Origin of a skill; the earlier layer wins over another of the same name.
 
-    `user`: the home's own, made by the person or by the agent; `hub`: what was installed from a repository, never
-    written; `project`: the folder that the session works in; `external`: `skills.external_dirs`, never written;
-    `bundled`: what comes with the program, never written.
+    `user`: the home's own, made by the person or the agent; `hub`: installed from a repository, never written;
+    `project`: the session's working folder; `external`: `skills.external_dirs`, never written; `bundled`: shipped
+    with the program, never written.
     """
 
     USER = "user"
@@ -34,7 +34,7 @@ class Layer(StrEnum):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A named slot of the body: `{{name}}`. Without a default it has to be given."""
+    """A named slot of the body: `{{name}}`. Without a default a value is required."""
 
     name: str
     type: Literal["text", "number", "whole", "switch"] = "text"
@@ -43,7 +43,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands under `metadata.hermes`; what else stands there is kept in the file and not read."""
+    """The part of the frontmatter under `metadata.hermes`; unknown keys stay in the file and are ignored."""
 
     category: str = ""
     tags: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill as its file tells it. `text` is the whole file, `body` what stands below the frontmatter."""
+    """A parsed skill. `text` is the whole file, `body` what follows the frontmatter."""
 
     name: str
     description: str
@@ -73,7 +73,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SkillHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index gives back of a skill: enough to offer it, not its body."""
+    """Index entry of a skill: enough to offer it, without its body."""
 
     name: str
     description: str
@@ -89,7 +89,7 @@ class SkillHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """Name and description on one line, cut to what a list has room for."""
+        """Name and description on one line, shortened for lists."""
         words = " ".join(self.description.split())
         shown = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         return f"{self.name}: {shown}"
@@ -104,8 +104,8 @@ CLI = "cli"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """Where skills are asked for. `channel` is the platform of the conversation (`cli`, `telegram`, ...), `chat_kind`
-    what it is there (`dm`, `group`, ...); `tools` and `toolsets` are those of the agent."""
+    """Context in which skills are offered: `channel` is the platform of the conversation (`cli`, `telegram`, ...),
+    `chat_kind` the kind of chat there (`dm`, `group`, ...); `tools` and `toolsets` are those of the agent."""
 
     system: str = SYSTEMS.get(platform.system().lower(), "other")
     channel: str = CLI
@@ -122,7 +122,7 @@ class Occasion:
         )
 
     def elsewhere(self, ours: Ours) -> str:
-        """Where a skill may be used, in words, if not here; empty where it may."""
+        """Where a skill may be used instead, in words; empty where it may be used here."""
         # `groups` and `private` are what people write.
         kinds = {self.chat_kind, f"{self.chat_kind}s", "private" if self.chat_kind in PRIVATE else ""}
         rules = (
@@ -139,7 +139,7 @@ class Occasion:
         )
 
     def why_not(self, ours: Ours) -> str:
-        """Why a skill is not offered on this occasion, in words; empty where it is."""
+        """Why a skill is not offered here, in words; empty where it is."""
         if where := self.elsewhere(ours):
             return f"it is {where}"
         for wanted, there, what in (

@@ -1,4 +1,4 @@
-"""What a person said about their skills: pinned, trusted, taken away."""
+"""A person's decisions about skills (pinned, trusted, removed), and counters of their use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """`pinned` are names that every new prompt shows and nobody but the person changes; `trusted` maps a name to the
-    hash of the SKILL.md whose commands may run; `removed` maps a bundled skill that was taken away to the hash that it
-    had; `bases` maps a changed copy to the layer and the hash of what it was copied from, `hub:sha256:...`."""
+    """A person's decisions about skills. `pinned` skills are in every new prompt, and only the person changes them;
+    `trusted` maps a name to the hash of the SKILL.md whose commands may run; `removed` maps a removed bundled
+    skill to its hash; `bases` maps a changed copy to the layer and hash of its original, `hub:sha256:...`."""
 
     pinned: tuple[str, ...] = ()
     trusted: dict[str, str] = {}
@@ -29,29 +29,29 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def base_of(state: State, name: str) -> tuple[str, str]:
-    """The layer and the hash of what a changed copy was made from; empty where it is no copy."""
+    """The layer and hash of the original of a changed copy; empty where it is no copy."""
     layer, _, found = state.bases.get(name, "").partition(":")
     return (layer, found) if found else ("", "")
 
 
 def based(name: str, layer: str, found: str) -> Callable[[State], State]:
-    """The change that says what a copy was made from; with no hash, that it is none."""
+    """The change that records the original of a copy; without a hash, that it has none."""
     added = {name: f"{layer}:{found}"} if found else {}
     return lambda state: msgspec.structs.replace(state, bases={**without(state.bases, name), **added})
 
 
 def removed_by_hand(name: str) -> Callable[[State], State]:
-    """The change that takes a bundled skill away."""
+    """The change that removes a bundled skill."""
     return lambda state: msgspec.structs.replace(state, removed={**state.removed, name: "removed"})
 
 
 def brought_back(name: str) -> Callable[[State], State]:
-    """The change that brings it back."""
+    """The change that restores it."""
     return lambda state: msgspec.structs.replace(state, removed=without(state.removed, name))
 
 
 def pinned(name: str, *, off: bool = False) -> Callable[[State], State]:
-    """The change that pins a skill, or frees it."""
+    """The change that pins or unpins a skill."""
 
     def change(state: State) -> State:
         others = tuple(each for each in state.pinned if each != name)
@@ -61,12 +61,12 @@ def pinned(name: str, *, off: bool = False) -> Callable[[State], State]:
 
 
 def without(old: dict[str, T], name: str) -> dict[str, T]:
-    """The same without one name."""
+    """The mapping without one name."""
     return {key: value for key, value in old.items() if key != name}
 
 
 def whole(path: Path, kind: type[T]) -> T | None:
-    """What a JSON file holds; None where there is none, or not a whole one. Blocks."""
+    """The content of a JSON file; None where it is missing or incomplete. Blocks."""
     content = read_small(path, LARGEST)
     try:
         return None if content is None else msgspec.json.decode(content, type=kind)
@@ -75,8 +75,8 @@ def whole(path: Path, kind: type[T]) -> T | None:
 
 
 class JsonFile(Generic[T]):
-    """A value in a JSON file (`empty` where there is none), read again when the file changed: to wake a thread would
-    take longer."""
+    """A value in a JSON file (`empty` where there is none), re-read when the file changed. Reads block: waking a
+    thread would take longer."""
 
     def __init__(self, path: Path, kind: type[T], empty: T) -> None:
         self.path, self._kind, self._empty = path, kind, empty
@@ -94,7 +94,7 @@ class JsonFile(Generic[T]):
         return self._seen[1]
 
     async def change(self, change: Callable[[T], T]) -> T:
-        """Read, change, and write under a lock, so that processes do not undo each other."""
+        """Read, change and write under a lock."""
 
         def work() -> T:
             changed = change(self._read())
@@ -113,7 +113,7 @@ class JsonFile(Generic[T]):
 
 
 class StateFile(JsonFile[State]):
-    """The state of one home, `skills/.state.json`."""
+    """The decisions of one home, in `skills/.state.json`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / ".state.json", State, State())
@@ -123,7 +123,7 @@ What = Literal["views", "uses", "patches"]
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one skill; `last` is the time of the last of them, in seconds since 1970."""
+    """Usage counters of one skill; `last` is the time of the latest use, in seconds since 1970."""
 
     views: int = 0
     uses: int = 0
@@ -132,14 +132,14 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage:
-    """Counts by name, in `skills/.usage.json`."""
+    """Usage counters by skill name, in `skills/.usage.json`."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._path = folder / ".usage.json"
         self._clock = clock
 
     async def count(self, name: str, what: What) -> None:
-        """One more."""
+        """Increment a counter."""
 
         def work() -> None:
             everything = self.all()
@@ -151,5 +151,5 @@ class Usage:
         await change_under(self._path.with_suffix(".lock"), work)
 
     def all(self) -> dict[str, Used]:
-        """Everything that was counted. Blocks; a damaged file counts as none."""
+        """All counters. Blocks; a damaged file counts as empty."""
         return whole(self._path, dict[str, Used]) or {}

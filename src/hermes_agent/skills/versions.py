@@ -1,4 +1,4 @@
-"""The history of skills: every change of a file of theirs in the ledger, and skills as they were."""
+"""Version history of skills: every file change in the ledger, and earlier states."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BY_HAND = "edit by hand"
 
 
 class Owner(StrEnum):
-    """Whose a skill is, from its birth on."""
+    """Who a skill belongs to, from its creation on."""
 
     USER = "user"
     BUNDLED = "bundled"
@@ -56,7 +56,7 @@ BORN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What is to become of a file (None: it is not there)."""
+    """A planned change of a file (None: the file does not exist)."""
 
     item: str
     before: bytes | None
@@ -71,8 +71,8 @@ class Planned:
 class SkillVersions:
     """Versions of one home's skills. An item is `name/SKILL.md` or `name/scripts/run.sh`.
 
-    A change is intended in the ledger, then written, then done; what a crash left intended is settled by looking at the
-    file. What a person changed by hand is recorded as the owner's before anything else is.
+    A change is recorded as intended, written, then recorded as done; after a crash, the file's content decides an
+    intended change. What a person edited by hand is recorded first, as the owner's.
     """
 
     def __init__(self, store: Store, clock: Clock, home: Path) -> None:
@@ -80,14 +80,14 @@ class SkillVersions:
         self._files = WorkingCopy(store, Kind.SKILL, home / ".shown.json", merged)
 
     async def done_by(self, key: str) -> Version | None:
-        """What the call of that key did."""
+        """The result of the call with that key."""
         return await self.store.versions.by_key(key) if key else None
 
     async def intend(
         self, plans: Sequence[Planned], by: By, action: str, act: str, folder: Path | None = None
     ) -> dict[str, Standing]:
-        """Write down what is about to happen to the files of a skill in that folder: all of it or nothing. Without one
-        it is private: of what this home alone has. Raises `Overtaken` where another home changed a file."""
+        """Record intended changes of a skill's files in that folder, all or none. Without a folder they are private
+        to this home. Raises `Overtaken` where another home changed a file."""
         versions, planned = self.store.versions, []
         private, category = folder is None, "" if folder is None else self._category(folder)
         for plan in plans:
@@ -108,13 +108,13 @@ class SkillVersions:
         }
 
     async def complete(self, intended: Mapping[str, Standing]) -> None:
-        """The files are what was intended."""
+        """Mark intended changes as done."""
         await self._files.show(intended)
         await self._files.done(*(each.version for each in intended.values()))
 
     async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> bool:
-        """Bring the ledger in step with the files: settle what a crash left, record what was changed beside it, by hand
-        unless another `author` is known; and the files with what another home changed. Whether any was written."""
+        """Synchronise ledger and files: settle changes that a crash left intended, record edits (by hand unless
+        another `author` is given), and write other homes' changes. Whether any file was written."""
         there = {f"{name}/{path.relative_to(folder)}": path for path in own_files(folder)}
         behind: dict[str, Standing] = {}
         in_step: dict[str, Standing] = {}
@@ -132,7 +132,7 @@ class SkillVersions:
         return bool(behind)
 
     async def place(self, name: str) -> Path:
-        """The folder in which a skill stood last, by the ledger."""
+        """The last folder of a skill according to the ledger."""
         newest = await self.store.versions.latest(Kind.SKILL, f"{name}/{FILE}")
         return self._below(newest.change.folder if newest else "", name)
 
@@ -144,12 +144,12 @@ class SkillVersions:
         return folder.parent.name if folder.parent != self.home else ""
 
     async def behind(self) -> list[str]:
-        """The skills that other homes changed; not what has no name of one, which may be a path to anywhere."""
+        """The skills that other homes changed; ignores invalid names, which could be paths to anywhere."""
         names = dict.fromkeys(item.partition("/")[0] for item in await self._files.behind())
         return [name for name in names if not name_problems(name)]
 
     async def items(self, name: str) -> list[str]:
-        """The files of a skill that ever were."""
+        """All files that a skill ever had."""
         return [item for item in await self.store.versions.items(Kind.SKILL) if item.startswith(f"{name}/")]
 
     async def history(self, name: str) -> list[Version]:
@@ -159,14 +159,14 @@ class SkillVersions:
         return sorted(found, key=lambda version: -version.id)
 
     async def at(self, name: str, number: int) -> dict[str, bytes | None]:
-        """Each file as it stood after that version; None where there was none. Raises `HermesError`."""
+        """Each file after that version; None where there was none. Raises `HermesError`."""
         history = await self.history(name)
         if number not in {version.id for version in history}:
             raise HermesError(f"`{name}` has no version {number}: `hermes skills history {name}` lists them.")
         return files_at(history, number)
 
     async def without(self, version: Version, folder: Path) -> Mapping[str, bytes | None]:
-        """Each file that the act of this version changed, as it is without that act. Raises `Conflict`."""
+        """The files that this version's act changed, with that act reverted. Raises `Conflict`."""
         name, act = version.change.item.partition("/")[0], version.change.change
         files: dict[str, bytes | None] = {}
         for each in await self.history(name):
@@ -177,7 +177,7 @@ class SkillVersions:
         return files
 
     async def owner(self, name: str) -> Owner:
-        """Whose it is: of whoever made it, or had it made."""
+        """Its owner: whoever created it, or requested that."""
         versions = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
         if not versions:
             return Owner.USER
@@ -224,8 +224,7 @@ def _is_birth(change: Change, older: Change) -> bool:
 
 
 def files_at(history: Sequence[Version], number: int) -> dict[str, bytes | None]:
-    """Each file of a history, which begins with the newest, as it stood after that version; None where there was
-    none."""
+    """Each file after that version, from a history with the newest first; None where there was none."""
     files: dict[str, bytes | None] = {}
     for version in reversed(history):
         if version.id <= number:
@@ -236,7 +235,7 @@ def files_at(history: Sequence[Version], number: int) -> dict[str, bytes | None]
 
 
 def plan(name: str, folder: Path, changes: Mapping[str, bytes | None]) -> list[Planned]:
-    """What changes of these files of a skill, without those that stay as they are. Blocks."""
+    """The planned changes of these files, without unchanged ones. Blocks."""
     found = {file: read_small(inside(folder, file, anywhere=True), LARGEST * 4) for file in changes}
     return [
         Planned(item=f"{name}/{file}", before=found[file], after=after)
@@ -246,7 +245,7 @@ def plan(name: str, folder: Path, changes: Mapping[str, bytes | None]) -> list[P
 
 
 def moving(name: str, folder: Path, *, away: bool) -> list[Planned]:
-    """What changes where a skill's folder is put aside, or comes back. Blocks."""
+    """The planned changes for archiving or restoring a skill's folder. Blocks."""
     plans = []
     for path in own_files(folder):
         item, content = f"{name}/{path.relative_to(folder)}", path.read_bytes()
@@ -256,7 +255,7 @@ def moving(name: str, folder: Path, *, away: bool) -> list[Planned]:
 
 
 def own_files(folder: Path) -> list[Path]:
-    """Every file of a skill that is kept in its history: no links, none hidden, none larger than four megabytes."""
+    """Every versioned file of a skill: no links, none hidden, none larger than four megabytes."""
     if not folder.is_dir():
         return []
     return [
@@ -270,7 +269,7 @@ def own_files(folder: Path) -> list[Path]:
 
 
 def diff_of(item: str, before: bytes | None, after: bytes | None) -> str:
-    """The difference of a file as text; a word for what is no text."""
+    """The difference of a file as text; a word for binary files."""
     try:
         old, new = ((each or b"").decode().splitlines(keepends=True) for each in (before, after))
     except UnicodeDecodeError:

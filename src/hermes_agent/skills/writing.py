@@ -1,4 +1,4 @@
-"""Changing skills: one way for the model and the person, every change a version, nothing half-written."""
+"""Writes skills for the model and the person alike: every change is a version, and no write is partial."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 
 @dataclass(slots=True, kw_only=True)
 class Writer:
-    """The skills of one home as something to change. `guarded` refuses what the scanner is alarmed by, where an agent
-    writes it; `is_asked_for` says whether a person asked for a text in a session, whose agent makes a skill of it."""
+    """Write access to the skills of one home. `guarded` refuses agent-written text that alarms the scanner;
+    `is_asked_for` says whether a person asked for a text in a session."""
 
     library: Library
     versions: SkillVersions
@@ -52,7 +52,7 @@ class Writer:
 
     @again
     async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
-        """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
+        """Create a skill. Raises `ToolError` for a name that any layer has, or an invalid text."""
         _check_new(self.home, name, text, category)
         asks = self.is_asked_for if by.author is Author.FOREGROUND else None
         action = ASKED if asks is not None and await asks(by.session, text) else "create"
@@ -65,7 +65,7 @@ class Writer:
 
     @again
     async def edit(self, name: str, text: str, by: By, workspace: str = "") -> Written:
-        """Replace SKILL.md as a whole."""
+        """Replace the whole SKILL.md."""
         read(text, name)
         async with self._held():
             folder = await self._own(name, by, workspace)
@@ -88,7 +88,7 @@ class Writer:
 
     @again
     async def write_file(self, name: str, file: str, content: bytes, by: By) -> Written:
-        """A support file, new or replaced."""
+        """Create or replace a support file."""
         if len(content) > LARGEST:
             raise ToolError(f"`{file}` would have {len(content):,} bytes; at most {LARGEST:,} are allowed.")
         async with self._held():
@@ -98,7 +98,7 @@ class Writer:
 
     @again
     async def remove_file(self, name: str, file: str, by: By) -> Written:
-        """Take a support file away; its content stays in the history."""
+        """Delete a support file; the history keeps its content."""
         async with self._held():
             folder = await self._own(name, by, "")
             if not inside(folder, file).is_file():
@@ -107,7 +107,7 @@ class Writer:
 
     @again
     async def archive(self, name: str, by: By) -> Written:
-        """Put a skill aside: nothing of it is lost, `restore` brings it back."""
+        """Archive a skill; `restore` brings it back."""
         async with self._held():
             header = await self.library.find(name)
             await self._may(header, by)
@@ -128,7 +128,7 @@ class Writer:
 
     @again
     async def restore(self, name: str, by: By) -> Written:
-        """Bring back what was put aside, to where it stood."""
+        """Restore an archived skill to its place."""
         async with self._held():
             aside, removed = _aside(self.home, name), name in self.library.state.get().removed
             if removed:
@@ -142,13 +142,13 @@ class Writer:
 
     @again
     async def copy(self, name: str, by: By) -> Written:
-        """A copy in the home of a skill that is never written where it is; it wins over the original from then on."""
+        """Copy a read-only skill into the home, where it takes precedence over the original."""
         async with self._held():
             return Written(name=name, file=FILE, version=0, folder=str(await self._own(name, by, "")))
 
     @again
     async def revert(self, name: str, number: int, by: By) -> Written:
-        """Every file as it was after that version, to the byte; a skill that is gone comes back to where it stood."""
+        """Restore every file to its state after that version; a deleted skill returns to its place."""
         async with self._held():
             header = await self.library.find(name) if await self.library.same_name(name) else None
             own = header.path if header is not None and header.layer is Layer.USER else None
@@ -165,8 +165,8 @@ class Writer:
     async def update(
         self, name: str, changes: Changes, by: By, *, runs: Collection[str] = (), expected: str = ""
     ) -> Written:
-        """Several files of the home's own skill at once: all of them or none, whatever happens; `runs` may be run.
-        Raises `Conflict` where its files have another hash than the one that is `expected`."""
+        """Change several files of the home's own skill atomically; `runs` are executable. Raises `Conflict` where
+        their hash is not `expected`."""
         async with self._held():
             header = await self.library.find(name)
             _check_copy(name, there=header.layer is Layer.USER, header=header)
@@ -177,13 +177,13 @@ class Writer:
             return await self._at_once(name, header.path, changes, by, "update", runs)
 
     async def mend(self, names: Collection[str] = ()) -> None:
-        """Finish or take back what a killed program left half-way; bring these skills in step with the ledger."""
+        """Finish or revert what a killed program left half-done; synchronise these skills with the ledger."""
         async with self._held():
             for name in names:
                 await self.notice(name)
 
     async def notice(self, name: str, workspace: str = "") -> None:
-        """Bring the ledger in step with the home's own files of a skill, and with installed ones that are in force."""
+        """Synchronise the ledger with the home's own files of a skill, and with enabled installed ones."""
         headers = {header.layer: header.path for header in reversed(await self.library.same_name(name, workspace))}
         await self._in_step(name, headers.get(Layer.USER, self.home / name))
         if Layer.HUB in headers and Layer.USER not in headers:
@@ -191,7 +191,7 @@ class Writer:
 
     @again
     async def undo(self, version: Version, by: By) -> Written:
-        """Take one change back, as far as it is still found; a skill that it made is put aside. Raises `Conflict`."""
+        """Undo one change as far as its text is still there; a skill that it created is archived. Raises `Conflict`."""
         name = version.change.item.partition("/")[0]
         async with self._held():
             header = await self.library.find(name) if await self.library.same_name(name) else None
@@ -203,7 +203,7 @@ class Writer:
             return await self._at_once(name, folder, await self.versions.without(version, folder), by, "undo")
 
     async def owner(self, header: SkillHeader) -> Owner:
-        """Whose a skill is."""
+        """The owner of a skill."""
         if header.layer in (Layer.BUNDLED, Layer.HUB):
             return Owner(header.layer.value)
         state = await asyncio.to_thread(self.library.state.get)

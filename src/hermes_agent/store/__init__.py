@@ -1,1 +1,2 @@
-"""The only package that speaks SQL: one log per conversation, and the rows around it, on SQLite or PostgreSQL."""
+"""Persistence, the only package with SQL: an append-only log per conversation and the tables around it, on SQLite or
+PostgreSQL."""

@@ -1,7 +1,8 @@
-"""Accounts: what was used of each limit, kept beside the usage ledger so that all processes share one limit.
+"""Spending accounts: running sums of money and tokens per run, job, person, day and purpose, so that all processes
+share each limit.
 
-An account is a running sum over rows of `usage`. It is made, from the rows, by the first call that a limit is asked
-about; from then on every call of every process is entered, whatever limits that process knows of.
+An account sums rows of `usage`. The first call that checks a limit creates it from the rows; from then on every
+call of every process is added, whatever limits that process has.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ TOLD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose account a call goes to; empty where it belongs to no run or job, or has no purpose. `day` is the owner's
-    calendar day."""
+    """The accounts that a call is charged to; a field is empty where the call has no run, job or purpose. `day` is
+    the owner's calendar day."""
 
     session: str
     run: str
@@ -72,7 +73,7 @@ class Owner:
     purpose: str = ""
 
     def keys(self, scope: Scope) -> tuple[str, ...]:
-        """What picks the rows of that scope, empty where there are none."""
+        """The key columns that select the rows of that scope, empty where there are none."""
         match scope:
             case Scope.RUN:
                 return (self.session, self.run) if self.run else ()
@@ -94,21 +95,22 @@ class Owner:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Every account that a call is entered in: run, job, principal, day, purpose."""
+        """The ids of all accounts that a call is charged to: run, job, principal, day, purpose."""
         return tuple(self.account(scope) for scope in ROWS_OF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where a limit stands, and for which limit the person was warned already; `id` is empty for that of a call."""
+    """An account with its limit and amount used, and for which limits the person was warned (`told`); `id` is empty
+    for the limit of a single call."""
 
     id: str
     standing: Standing
     told: tuple[int, int] = (-1, -1)
 
     def untold(self) -> list[Unit]:
-        """The units whose limit is nearly used up, of which nobody was told; that of a purpose ends no run, and is not
-        told of."""
+        """The units whose limit is nearly used up and that the person was not warned of; never for a purpose, whose
+        limit ends no run."""
         if not self.id or self.standing.limit.scope is Scope.PURPOSE:
             return []
         told = dict(zip(Unit, self.told, strict=True))
@@ -116,8 +118,8 @@ class Account:
 
 
 async def accounts(tx: Transaction, owner: Owner, limits: Sequence[Limit], at: float) -> list[Account]:
-    """Where these limits stand; it stays so until the transaction ends. Limits that count nothing of it are left out,
-    but that of the call itself."""
+    """The accounts of these limits, locked until the transaction ends. Limits that do not apply to the owner are
+    left out, except that of the call itself."""
     held = [limit for limit in limits if not limit.purpose or limit.purpose == owner.purpose]
     wanted = {owner.account(limit.scope): limit for limit in held if owner.keys(limit.scope)}
     found = await _read(tx, sorted(wanted)) if wanted else {}
@@ -128,30 +130,30 @@ async def accounts(tx: Transaction, owner: Owner, limits: Sequence[Limit], at: f
 
 
 async def spent(tx: Transaction, scope: Scope, keys: Sequence[str]) -> Spent:
-    """What the rows of the ledger say was used."""
+    """The sum of the ledger rows."""
     row = await tx.row(f"SELECT {SUMS} FROM usage WHERE {ROWS_OF[scope]}", *keys)
     assert row is not None  # sums have a row
     return _spent(row)
 
 
 async def unpriced(tx: Transaction, scope: Scope, keys: Sequence[str]) -> int:
-    """How many calls are in no sum of money, because their price is unknown."""
+    """The number of calls with unknown price, which no sum of money includes."""
     row = await tx.row(f"SELECT count(*) FROM usage WHERE {ROWS_OF[scope]} AND {UNPRICED}", *keys)
     return int(row[0]) if row else 0
 
 
 async def hold(tx: Transaction, owner: Owner, reserved: float | None, tokens: int) -> None:
-    """Enter what is reserved for a call."""
+    """Reserve money and tokens for a call."""
     await tx.run(HOLD, nanos(reserved or 0.0), tokens, *owner.accounts)
 
 
 async def complete(tx: Transaction, owner: Owner, held: tuple[int, int], used: tuple[int, int]) -> None:
-    """Enter what a call used in place of what was held for it; both nanodollars and tokens."""
+    """Replace the reservation of a call by its actual use, both in nanodollars and tokens."""
     await tx.run(SETTLE, *used, *held, *owner.accounts)
 
 
 async def note_told(tx: Transaction, account: Account, unit: Unit) -> None:
-    """The person is told that this limit is nearly used up."""
+    """Record that the person was warned of this limit."""
     await tx.run(TOLD[unit], account.id, account.standing.most(unit))
 
 

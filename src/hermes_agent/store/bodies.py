@@ -1,4 +1,4 @@
-"""Typed values as the JSON text that a column holds, and back; any text survives, also lone surrogates and NULs."""
+"""JSON encoding of typed values for columns; any text survives, also lone surrogates and NULs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def written(value: object) -> str:
 
 
 def plain(body: str) -> Any:  # noqa: ANN401  the caller's `revive` gives it its type
-    """What `written` wrote, as dicts, lists, strings and numbers. Raises `ValueError` for what it did not write."""
+    """Decodes what `written` wrote into dicts, lists, strings and numbers. Raises `ValueError` for anything else."""
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, TypeError):
@@ -31,5 +31,5 @@ def plain(body: str) -> Any:  # noqa: ANN401  the caller's `revive` gives it its
 
 
 def storable(text: str) -> str:
-    """Free text as every database takes it in a column: no NUL, no lone surrogate."""
+    """Free text without NULs and lone surrogates, which databases refuse in a column."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,5 @@
-"""Cache breaks: requests whose beginning the provider had to read anew, and the first thing in them that changed."""
+"""Prompt caching: frozen prefixes, which skills a prompt named and the model read, and cache breaks (requests that a
+provider could not serve from its cache) with their cause."""
 
 from __future__ import annotations
 
@@ -19,24 +20,24 @@ GET = "SELECT body FROM prefix WHERE hash = $1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenPrefix:
-    """A prefix and the sections that its system text was joined from."""
+    """A prompt prefix with the sections of its system text."""
 
     prefix: Prefix
     sections: tuple[Section, ...]
 
 
 class Prefixes:
-    """Content-addressed: the first body under a hash stays."""
+    """Content-addressed table of prompt prefixes; the first body under a hash stays."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def put(self, tx: Transaction, prefix: Prefix, sections: tuple[Section, ...]) -> None:
-        """Keep the prefix under its hash."""
+        """Store the prefix under its hash."""
         await tx.run(PUT, prefix.hash, written(FrozenPrefix(prefix=prefix, sections=sections)))
 
     async def get(self, prefix_hash: str) -> FrozenPrefix | None:
-        """The prefix of that hash; None where there is none that can be read."""
+        """The prefix of that hash; None where it is missing or unreadable."""
         row = await self._engine.read(lambda tx: tx.row(GET, prefix_hash), brief=True)
         if row is None:
             return None
@@ -57,18 +58,18 @@ NOTE = "UPDATE exposure SET read = $2 WHERE session = $1"
 
 
 class Exposures:
-    """One row a session; nothing is withheld from any."""
+    """Which skills the prompt of a session named, and which of them the model read: one row per session."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def draw(self, tx: Transaction, session: str, eligible: Sequence[str]) -> None:
-        """A session begins, whose prompt names these; in the commit that freezes its prefix."""
+        """Record the skills that the prompt of a new session names, in the commit that freezes its prefix."""
         await tx.run(BEGIN, session)
         await tx.run(OFFER, session, written(sorted(eligible)))
 
     async def note_read(self, session: str, item: str) -> None:
-        """The model has read an item; that counts where its prompt named it."""
+        """Record that the model read a skill; counts only if its prompt named it."""
 
         async def change(tx: Transaction) -> None:
             row = await tx.row(READ, session)
@@ -99,8 +100,8 @@ SELECT kind FROM entry WHERE session = $1 AND at >= $2 AND at <= $3 AND kind IN 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
-    """A request for which `expected` tokens could have come from the provider's cache and `cached` did; `changed` names
-    the first thing that was other than in the request before it, and who changed it, where the log tells."""
+    """A cache break: `expected` tokens could have come from the provider's cache and only `cached` did. `changed`
+    names the first difference from the previous request and, where the log shows it, who caused it."""
 
     at: float
     session: str
@@ -133,14 +134,14 @@ class _Call:
 
 
 class Breaks:
-    """What the ledger tells about the providers' caches."""
+    """Finds cache breaks in the usage ledger."""
 
     def __init__(self, engine: Engine, prefixes: Prefixes) -> None:
         self._engine = engine
         self._prefixes = prefixes
 
     async def since(self, moment: float) -> list[Break]:
-        """The breaks since then, oldest first. A model that was never seen to cache anything has none."""
+        """The breaks since that time, oldest first. None for a model that never cached anything."""
         names = _Call.__slots__
         calls = [
             _Call(**dict(zip(names, row, strict=True)))
@@ -185,7 +186,7 @@ class Breaks:
 
 
 def first_section(old: FrozenPrefix, new: FrozenPrefix) -> str:
-    """The first part of a prompt that is other than in the one before."""
+    """The first section of a prompt that differs from the previous one."""
     if tools_text(old.prefix.tools) != tools_text(new.prefix.tools):
         return "tools"
     for before, after in zip(old.sections, new.sections, strict=False):

@@ -1,4 +1,4 @@
-"""Claimed rows: work that stands in line in a table until a worker does it under a lease."""
+"""Work queue on a table: claims rows under leases with a fencing epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORGOTTEN = "UPDATE {table} SET owner = NULL, state = 'queued' WHERE owner = $1 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to work on the row `id`, until another worker is given a higher `epoch`."""
+    """The right to work on the row `id`, until another worker gets a higher `epoch`."""
 
     id: str
     worker: str
@@ -35,13 +35,13 @@ class Lease:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What a statement that asks `IS_HELD` begins with."""
+        """The first parameters of a statement with the condition `IS_HELD`."""
         return self.id, self.worker, self.epoch
 
 
 class Claims:
-    """The rows of one table, which has `id`, `home`, `state`, `owner`, `epoch`, `attempts`, `created`, `ended`, `note`;
-    its name stands in `store.workers.CLAIMED` too. Every write of a holder asks `IS_HELD`."""
+    """A work queue on one table with `id`, `home`, `state`, `owner`, `epoch`, `attempts`, `created`, `ended`,
+    `note`; its name must be in `store.workers.CLAIMED` too. Every write of a holder checks `IS_HELD`."""
 
     def __init__(self, engine: Engine, workers: Workers, table: str, fields: str) -> None:
         self._engine, self._workers = engine, workers
@@ -53,12 +53,12 @@ class Claims:
         return text.format(table=self._table, free=FREE, held=IS_HELD, which=which, fields=self._fields, ids=ids)
 
     async def ready(self, tx: Transaction) -> bool:
-        """Whether a row waits for somebody."""
+        """Whether a row can be claimed."""
         return await tx.row(self._sql(READY)) is not None
 
     async def claim(self, which: str = "", *values: Value) -> tuple[Lease, Row] | None:
-        """The row that waited longest, also one whose worker died; None where there is none. `which` is a condition
-        more, whose parameters begin with `$2`."""
+        """Claim the row that waited longest, also one whose worker died; None where there is none. `which` is an
+        extra condition with parameters from `$2` on."""
         await self._workers.freshen()
         await self._workers.reap()
         if self._forgot:
@@ -78,21 +78,21 @@ class Claims:
         return Lease(id=row[0], worker=self._workers.id, epoch=int(row[1])), row[2:]
 
     async def check(self, lease: Lease) -> None:
-        """Tell the others that this worker lives, and raise `LostLease` where the row is not its any more."""
+        """Send a heartbeat, and raise `LostLease` where the row belongs to another worker now."""
         await self._workers.freshen()
         if await self._engine.read(lambda tx: tx.row(self._sql(HELD), *lease.key), brief=True) is None:
             self._in_hand.discard(lease.id)
             raise LostLease(f"Another worker does the job {lease.id}, or it is over; this one writes nothing more.")
 
     async def release(self, lease: Lease, note: str = "", *, counts: bool = False) -> None:
-        """Put the row back in line. It counts as an attempt where the work failed, not where this process leaves."""
+        """Put the row back into the queue. With `counts` that is a failed attempt; without, this process is leaving."""
         self._in_hand.discard(lease.id)
         parameters = (*lease.key, storable(note), 0 if counts else 1)
         await self._engine.write(lambda tx: tx.run(self._sql(LET_GO), *parameters))
 
     async def end(self, tx: Transaction, lease: Lease, columns: str, *values: Value) -> bool:
-        """End the row as part of a change: `columns` are set, with parameters from `$4` on. False where it is not this
-        lease's any more: then nothing else of the change may be."""
+        """End the row within a change: `columns` are set, with parameters from `$4` on. False where the lease is
+        lost; then the rest of the change must not happen."""
         self._in_hand.discard(lease.id)
         return (
             await tx.run(f"UPDATE {self._table} SET owner = NULL, {columns} WHERE {IS_HELD}", *lease.key, *values) > 0

@@ -1,4 +1,4 @@
-"""What rests: models and keys that are not asked for a while, known to every process on this store."""
+"""Cool-downs: models and API keys that are not used for a while after errors, shared by every process on this store."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ OLD = "DELETE FROM cool_down WHERE home = $home AND until <= $1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolDown:
-    """What rests until when (seconds since 1970), and the class of the error that it rests for. An empty `credential`
-    or `model` means every one; `mark` tells one key from another under the same name."""
+    """A pause of a model or key: until when (seconds since 1970), and the class of the error that caused it. An
+    empty `credential` or `model` means all; `mark` distinguishes keys under the same name."""
 
     provider: str
     credential: str
@@ -37,13 +37,13 @@ class CoolDown:
 
 
 class CoolDowns:
-    """One row per thing that rests."""
+    """Table of cool-downs, one row each."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def put(self, cool_downs: Sequence[CoolDown], now: float) -> None:
-        """Keep these, each in place of an earlier one for the same thing, and forget what has ended."""
+        """Store these, replacing earlier ones for the same model or key, and delete expired ones."""
 
         async def change(tx: Transaction) -> None:
             await tx.run(OLD, now)
@@ -53,12 +53,12 @@ class CoolDowns:
         await self._engine.write(change)
 
     async def resting(self, now: float) -> list[CoolDown]:
-        """What has not ended."""
+        """The cool-downs in force."""
         return [
             CoolDown(provider=row[0], credential=row[1], model=row[2], mark=row[3], until=row[4], reason=row[5])
             for row in await self._engine.read(lambda tx: tx.rows(GET, now))
         ]
 
     async def forget(self, provider: str = "", credential: str = "") -> int:
-        """End what rests, of a provider or of one of its credentials where they are named; how many there were."""
+        """End cool-downs, of one provider or credential where given; their number."""
         return await self._engine.write(lambda tx: tx.run(FORGET, provider, credential))

@@ -1,4 +1,4 @@
-"""The store: every table family over one database, opened by its URL."""
+"""The store: all table families over one database, opened by its URL."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ DIALECTS = {
 
 
 class Family(Generic[T]):
-    """A family of tables that no first answer needs: loaded when first used, and made of what it needs of the store."""
+    """Descriptor that loads a family of tables on first use and builds it from the attributes of the store that it
+    `needs`."""
 
     def __init__(self, place: str, *needs: str) -> None:
         self._place, self._needs = place, needs
@@ -59,7 +60,7 @@ class Family(Generic[T]):
 
 
 class Store:
-    """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
+    """An open database with its families of tables. `write` combines the calls of several families in one commit."""
 
     pairing: Family[Pairing] = Family("hermes_agent.store.pairing:Pairing", "engine", "clock")
     facts: Family[Facts] = Family("hermes_agent.store.pairing:Facts", "engine")
@@ -95,7 +96,7 @@ class Store:
 
     @property
     def index(self) -> Index:
-        """Where words are found."""
+        """The full-text index."""
         return self._index()
 
     @property
@@ -108,11 +109,11 @@ class Store:
         return await self.engine.write(change, durable=durable)
 
     async def read(self, query: Change[T]) -> T:
-        """Run a query (see `Engine`), beside the writers."""
+        """Run a query (see `Engine`), concurrently with writers."""
         return await self.engine.read(query)
 
     async def close(self) -> None:
-        """Leave the workers and close the connections; what was begun before is committed."""
+        """Deregister the worker and close the connections; changes in progress are committed first."""
         await self.workers.leave()
         if "search" in vars(self):  # it was used
             await self.search.close()
@@ -128,8 +129,9 @@ async def open_store(
     home: int = 1,
     machine: str = "",
 ) -> Store:
-    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none. `home` is whose
-    rows it reads and writes, `machine` the id of this copy of the home, where the database is not in it.
+    """Open the store at `sqlite:///path`, a plain path, or `postgresql://...`; creates it where missing. `home` is
+    the number of the home whose rows it uses, `machine` the id of this copy of the home, where the database is
+    not in it.
 
     Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable` or `DiskFull`; never falls back to another
     database.

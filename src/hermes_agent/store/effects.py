@@ -1,4 +1,4 @@
-"""Effect records: the intent of a call before it acts, and its end."""
+"""Effect records: the committed intent of a tool call before it acts, and its result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a call is about to do: its tool, effect class, idempotency key and one line for a person; of an `exec`
+    """The intent of a tool call: its tool, effect class, idempotency key and one line for a person; for an `exec`
     effect also where it will be recorded."""
 
     call_id: str
@@ -35,7 +35,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRecord:
-    """Where one call stands; `at` is when it was intended."""
+    """State of one call; `at` is when its intent was committed."""
 
     intent: Intent
     state: EffectState
@@ -43,7 +43,7 @@ class EffectRecord:
 
 
 class Effects:
-    """One record per call of a session; written under the session's lease."""
+    """Table of effect records, one per tool call; written under the session's lease."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
@@ -59,7 +59,7 @@ class Effects:
         await tx.run(INTEND, lease.lane, *facts, state, now, storable(where.machine), storable(where.place), where.boot)
 
     async def finish(self, tx: Transaction, lease: Lease, call_id: str) -> None:
-        """The result is known (and in the log, in the same transaction). Raises `LostLease`."""
+        """Mark the call as done, in the transaction that logs its result. Raises `LostLease`."""
         await fence(tx, lease)
         await tx.run(FINISH, lease.lane, call_id, EffectState.DONE.value)
 

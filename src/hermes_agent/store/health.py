@@ -1,4 +1,4 @@
-"""Whether a database is well: which engine it is, and what its own check finds."""
+"""Database health: engine and version, and the result of its integrity check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ WELL = "ok"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`engine` is its name and version, `full_text` whether it can search words, `damage` empty where all is well."""
+    """Result of a health check: `engine` is name and version of the database, `full_text` whether it has full-text
+    search, `damage` empty where the check passed."""
 
     engine: str
     full_text: bool
@@ -24,7 +25,7 @@ class Health:
 
 
 async def examine(store: Store) -> Health:
-    """Ask the database about itself; reads every page of a SQLite file. Raises `StoreError`."""
+    """Run the health check; reads every page of a SQLite file. Raises `StoreError`."""
     return await store.read(_examine)
 
 

@@ -1,4 +1,4 @@
-"""The log of each session, appended under a lease and never changed, and where in it each run is."""
+"""The append-only log of each session, written under a lease, and the index of runs in it."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ EVENTS = frozenset(member.__dataclass_fields__["kind"].default for member in get
 
 
 class History:
-    """`number` counts from 1 within a session; a number is written once, by whoever holds the session's lane."""
+    """The log. `number` counts from 1 within a session; each number is written once, by the holder of the session's
+    lane."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
-        """Add to the log of the lease's session. Raises `LostLease`, and `LogBehind` where that would leave a hole."""
+        """Append to the log of the lease's session. Raises `LostLease`, or `LogBehind` where that would leave a gap."""
         if not entries:
             await fence(tx, lease)
             return
@@ -78,12 +79,12 @@ class History:
         await index(tx, lane, entries)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries that follow number `after`, in order; at most `limit`. Where there may be many, `pages` holds the
+        """The entries after number `after`, in order, at most `limit`. For long logs use `pages`, which blocks the
         event loop less."""
         return [entry async for page in self.pages(session, after, limit) for entry in page]
 
     async def pages(self, session: str, after: int = 0, limit: int | None = None) -> AsyncIterator[list[Entry]]:
-        """The same, some at a time; what are many is read beside the event loop."""
+        """The same in pages; long ones are read in another thread."""
         left = EVERYTHING if limit is None else limit
         rows = await self._rows(session, after, min(left, BRIEF), brief=True)
         yield _entries(session, rows)
@@ -94,22 +95,21 @@ class History:
             yield await asyncio.to_thread(_entries, session, rows)
 
     async def of_mail(self, session: str, row: int) -> AsyncIterator[list[Entry]]:
-        """The entries of the run that took the message of that row of the inbox, from this on, in pages; all where that
-        is not known."""
+        """The entries of the run that took the message of that inbox row, in pages; all entries where the run is
+        unknown."""
         first, last = await self._span(OF_MAIL, session, row)
         async for page in self.pages(session, first - 1, last - first + 1 if last else None):
             yield page
 
     async def of_run(self, session: str, run: str, after: int = 0) -> AsyncIterator[list[Entry]]:
-        """The entries between the first and the last one of a run that follow number `after`, in pages; all where these
-        are not known."""
+        """The entries of a run after number `after`, in pages; all where its range is unknown."""
         first, last = await self._span(SPAN, session, run)
         after = max(after, first - 1)
         async for page in self.pages(session, after, max(0, last - after) if last else None):
             yield page
 
     async def since_last_end(self, session: str) -> AsyncIterator[list[Entry]]:
-        """The entries after the last end of a run, in pages: what was asked before waits for nobody any more."""
+        """The entries after the last end of a run, in pages: earlier questions are no longer open."""
         async for page in self.pages(session, await self._number(LAST_END, session)):
             yield page
 
@@ -122,26 +122,26 @@ class History:
         return await self._number(LAST, session)
 
     async def said_at(self, session: str) -> int:
-        """The number of the newest message that somebody said, 0 where there is none."""
+        """The number of the newest message that was sent, 0 where there is none."""
         return await self._number(SAID, session)
 
     async def calling(self, tool: str, word: str = "%") -> tuple[str, ...]:
-        """The sessions in which that tool was called with that word among its arguments, or at all. Reads all logs: for
-        what happens seldom."""
+        """The sessions that called that tool, with that word among the arguments where given. Scans all logs: use it
+        rarely."""
         return tuple(
             row[0] for row in await self._engine.read(lambda tx: tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%'))
         )
 
     async def holding(self, words: tuple[str, str], session: str = "") -> list[str]:
-        """The entries, as they are written, and the open mail of a session that hold one of the words; of all sessions
-        where none is named, which reads everything."""
+        """The raw entries and open mail that contain one of the words, of one session or (empty) of all, which scans
+        everything."""
         sql = HOLDING.format(of="session = $3 AND" if session else "", mail="lane = $3 AND" if session else "")
         like = [f"%{word}%" for word in words]
         rows = await self._engine.read(lambda tx: tx.rows(sql, *like, *filter(None, [session])))
         return [row[0] for row in rows]
 
     async def damaged(self) -> list[str]:
-        """The entries of all logs that cannot be read, as `SESSION NUMBER`. Reads everything."""
+        """All unreadable log entries, as `SESSION NUMBER`. Scans everything."""
         found: list[str] = []
         last = 0
         while rows := await self._engine.read(partial(_bodies, after=last)):
@@ -157,7 +157,7 @@ class History:
         return await self._engine.read(lambda tx: tx.rows(SELECT, session, after, limit), brief=brief)
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
-        """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
+        """Start the log of the lease's session as a copy of `source` up to number `upto`; the number of entries."""
         await advance(tx, lease, 1, upto)
         await tx.run(COPY_RUNS, lease.lane, source, upto)
         return await tx.run(COPY, lease.lane, source, upto)
@@ -219,7 +219,7 @@ LAST_END = "SELECT coalesce(max(last), 0) FROM run WHERE session = $1"
 
 
 async def index(tx: Transaction, session: str, entries: Sequence[Entry]) -> None:
-    """Bring the rows of the runs up to these entries, in the transaction that appends them."""
+    """Update the rows of the runs for these entries, in the transaction that appends them."""
     for entry in entries:
         key = (session, entry.run)
         match entry.event:

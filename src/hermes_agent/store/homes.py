@@ -1,4 +1,4 @@
-"""Which homes keep their rows in a database, and the refusal of one that is not known there."""
+"""Registry of the homes that use a database, and the refusal of an unknown one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALONE = {Dialect.SQLITE: "SELECT 1", Dialect.POSTGRES: "LOCK TABLE home IN EXCLU
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownHome:
-    """A home: its id, where it is, and since when (seconds since 1970) it uses the database."""
+    """A registered home: its id, host and folder, and since when (seconds since 1970) it uses the database."""
 
     id: str
     host: str
@@ -30,18 +30,17 @@ class KnownHome:
 
 
 class Homes:
-    """The homes of one database."""
+    """The registered homes of one database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def list(self) -> list[KnownHome]:
-        """All of them, the first one first."""
+        """All homes, the oldest first."""
         return [_home(row) for row in await self._engine.read(lambda tx: tx.rows(ALL))]
 
     async def enter(self, home: KnownHome, *, shared: bool) -> None:
-        """Note that this home uses the database. Raises `DatabaseInUse` where another one does and it is not
-        `shared`."""
+        """Register this home. Raises `DatabaseInUse` where another one uses the database and it is not `shared`."""
         known = await self.list()
         _check(home, known, shared)
         if (home.id, home.host, home.folder) not in [(each.id, each.host, each.folder) for each in known]:

@@ -1,4 +1,4 @@
-"""The inbox: mail is durable before it is acknowledged, counts once, and ends exactly once."""
+"""The inbox: stores each message before it is acknowledged, accepts it once, and ends it exactly once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """Where one message stands: `state` is `new`, `taken` (part of the log) or the name of an `Ending`."""
+    """Status of a message: `state` is `new`, `taken` (part of the log) or the name of an `Ending`."""
 
     id: int
     session: str
@@ -108,7 +108,7 @@ class Mail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Mail whose row is damaged, or was written by a later version; as text, the sentence for its sender."""
+    """Mail whose row is damaged or was written by a later version; its text is a sentence for the sender."""
 
     id: int
     source: str
@@ -123,7 +123,7 @@ class Unreadable:
 
 
 class Inbox:
-    """Mail for sessions. Reading and ending it needs the session's lease."""
+    """Table of incoming messages for sessions. Reading and ending mail needs the session's lease."""
 
     def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
         self._engine = engine
@@ -140,10 +140,10 @@ class Inbox:
         *,
         at: float | None = None,
     ) -> int | None:
-        """Make the message durable and ready for a worker; its id, or None where it was accepted before.
+        """Store the message and make it ready for a worker; its id, or None where it was accepted before.
 
-        `ready_at` (seconds since 1970, at most an hour ahead) is when to begin, so that messages that follow each other
-        quickly are read together. Within `tx` where one is given. `at` is when it came in; None: now.
+        `ready_at` (seconds since 1970, at most an hour ahead) delays the run, so that messages in quick
+        succession are read together. Uses `tx` where given. `at` is when it arrived; None: now.
         """
         token, body = self._ids.short(), written(inbound)
         now = self._clock.now() if at is None else at
@@ -164,11 +164,11 @@ class Inbox:
     async def withdraw(
         self, inbound: Inbound, queue: str, *, moderated: bool = False, at: float | None = None
     ) -> dict[str, Inbound]:
-        """Take back the message `inbound.withdraws` wherever it, or a new text of it, has no end: what became mail of
-        these lanes, by their names. One that has not come yet will not be accepted when it does.
+        """Withdraw the message `inbound.withdraws`, and edits of it, where they have no end yet: queues mail about
+        it in these lanes, returned by name. A message that has not arrived yet will not be accepted.
 
-        It counts where the one who wrote the message deleted it, or its own chat, which is `moderated`, had it deleted,
-        or the platform does not say who did, which then lets nobody else.
+        It counts if the author deleted the message, or the chat (`moderated`) did, or the platform does not say
+        who.
         """
         token, by = inbound.withdraws, inbound.principal.user
         key = (inbound.source, token, f"{token}{SAID}")
@@ -199,36 +199,34 @@ class Inbox:
     async def drop(
         self, tx: Transaction, lease: Lease, ids: Sequence[int], at: float, reason: str = TAKEN_BACK
     ) -> None:
-        """End mail that nobody reads any more: it was taken back, or took that back, or cannot be read. Raises
-        `LostLease`."""
+        """End mail that nobody will read: withdrawn, withdrawing, or unreadable. Raises `LostLease`."""
         await fence(tx, lease)
         ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, storable(reason), at, *ids)
         await tx.run(UNCOUNT, lease.lane, ended)
 
     async def forget(self, tx: Transaction, lease: Lease, taken_back: Sequence[str], at: float) -> None:
-        """End the mail that took these messages back, by their identity, read or not. Raises `LostLease`."""
+        """End the mail that withdrew these messages (by identity), read or not. Raises `LostLease`."""
         await fence(tx, lease)
         sql = FORGET_MAIL.format(ids=marks(len(taken_back), 4))
         ended = await tx.run(sql, lease.lane, TAKEN_BACK, at, *taken_back)
         await tx.run(UNCOUNT, lease.lane, ended)
 
     async def open(self, lease: Lease) -> list[tuple[Inbound, bool]]:
-        """The mail of the lane that has no end and can be read, in order, and whether it is part of the log."""
+        """The readable mail of the lane without an end, in order, each with whether it is part of the log."""
         rows = await self._engine.read(lambda tx: tx.rows(OPEN, lease.lane), brief=True)
         return [(read, state != "new") for body, state in rows if isinstance(read := _read(body), Inbound)]
 
     async def withdrawn(self, lease: Lease, since: int) -> list[str]:
-        """The messages, by their identity, that mail of the lane took back which came after the row `since` and has an
-        end."""
+        """The messages (by identity) that ended mail of the lane, later than the row `since`, withdrew."""
         return [row[0] for row in await self._engine.read(lambda tx: tx.rows(DROPPED, lease.lane, since), brief=True)]
 
     async def waiting(self, lease: Lease) -> list[tuple[int, Inbound | Unreadable]]:
-        """The mail of the lane that no run has taken yet, in order."""
+        """The mail of the lane that no run took yet, in order."""
         rows = await self._engine.read(lambda tx: tx.rows(WAITING, lease.lane), brief=True)
         return [(row, _read(body, row, source, source_id)) for row, body, source, source_id in rows]
 
     async def take(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> int:
-        """Mark mail as part of the log (which it becomes in the same transaction); how many. Raises `LostLease`."""
+        """Mark mail as part of the log, in the transaction that logs it; the number of rows. Raises `LostLease`."""
         await fence(tx, lease)
         return await tx.run(TAKE.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids) if ids else 0
 
@@ -242,9 +240,9 @@ class Inbox:
         reason: str = "",
         at: float | None = None,
     ) -> bool:
-        """End mail, each row once, and give the lane back: True; or False where it has more, and the lease goes on.
+        """End mail, each row once. True: the lane was released. False: it has more mail, and the lease stays.
 
-        `at` is when it ended; None: now. May be called again after its commit's acknowledgement was lost. Raises
+        `at` is when it ended; None: now. May be repeated after its commit's acknowledgement was lost. Raises
         `LostLease`.
         """
         try:
@@ -262,7 +260,7 @@ class Inbox:
         return bool(row[0] == 0)
 
     async def under_way(self, session: str) -> bool:
-        """Whether a run of the session, in whichever process, has mail in hand."""
+        """Whether a run of the session, in any process, is working on mail."""
 
         async def query(tx: Transaction) -> bool:
             return await tx.row(UNDER_WAY, session) is not None
@@ -270,20 +268,20 @@ class Inbox:
         return await self._engine.read(query, brief=True)
 
     async def has_other(self, session: str, row: int) -> bool:
-        """Whether mail of the session beside that row has no end yet."""
+        """Whether the session has other open mail than that row."""
         return await self._engine.read(lambda tx: tx.holds(OTHER, session, row), brief=True)
 
     async def find(self, source: str, source_id: str) -> Mail | None:
-        """Where the message of that identity stands."""
+        """Status of the message with that identity."""
         return await self._mail(FIND, source, source_id)
 
     async def at(self, row: int) -> Mail | None:
-        """Where the message of that row stands."""
+        """Status of the message in that row."""
         return await self._mail(AT, row)
 
     async def digest(self, row: int) -> str:
-        """What tells the message of that row from another one of its identity; empty where nothing does: it
-        went with its session, or cannot be read."""
+        """The digest of the message in that row (see `Inbound`); empty where it has none, was deleted, or cannot be
+        read."""
         found = await self._engine.read(lambda tx: tx.rows(BODY, row), brief=True)
         return "".join(read.digest for (body,) in found if isinstance(read := _read(body), Inbound))
 

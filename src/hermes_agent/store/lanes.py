@@ -1,4 +1,5 @@
-"""Lanes: one per session; whoever owns it works on the session's mail, in order, until it is done, dead or stopped."""
+"""Lanes: the work queue of each session. The owner of a lane works on the session's mail in order, until it ends,
+fails or is stopped."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ LONGEST_PAUSE = 300.0
 
 
 class Lanes:
-    """Claims are leases: each has a higher epoch than the one before, and every later write of its holder carries
-    it."""
+    """Claims lanes as leases: each has a higher epoch than the one before, and every later write of its holder
+    carries it."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, timings: Timings) -> None:
         self._engine = engine
@@ -68,11 +69,10 @@ class Lanes:
         self._turn, self._found = 0, False
 
     async def claim(self, queues: Sequence[str], lane: str | None = None, *, suspects: bool = True) -> Lease | None:
-        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done. The queues
+        """Claim the lane that waited longest (or `lane`, if it is ready); None where no lane is ready. The queues
         take turns.
 
-        With `suspects` False lanes under suspicion, which workers may have died of, are left out unless they are asked
-        for.
+        With `suspects` False, lanes that may have crashed a worker are left out unless named.
         """
         await self._workers.freshen()
         now = self._clock.now()
@@ -97,7 +97,7 @@ class Lanes:
         return lease
 
     async def hold(self, lane: str, queue: str) -> Lease | None:
-        """Own a lane whether it has mail or not, to write to a log where no run is under way; None where one is."""
+        """Own a lane, with or without mail, to write to the log outside of a run; None where a run is under way."""
         await self._workers.freshen()
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
@@ -117,9 +117,9 @@ class Lanes:
         return None if claimed is None else self._lease(*claimed, generation)
 
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
-        """Give the lane back with its mail; with an `error` that is a failed attempt, False if it was the last.
+        """Give the lane back with its mail. With an `error` that is a failed attempt; False if it was the last.
 
-        The next attempt comes after `delay` seconds (doubling from 1 where none is given). Raises `LostLease`.
+        The next attempt comes after `delay` seconds (default: doubling from 1). Raises `LostLease`.
         """
         now, failed = self._clock.now(), 1 if error else 0
         pause = delay if delay is not None else min(LONGEST_PAUSE, 2.0**lease.attempts) * failed
@@ -134,7 +134,7 @@ class Lanes:
         return await self._engine.write(change) < self._timings.attempts
 
     async def insist(self, session: str) -> bool:
-        """A person wants the session's open mail worked on now, whatever became of it before; False where none is
+        """Make the session's open mail ready again at a person's request, whatever its failures; False where none is
         open."""
 
         async def change(tx: Transaction) -> bool:
@@ -144,8 +144,8 @@ class Lanes:
         return await self._engine.write(change)
 
     async def stop(self, session: str, mail: int | None = None) -> bool:
-        """Tell whoever works on the session, and has that mail in hand where one is named, to stop; False where nobody
-        does."""
+        """Tell the owner of the session's lane (if it has that mail in hand, where named) to stop; False where
+        nobody owns it."""
 
         async def change(tx: Transaction) -> bool:
             row = await (tx.row(STOP, session) if mail is None else tx.row(STOP_WITH, session, mail))
@@ -156,22 +156,22 @@ class Lanes:
         return await self._engine.write(change)
 
     async def stops(self) -> list[tuple[str, str]]:
-        """The lanes of this worker that were told to stop, and (then with its `identity`) those of which a message was
-        taken back; asked after a ring."""
+        """After a wake-up: lanes of this worker that were told to stop, and lanes with a withdrawn message, with its
+        `identity`."""
         return [
             (row[0], row[1]) for row in await self._engine.read(lambda tx: tx.rows(STOPS, self._workers.id), brief=True)
         ]
 
     async def waits(self, tx: Transaction, lease: Lease, said: bool) -> None:
-        """The lease's run does nothing but wait for a person from now on, or no longer. Raises `LostLease`."""
+        """Record whether the lease's run only waits for a person. Raises `LostLease`."""
         await fence(tx, lease)
         await tx.run(WAITS, lease.lane, int(said))
 
     async def next_ready(
         self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True
     ) -> float | None:
-        """Seconds until the first waiting lane (of `lanes`, where they are given) may be claimed; None where none
-        waits. `suspects` as with `claim`."""
+        """Seconds until the first waiting lane (of `lanes`, where given) may be claimed; None where none waits.
+        `suspects` as in `claim`."""
         if lanes is not None and not lanes:
             return None
         ids = lanes or ()

@@ -1,4 +1,4 @@
-"""The lease on a lane: who may write to a session, and the check that every such write makes."""
+"""Fencing of lanes: the lease that allows writing to a session, checked in every such write."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ WENT_BACK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to work on the session `lane`, until another worker is given a higher `epoch`.
+    """The right to work on the session `lane`, until another worker gets a higher `epoch`.
 
-    `waiting` are the ids of mail nobody read yet, `taken` of mail that is already part of the log but has no answer: a
-    run was interrupted. `attempts` counts how often the task failed, `crashes` how often its machine did; `suspect`:
-    often enough that the task may be the cause; `deadly`: so often that it waits until a person wants it tried again;
-    `waits`: it did nothing but wait for a person. Where `poison` is not
-    empty it is the sentence why this mail must be refused instead of tried again. `generation` is the worker's own
-    count of how often it may have been given up by the others.
+    `waiting` are the ids of unread mail, `taken` those of mail in the log without an answer: a run was
+    interrupted. `attempts` counts failures of the task, `crashes` deaths of its worker; `suspect`: so many deaths
+    that the task may be the cause; `deadly`: so many that it waits until a person retries it; `waits`: its run
+    only waited for a person. `poison`, where not empty, says why this mail must be refused instead of retried.
+    `generation` counts how often others may have declared this worker dead.
     """
 
     lane: str
@@ -50,22 +49,23 @@ class Lease:
     generation: int = 0
 
     def retried(self) -> Lease:
-        """The same for who is asked for it by a person: whatever became of it before, it is tried."""
+        """The lease for a retry that a person requested, regardless of earlier failures."""
         return replace(self, poison="", deadly=False)
 
     @property
     def pending(self) -> tuple[int, ...]:
-        """The ids of all mail that has no answer yet, in order."""
+        """The ids of all mail without an answer, in order."""
         return tuple(sorted((*self.taken, *self.waiting)))
 
     @property
     def era(self) -> int:
-        """Another number after each promotion of a standby, where epochs begin anew above all earlier ones."""
+        """A number that changes with each promotion of a standby, after which epochs start anew above all earlier
+        ones."""
         return self.epoch >> 32
 
 
 async def fence(tx: Transaction, lease: Lease) -> None:
-    """Raise `LostLease` unless the lane is still this lease's, which it stays until the transaction ends."""
+    """Raise `LostLease` unless the lane still belongs to this lease; holds until the transaction ends."""
     key = (lease.lane, lease.worker, lease.epoch)
     if key not in tx.fenced and not await tx.holds(FENCE, *key):
         raise await _refusal(tx, lease)
@@ -73,8 +73,8 @@ async def fence(tx: Transaction, lease: Lease) -> None:
 
 
 async def advance(tx: Transaction, lease: Lease, first: int, last: int, words: int = 1) -> None:
-    """Move the head of the lease's log over the entries `first` to `last`, which need a vocabulary of `words`. Raises
-    `LostLease`, and `LogBehind` unless `first` comes next."""
+    """Move the head of the lease's log over the entries `first` to `last`, which need version `words` of the event
+    vocabulary. Raises `LostLease`, or `LogBehind` unless `first` comes next."""
     key = (lease.lane, lease.worker, lease.epoch)
     if not await tx.holds(ADVANCE, *key, first - 1, last, words):
         raise await _refusal(tx, lease, first)

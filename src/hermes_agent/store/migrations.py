@@ -1,4 +1,4 @@
-"""Numbered migrations: `sql/<dialect>/NNNN_name.sql`, each a step to the next format of the database."""
+"""Schema migrations: numbered files `sql/<dialect>/NNNN_name.sql`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One migration: its number and its statements."""
+    """A schema migration: its number and its statements."""
 
     number: int
     sql: str

@@ -1,4 +1,5 @@
-"""The outbox: what is to be said is a row before it is sent, goes out in order, and ends with a receipt or a reason."""
+"""The outbox: stores each outgoing message before it is sent, in order per chat, and ends it with a receipt or a
+reason."""
 
 from __future__ import annotations
 
@@ -91,14 +92,15 @@ LONGEST_PAUSE = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many slots there are of each state, and how many hold a piece that may have been sent twice."""
+    """Number of slots by state, and how many have a piece that may have been sent twice."""
 
     states: Mapping[str, int]
     repeated: int
 
 
 class Outbox:
-    """Slots. Whoever delivers one holds it under its epoch; what a dead holder had begun is `unsure` afterwards."""
+    """Table of outbox slots. The deliverer of a slot holds it under an epoch; a slot that a dead holder was sending
+    becomes `unsure`."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
         self._engine = engine
@@ -106,9 +108,10 @@ class Outbox:
         self._workers = workers
 
     async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True) -> int:
-        """Have this said, as part of a change; the slot's id. The same key again changes what is shown under it.
+        """Add or replace a message as part of a change; the slot's id. The same key replaces the content shown under
+        it.
 
-        Whoever waits is woken, but where `wake` is False: this process delivers it, and knows of it.
+        Wakes the deliverer unless `wake` is False: this process delivers it itself.
         """
         row = await tx.row(PUT, *_columns(letter), self._clock.now() if at is None else at)
         assert row is not None  # RETURNING gives the row that was inserted or updated.
@@ -117,8 +120,7 @@ class Outbox:
         return int(row[0])
 
     async def answered(self, tx: Transaction, key: str, answer: str, *, wake: bool = True) -> bool:
-        """Show a question's answer in its place, and take its buttons away; False where nothing is asked there (any
-        more)."""
+        """Replace a question by its answer and remove its buttons; False where no question is open there."""
         row = await tx.row(BODY, key)
         if row is None:
             return False
@@ -134,19 +136,19 @@ class Outbox:
         return await tx.run(REWRITE, key, body) > 0
 
     async def waits(self, to: Conversation) -> bool:
-        """Whether something is still to be shown in that place, which a draft that began now would stand before."""
+        """Whether messages to that place are still due, which a new draft would overtake."""
         return await self._engine.read(lambda tx: tx.row(WAITS, to.place.key), brief=True) is not None
 
     async def open(self, letter: Letter) -> Slot | None:
-        """Begin to show a draft: the slot, held, also where an earlier process left it, with what is shown of it; None
-        where nothing may be shown: its outcome is open, or the final content is there."""
+        """Hold a draft slot, new or left by an earlier process, with what is shown of it. None where its outcome is
+        open or the final content is there."""
         await self._workers.freshen()
         now = self._clock.now()
         row = await self._engine.write(lambda tx: tx.row(OPEN, *_columns(letter), now, self._workers.id), durable=False)
         return None if row is None else next(_readable([row]), None)
 
     async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
-        """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
+        """Hold the due slots of these channels, oldest first, at most one per place."""
         await self._workers.freshen()
         now = self._clock.now()
         probe = PROBE.format(channels=marks(len(channels), 2))
@@ -166,9 +168,9 @@ class Outbox:
         await self.put(tx, lost(row[0], Conversation.parse(row[2]), UNREADABLE))
 
     async def start(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
-        """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
+        """Record that the next piece is about to be sent: from now on a crash leaves its outcome open.
 
-        Raises `LostLease` where somebody else holds it by now.
+        Raises `LostLease` where another process holds the slot.
         """
         await self._held(slot, MARK, written(tuple(pieces)), slot.repeats + repeats)
 
@@ -182,9 +184,9 @@ class Outbox:
         delay: float = 0.0,
         repeats: int = 0,
     ) -> None:
-        """Let go of a slot: `sent` or `failed` for good, else to be tried again after `delay` seconds.
+        """Release a slot: `sent` or `failed` for good, otherwise due again after `delay` seconds.
 
-        Raises `LostLease` where somebody else holds it by now.
+        Raises `LostLease` where another process holds it.
         """
         now = self._clock.now()
         over = state in (SlotState.SENT, SlotState.FAILED)
@@ -194,7 +196,8 @@ class Outbox:
         await self._held(slot, SETTLE, *facts, *more)
 
     async def give_back(self, keep: Collection[int] = ()) -> int:
-        """Let go of everything that this worker holds, but of the slots `keep`; what it had begun is `unsure`."""
+        """Release everything that this worker holds, except the slots `keep`; slots being sent become `unsure`.
+        Returns their number."""
         kept = f" AND id NOT IN ({marks(len(keep), 2)})" if keep else ""
         return await self._engine.write(
             lambda tx: tx.run(f"{LET_LETTERS_GO}{kept}", self._workers.id, *keep), durable=False
@@ -222,16 +225,16 @@ class Outbox:
         return await self._one("id", slot)
 
     async def tally(self) -> Tally:
-        """How many there are of each state."""
+        """Number of slots by state."""
         rows = await self._engine.read(lambda tx: tx.rows(COUNTS))
         return Tally(states={row[0]: row[1] for row in rows}, repeated=sum(int(row[2]) for row in rows))
 
     async def failed(self, most: int = 20) -> list[Slot]:
-        """What could not be delivered, latest first."""
+        """The undeliverable slots, latest first."""
         return [_slot(row, whole=False) for row in await self._engine.read(lambda tx: tx.rows(FAILED, most))]
 
     async def prune(self, before: float) -> int:
-        """Forget what ended before that time (seconds since 1970); how many."""
+        """Delete slots that ended before that time (seconds since 1970); their number."""
         return await self._engine.write(lambda tx: tx.run(PRUNE, before), durable=False)
 
     async def _held(self, slot: Slot, sql: str, *facts: Value) -> None:

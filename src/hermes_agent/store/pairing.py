@@ -1,4 +1,4 @@
-"""Pairing: strangers ask with a code that is kept as a hash alone, and the owner lets them in."""
+"""Pairing of strangers: codes, stored only as hashes, with which the owner admits them; and short facts per chat."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ FAILED = "SELECT count(*) FROM pairing_failure WHERE home = $home AND at >= $1"
 
 
 class PairingLocked(HermesError):
-    """Too many wrong codes were given."""
+    """Raised after too many wrong pairing codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Somebody who asked (`at` that time), or was let in."""
+    """A person who requested pairing or was admitted (`at` that time)."""
 
     channel: str
     user: str
@@ -64,14 +64,14 @@ class Known:
 
 
 class Pairing:
-    """Who asked and who was let in, per channel."""
+    """Pairing requests and admitted people, per channel."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
         self._clock = clock
 
     async def ask(self, channel: str, user: str, name: str) -> str:
-        """A code for a stranger; empty where one was given a short while ago, or too many wait."""
+        """A code for a stranger; empty where they got one recently, or too many wait."""
         code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
         salt, now = secrets.token_hex(16), self._clock.now()
 
@@ -87,7 +87,7 @@ class Pairing:
         return code if await self._engine.write(change) else ""
 
     async def approve(self, code: str) -> Known | None:
-        """Let in whoever was given this code; None where nobody was. Raises `PairingLocked`."""
+        """Admit whoever got this code; None where nobody did. Raises `PairingLocked`."""
         wanted, now = code.strip().upper().replace("-", ""), self._clock.now()
 
         async def change(tx: Transaction) -> Known | bool | None:
@@ -109,16 +109,16 @@ class Pairing:
         return found if isinstance(found, Known) else None
 
     async def waiting(self) -> list[Known]:
-        """Who asked and has a code that holds."""
+        """The people with a valid code."""
         oldest = self._clock.now() - VALID
         return [known for known in await self._list(WAITING) if known.at >= oldest]
 
     async def paired(self) -> list[Known]:
-        """Who was let in."""
+        """The admitted people."""
         return await self._list(PAIRED)
 
     async def revoke(self, channel: str, user: str) -> bool:
-        """Let somebody in no more; False where they were not."""
+        """Remove an admitted person; False where they were not admitted."""
 
         async def change(tx: Transaction) -> int:
             tx.rings.add("")
@@ -127,7 +127,7 @@ class Pairing:
         return await self._engine.write(change) > 0
 
     async def clear(self) -> int:
-        """Forget all codes; how many there were."""
+        """Delete all codes; their number."""
         return await self._engine.write(lambda tx: tx.run(CLEAR))
 
     async def _list(self, sql: str) -> list[Known]:
@@ -149,17 +149,17 @@ UNSET = "DELETE FROM chat_fact WHERE home = $home AND place = $1 AND name = $2"
 
 
 class Facts:
-    """A few short texts per chat."""
+    """Key-value table of short texts per chat."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def of(self, place: str) -> Mapping[str, str]:
-        """What is set there, by name."""
+        """The values of that chat by name."""
         return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(GET, place), brief=True)}
 
     async def set(self, place: str, name: str, value: str, *, first: bool = False) -> None:
-        """Set one, where `first` only if nothing is set there; an empty value takes it away."""
+        """Set a value (with `first` only where none is set); an empty value deletes it."""
 
         async def change(tx: Transaction) -> None:
             if value:

@@ -1,4 +1,4 @@
-"""Search over all logs: sessions and messages by what was said in them, whoever asks and however it is asked."""
+"""Full-text search over all logs: finds sessions and messages by their words."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _decoder = msgspec.json.Decoder(_Told)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose sessions: of one principal, of one conversation; of everybody where both are empty."""
+    """Filter of a search: sessions of one principal, of one conversation; of everybody where both are empty."""
 
     principal: str = ""
     conversation: str = ""
@@ -77,8 +77,7 @@ EVERYBODY = Scope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A message that was found: where it is, when and by whom it was said, and the words around what was looked for;
-    `marks` says from which to which character of the snippet a word goes that was looked for."""
+    """A message found: its place, time, role, and a snippet; `marks` are the ranges of the found words in it."""
 
     session: str
     number: int
@@ -89,13 +88,13 @@ class Hit:
 
     @property
     def marked(self) -> str:
-        """The snippet with its found words in Markdown's bold."""
+        """The snippet with found words in Markdown bold."""
         return marked(self.snippet, self.marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A session that was found, with its best messages."""
+    """A session found, with its best messages."""
 
     session: str
     score: float
@@ -104,8 +103,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTerms:
-    """What a passage must hold: every phrase of `every`, or else one of `some`; none of `without`; and be of one of
-    these spans, where there are some."""
+    """Condition on a passage: it contains every phrase of `every`, or else one of `some`; none of `without`; and
+    lies in one of the `spans`, where given."""
 
     some: tuple[Phrase, ...] = ()
     every: tuple[Phrase, ...] = ()
@@ -115,8 +114,8 @@ class SearchTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """A passage: a run of messages of one session, by their numbers; of how many characters, and which of its messages
-    hold what was looked for (None: the index cannot tell)."""
+    """A passage found: a range of message numbers of one session, its length in characters, and which of its
+    messages match (None: the index cannot tell)."""
 
     session: str
     first: int
@@ -126,12 +125,12 @@ class Extent:
 
 
 class Index(Protocol):
-    """Passages of all logs in one dialect.
+    """Full-text index of the passages of all logs, in one dialect.
 
-    - `catch_up` reads what the logs gained and lost since the last time; returns how many entries it read;
-    - `count` catches up, then says how much there is, and how many passages hold each phrase;
-    - `resembling` gives terms that begin in these ways, a few of each;
-    - `passages` gives the best first (the newest, where nothing but spans is wanted), of sessions in scope.
+    - `catch_up` indexes what the logs gained and lost since the last time; returns the number of entries read;
+    - `count` catches up, then returns the statistics for these phrases;
+    - `resembling` returns a few terms with each of these beginnings;
+    - `passages` returns the best matches (the newest, for spans alone) within the scope.
     """
 
     async def catch_up(self) -> int: ...
@@ -146,8 +145,8 @@ class Index(Protocol):
 
 
 class Search:
-    """Finds sessions and messages by their words, in any form of punctuation; English words by their stems, other
-    scripts by any two characters."""
+    """Searches sessions and messages with any punctuation in the query: English words by stems, other scripts by
+    pairs of characters."""
 
     def __init__(self, index: Index, engine: Engine, clock: Clock) -> None:
         self._index = index
@@ -155,11 +154,11 @@ class Search:
         self._clock = clock
 
     async def catch_up(self) -> int:
-        """Bring the index up to date with the logs, so that the next search need not; how many entries were read."""
+        """Update the index, so that the next search need not; the number of entries read."""
         return await self._index.catch_up()
 
     async def discover(self, query: str, scope: Scope = EVERYBODY, limit: int = 5, each: int = 3) -> list[Found]:
-        """The best sessions, each with its `each` best messages."""
+        """The best sessions, each with its best messages (`each`)."""
         wanted, ranked = await self._ranked(query, scope, limit)
         return [
             Found(
@@ -171,14 +170,14 @@ class Search:
         ]
 
     async def search(self, query: str, scope: Scope = EVERYBODY, limit: int = 20) -> list[Hit]:
-        """The best messages, those of better sessions first where they are as good."""
+        """The best messages; for equal scores those of better sessions first."""
         wanted, ranked = await self._ranked(query, scope, limit)
         weighed = [(one.score + scored.score, scored.message) for one in ranked for scored in one.messages]
         weighed.sort(key=lambda each: -each[0])
         return [_hit(message, wanted) for _score, message in weighed[:limit]]
 
     async def read(self, session: str, around: int, before: int, after: int) -> list[Spoken]:
-        """Messages of one session in their order: `before` of them ahead of number `around`, and `after` from it on."""
+        """Messages of one session in order: `before` of them ahead of number `around`, and `after` from it on."""
 
         async def query(tx: Transaction) -> list[Row]:
             earlier = await tx.rows(EARLIER, session, around, before)
@@ -187,14 +186,14 @@ class Search:
         return [_spoken(row) for row in await self._engine.read(query)]
 
     async def recent(self, scope: Scope = EVERYBODY, limit: int = 10) -> list[str]:
-        """The ids of the sessions that were used last, the latest first."""
+        """Ids of the most recently used sessions, the latest first."""
         return [
             row[0]
             for row in await self._engine.read(lambda tx: tx.rows(RECENT, scope.principal, scope.conversation, limit))
         ]
 
     async def close(self) -> None:
-        """Close what the index has open."""
+        """Close the index."""
         await self._index.close()
 
     async def _ranked(self, query: str, scope: Scope, limit: int) -> tuple[tuple[Phrase, ...], list[Ranked]]:
@@ -268,7 +267,7 @@ class Search:
 
 
 def said(body: str) -> tuple[Role, str]:
-    """Who said what in a log entry of one of `KINDS`; nothing in one that is damaged."""
+    """Role and text of a log entry of one of `KINDS`; empty for a damaged one."""
     try:
         message = tool_text(body).message
         return Role(message.role), "".join(part.text for part in message.parts if part.kind == "text")
@@ -277,7 +276,7 @@ def said(body: str) -> tuple[Role, str]:
 
 
 def tool_text(body: str) -> _Told:
-    """The part of an entry that has words; the rest is passed over, since thousands are read at once."""
+    """Decodes only the text of an entry, because thousands are read at once."""
     try:
         return _decoder.decode(body)
     except msgspec.DecodeError:

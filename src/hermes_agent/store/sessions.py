@@ -1,4 +1,4 @@
-"""Sessions as rows: who talks where, under which title, and which one is current in a conversation."""
+"""Table of sessions: principal, conversation, title, and which session is current in a conversation."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ LAST_TIME = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation's row. `principal` and `conversation` are their keys; times are seconds since 1970; `parent`
-    is the session that it was branched from; `prefix` the hash of what its requests begin with; `job` what its runs
-    belong to (empty: nothing), whose limits they share."""
+    """The row of a session. `principal` and `conversation` are keys; times are seconds since 1970; `parent` is the
+    session that it was branched from; `prefix` the hash of its prompt prefix; `job` groups runs that share limits
+    (empty: none)."""
 
     id: str
     principal: str
@@ -131,7 +131,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """How much is kept: sessions (also per surface), entries of all logs, and the database's size in bytes."""
+    """Size of the store: sessions (also per surface), log entries, and the database's size in bytes."""
 
     sessions: int
     entries: int
@@ -140,14 +140,14 @@ class Stats:
 
 
 class Sessions:
-    """Rows of sessions. A deleted session is not found by any of these; its usage rows stay."""
+    """Table of sessions. A deleted session is not found any more; its usage rows stay."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
         self._clock = clock
 
     async def create(self, tx: Transaction, session: Session) -> None:
-        """Add the row; an id that exists keeps its row."""
+        """Add a session; an existing id keeps its row."""
         place = (session.id, session.principal, session.conversation, session.surface)
         facts = (storable(session.title), session.model, session.workspace, session.created, session.updated)
         await tx.run(CREATE, *place, *facts, session.parent, session.prefix, session.job)
@@ -157,7 +157,7 @@ class Sessions:
         return await self._one(GET, session)
 
     async def current(self, conversation: str) -> Session | None:
-        """The session that the next message of this conversation belongs to."""
+        """The session that gets the next message of this conversation."""
         return await self._one(CURRENT, conversation)
 
     async def spoken_in(self, place: str) -> bool:
@@ -166,8 +166,7 @@ class Sessions:
         return await self._engine.read(lambda tx: tx.row(SPOKEN, len(place) + 1, *keys)) is not None
 
     async def set_current(self, tx: Transaction, conversation: str, session: str, *, only: bool = False) -> bool:
-        """The next message of this conversation belongs to `session`; False where that is to be its `only` one and it
-        has one."""
+        """Make `session` the current one of a conversation; with `only`, False where there is one already."""
         if only:
             await tx.run(DROP_DELETED, conversation)
         return await tx.run(SET_FIRST if only else SET_CURRENT, conversation, session) > 0
@@ -175,8 +174,8 @@ class Sessions:
     async def list(
         self, principal: str | None = None, limit: int = 50, before: Session | None = None, *, busy: bool = False
     ) -> list[Session]:
-        """The most recently used first; `before` is the last one of the page before. Where `busy`, all of those that
-        have mail without an answer, and no others."""
+        """The most recently used first; `before` is the last session of the previous page. With `busy`, exactly
+        those with unanswered mail."""
         updated, last = (before.updated, before.id) if before else (LAST_TIME, "")
 
         async def query(tx: Transaction) -> list[Row]:
@@ -189,7 +188,7 @@ class Sessions:
         return [_session(row) for row in await self._engine.read(query)]
 
     async def find(self, name: str, principal: str | None = None) -> Session:
-        """The session with that id or title, or the only one that begins so. Raises `UnknownSession`, naming the
+        """The session with that id or title, or a unique prefix of one. Raises `UnknownSession`, which names the
         nearest."""
         owner = principal or ""
 
@@ -209,30 +208,31 @@ class Sessions:
         raise UnknownSession(await self._nobody(name, owner))
 
     async def rename(self, session: str, title: str, at: float | None = None) -> None:
-        """Give it another title, as of `at` (None: now). Raises `UnknownSession`."""
+        """Set the title, as of `at` (None: now). Raises `UnknownSession`."""
         now = self._clock.now() if at is None else at
         if not await self._engine.write(lambda tx: tx.run(RENAME, session, storable(title), now)):
             raise UnknownSession(await self._nobody(session, ""))
 
     async def entitle(self, session: str, title: str) -> None:
-        """Give a title to one that has none, which does not count as a use."""
+        """Set the title of a session without one; does not count as a use."""
         await self._engine.write(lambda tx: tx.run(ENTITLE, session, storable(title)))
 
     async def set_prefix(self, tx: Transaction, session: str, prefix_hash: str) -> None:
-        """Its requests begin with this prefix from now on."""
+        """Set the prompt prefix of its requests."""
         await tx.run(SET_PREFIX, session, prefix_hash)
 
     async def set_model(self, session: str, model: str) -> None:
-        """Its requests go to this model from now on."""
+        """Set the model of its requests."""
         await self._engine.write(lambda tx: tx.run(SET_MODEL, session, model))
 
     async def delete(self, session: str) -> bool:
-        """Remove the log, the effects and the mail; whoever works on it loses the lease. False where there is none."""
+        """Delete the session's log, effects and mail; a current worker loses its lease. False where there is no such
+        session."""
         now = self._clock.now()
         return await self._engine.write(lambda tx: _delete(tx, session, now))
 
     async def prune(self, unused_since: float, principal: str | None = None) -> tuple[str, ...]:
-        """Delete what was last used before that time and has no mail or run; returns the ids."""
+        """Delete the sessions unused since that time that have no mail or run; returns their ids."""
         now = self._clock.now()
 
         async def change(tx: Transaction) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ class Sessions:
         return await self._engine.write(change)
 
     async def stats(self) -> Stats:
-        """Counts over everything that is kept."""
+        """Size of the whole store."""
 
         async def query(tx: Transaction) -> Stats:
             surfaces = {row[0]: row[1] for row in await tx.rows(COUNTS)}

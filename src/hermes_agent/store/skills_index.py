@@ -1,4 +1,4 @@
-"""Which skills there are and what stands in them: a disposable file with FTS5, filled from the folders of skills."""
+"""Search index of skills: a disposable SQLite file with FTS5, filled from the skill folders."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexed:
-    """A skill as it stands in the index. `root` is the place that it was found under, `stamp` the state of its file,
-    `card` what its reader wants back, `problem` why it cannot be used (empty: it can)."""
+    """An indexed skill. `root` is the folder that it was found under, `stamp` the state of its file, `card` its
+    encoded header for the reader, `problem` why it cannot be used (empty: it can)."""
 
     folder: str
     root: str
@@ -84,7 +84,7 @@ class Indexed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A row of the index, without its words."""
+    """A search result: a row of the index without its words."""
 
     folder: str
     root: str
@@ -94,9 +94,9 @@ class Listed:
 
 
 class SkillsIndex:
-    """The index of one home. Roots are named in the order in which their skills win over others of the same name.
+    """Search index of one home. `roots` are in order of precedence for skills of the same name.
 
-    A damaged file is deleted and made again; one that cannot be written raises `StoreError`.
+    A damaged file is deleted and rebuilt; one that cannot be written raises `StoreError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,12 +108,12 @@ class SkillsIndex:
         self._state: object = None
 
     async def stamps(self, roots: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Folder -> stamp, of every skill known under each root."""
+        """Folder -> stamp of every known skill, for each root."""
         sql = "SELECT folder, stamp FROM skill WHERE root = ?"
         return await self._file.work(lambda db: {root: dict(db.execute(sql, (root,))) for root in roots})
 
     async def update(self, put: Sequence[Indexed], gone: Iterable[str] = ()) -> None:
-        """Replace or add skills, and take away those of these folders."""
+        """Add or replace skills, and remove those of the folders `gone`."""
         folders = [*gone, *(each.folder for each in put)]
 
         def work(db: apsw.Connection) -> None:
@@ -127,11 +127,11 @@ class SkillsIndex:
         await self._file.work(work)
 
     async def named(self, name: str, roots: Sequence[str]) -> list[Listed]:
-        """Every skill of this name, the one that wins first."""
+        """Every skill of this name, by precedence."""
         return await self._file.work(lambda db: _ranked(_rows(db, "name = ?", (name,), roots), roots))
 
     async def page(self, roots: Sequence[str], *, family: str = "", after: str = "", limit: int = 50) -> list[Listed]:
-        """Skills in the order of their names, the winners alone; `after` is the last name of the page before."""
+        """Skills by name, without shadowed ones; `after` is the last name of the previous page."""
         where, values = "name > ?", [after]
         if family:
             where, values = f"{where} AND family = ?", [*values, family]
@@ -143,12 +143,13 @@ class SkillsIndex:
         return await self._file.work(work)
 
     async def problems(self, roots: Sequence[str]) -> list[Listed]:
-        """The folders whose skill cannot be used."""
+        """The folders with an unusable skill."""
         brief = self._counts.get("", BRIEF_SKILLS + 1) <= BRIEF_SKILLS
         return await self._file.work(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"), brief=brief)
 
     async def families(self, roots: Sequence[str], plain: bytes) -> list[tuple[str, bytes, int]]:
-        """Each family and how many skills it has whose card holds `plain`; each other one by itself, with its card."""
+        """Each family with the number of its skills whose card contains `plain`; every other skill alone, with its
+        card."""
         sql = (
             "SELECT family, CASE WHEN instr(card, ?) THEN x'' ELSE card END AS own, count(DISTINCT name) FROM skill "
             f"WHERE problem = '' AND root IN ({_marks(roots)}) GROUP BY family, own"
@@ -156,7 +157,7 @@ class SkillsIndex:
         return await self._file.work(lambda db: list(db.execute(sql, (plain, *roots))))
 
     async def search(self, task: str, roots: Sequence[str], limit: int = 5) -> list[Listed]:
-        """The skills that fit a task in anybody's words, the best first; nothing where nothing really fits."""
+        """The skills that fit a task in anybody's words, the best first; none where nothing fits well."""
         brief = len(task) <= BRIEF_TASK and self._counts.get("", BRIEF_SKILLS + 1) <= BRIEF_SKILLS
         return await self._file.work(lambda db: self._search(db, task, roots, limit), brief=brief)
 
@@ -245,8 +246,8 @@ class SkillsIndex:
 
 
 class _Shared:
-    """Whether name and description of a skill hold two of these words, or the only one. What holds a word is asked once
-    for all skills: a telling word is one that few of them know."""
+    """Whether name and description of a skill contain two of these words, or the only one. Each word is looked up
+    once for all skills: a telling word occurs in few."""
 
     def __init__(self, db: apsw.Connection, words: list[str]) -> None:
         self._db, self._words = db, words

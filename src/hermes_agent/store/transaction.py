@@ -1,4 +1,4 @@
-"""What a table family sees of a database: a transaction to ask, and an engine that runs changes."""
+"""Protocols of a database for the table families: the transaction and the engine that runs changes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Row = tuple[Any, ...]
 
 
 class Dialect(StrEnum):
-    """Which database answers."""
+    """The database system: SQLite or PostgreSQL."""
 
     SQLITE = "sqlite"
     POSTGRES = "postgres"
 
 
 class Transaction(Protocol):
-    """One transaction, while it is open.
+    """An open transaction.
 
-    - SQL has `$1` parameters, and `$home` for the number of the home that the store is bound to; a text that both
-      dialects understand is written once;
-    - `rows` and `row` return what a query or a `RETURNING` gives; `run` returns the number of rows changed;
-    - `holds` tells whether a query that locks its rows finds one; as the first question of a change it costs no message
-      of its own;
-    - `fenced` holds the leases whose ownership was checked in this transaction, where it cannot change any more;
-    - `rings` takes the ids of the workers to wake once this is committed; "" wakes all.
+    - SQL has `$1` parameters, and `$home` for the number of the store's home; SQL that both dialects understand
+      is written once;
+    - `rows` and `row` return the result of a query or a `RETURNING`; `run` returns the number of rows changed;
+    - `holds` tells whether a query that locks its rows finds one; as the first statement of a change it costs no
+      extra round trip;
+    - `fenced` holds the leases that were checked in this transaction and cannot change any more in it;
+    - `rings` collects the ids of the workers to wake after the commit; "" wakes all.
     """
 
     @property
@@ -56,14 +56,14 @@ Change = Callable[[Transaction], Coroutine[Any, Any, T] | Awaitable[T]]
 class Engine(Protocol):
     """Runs changes and queries against one database, from any thread and event loop.
 
-    - a change commits as a whole or not at all, and sees nobody else's half-done work;
-    - a change may be run more than once before it is committed once: it awaits only its transaction, decides on rows
-      and changes nothing outside;
-    - each question of a query stands alone: another's change may be committed between two of them;
-    - a `brief` query finds a few rows by a key: where the database is a file, it is answered in the caller's thread;
-    - `durable` False commits what may be lost in a power failure (never in the death of a process);
-    - cancelling a `write` leaves open whether it is committed;
-    - `blocked` is a sentence about the other program that keeps every change waiting, empty where none is known to;
+    - a change commits as a whole or not at all, and sees no uncommitted work of others;
+    - a change may run more than once before it commits once: it awaits only its transaction, decides on rows and
+      has no side effects;
+    - a query is not a transaction: others may commit between two of its statements;
+    - a `brief` query finds a few rows by a key: on SQLite it runs in the caller's thread;
+    - `durable` False commits what a power failure (never a process's death) may lose;
+    - cancelling a `write` leaves open whether it commits;
+    - `blocked` is a sentence about another program that blocks every change, empty where none is known;
     - after `hurry` no change waits longer than a moment for another program;
     - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
     """
@@ -84,5 +84,5 @@ class Engine(Protocol):
 
 
 def marks(count: int, first: int) -> str:
-    """`count` parameters from `$first` on, for an IN list."""
+    """Placeholders for `count` parameters from `$first` on, for an IN list."""
     return ", ".join(f"${number}" for number in range(first, first + count))

@@ -1,5 +1,5 @@
-"""The usage ledger: one row per model call, opened before the request is sent and settled with what the provider
-counted."""
+"""The usage ledger: one row per model call, written before the request is sent and completed with the provider's
+counts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ UNKNOWN = Usage(known=False)
 
 
 class GroupBy(StrEnum):
-    """What a total is made over; a day is one of the owner's calendar."""
+    """Grouping of totals; a day is one of the owner's calendar."""
 
     DAY = "day"
     SESSION = "session"
@@ -73,10 +73,10 @@ class GroupBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """One call. `reserved` and `cost` are US dollars, None where the price is unknown; `messages` is how many
-    followed the prefix; `credential` is the name of the key, `shape` what the provider could keep of the question;
-    `day` is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the call is settled and
-    stays so when its process died."""
+    """A model call. `reserved` and `cost` are US dollars, None: unknown price. `messages` is the number of messages
+    after the prefix; `credential` is the name of the key, `shape` the request's fingerprint for prompt caching,
+    `day` the owner's calendar day, `job` what the run belongs to. `outcome` is "" until the call is completed,
+    for good where its process died."""
 
     call_id: str
     session: str
@@ -102,7 +102,7 @@ class UsageRow:
 
     @property
     def owner(self) -> Owner:
-        """Whose accounts it is entered in."""
+        """The accounts that it is charged to."""
         return Owner(
             session=self.session,
             run=self.run,
@@ -117,8 +117,8 @@ class UsageRow:
 class Total:
     """Sums over the calls of one `key`.
 
-    `cost` sums the known prices only: `unpriced` says how many settled calls have none, `uncounted` of how many the
-    provider told no tokens, and `open` how many are not settled; `reserved` is the money that those may cost.
+    `cost` sums known prices only: `unpriced` counts completed calls without one, `uncounted` those without token
+    counts, `open` those not completed; `reserved` is the money that the open ones may cost.
     """
 
     key: str
@@ -133,23 +133,23 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
-    """What became of a call that asked to be opened: its grant, or the limit that refused it; `warnings` are sentences
-    that nobody was told yet."""
+    """Result of a reservation: the grant, or the limit that refused the call; `warnings` are sentences for the
+    person, each given once."""
 
     granted: Grant | LimitReached
     warnings: tuple[str, ...] = ()
 
 
 class Ledger:
-    """Rows are opened once and settled once; they outlive their session."""
+    """Table of model calls: each row is opened once and completed once, and outlives its session."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> OpenCall:
-        """Write the row of a call that is about to be made, with what the limits grant it; no row where they refuse.
+        """Write the row of a new call with what the limits grant it; no row where they refuse.
 
-        What is reserved counts as used from the moment of the commit, for every process, until it is settled.
+        The reservation counts as used by every process from the commit until the call is completed.
         """
         found = await accounts.accounts(tx, row.owner, rules.limits, row.at)
         try:
@@ -161,7 +161,7 @@ class Ledger:
         return OpenCall(granted=granted, warnings=tuple([text async for text in _warn(tx, found)]))
 
     async def open(self, tx: Transaction, row: UsageRow) -> None:
-        """Write the row of a call that is about to be made."""
+        """Write the row of a new call."""
         whose = (row.call_id, row.session, row.run, row.turn, row.purpose)
         route = (row.provider, row.model, row.prefix, row.messages, row.reserved, row.at, row.principal)
         what = (row.credential, row.shape)
@@ -171,8 +171,8 @@ class Ledger:
     async def complete(
         self, tx: Transaction, call_id: str, usage: Usage, cost: float | None, outcome: str, seconds: float
     ) -> None:
-        """Enter what the call used; `outcome` is "ok", "stopped" or the error's class. What is unknown counts as what
-        was reserved."""
+        """Record what the call used; `outcome` is "ok", "stopped" or the error's class. Unknown use counts as the
+        reservation."""
         counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
         row = await tx.row(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
         if row is None:
@@ -185,7 +185,7 @@ class Ledger:
         await accounts.complete(tx, owner, held, (money, tokens))
 
     async def totals(self, by: GroupBy, since: float = 0.0, until: float = LAST_TIME, session: str = "") -> list[Total]:
-        """Sums over the calls of that time (of one session, where it is named), ordered by key."""
+        """Sums over the calls of that time (of one session, where given), ordered by key."""
         return [
             _total(row)
             for row in await self._engine.read(lambda tx: tx.rows(TOTALS.format(group=by.value), since, until, session))
@@ -196,11 +196,11 @@ class Ledger:
         return [_row(row) for row in await self._engine.read(lambda tx: tx.rows(ROWS, session))]
 
     async def spent(self, scope: Scope, keys: Sequence[str]) -> Spent:
-        """What was used within a scope, by its keys (see `Owner.keys`)."""
+        """The amount used within a scope, by its keys (see `Owner.keys`)."""
         return await self._engine.read(lambda tx: accounts.spent(tx, scope, keys)) if keys else NOTHING
 
     async def unpriced(self, scope: Scope, keys: Sequence[str]) -> int:
-        """How many calls within a scope are in no sum of money, because their price is unknown."""
+        """The number of calls within a scope with unknown price, which no sum of money includes."""
         return await self._engine.read(lambda tx: accounts.unpriced(tx, scope, keys)) if keys else 0
 
     async def last_run(self, session: str) -> str:
@@ -209,13 +209,13 @@ class Ledger:
         return str(row[0]) if row else ""
 
     async def latest(self, scope: Scope, day: str, count: int) -> list[tuple[str, ...]]:
-        """The keys of the runs or jobs that were last at work, the newest first, or of the persons of a day."""
+        """The keys of the most recent runs or jobs, the newest first, or of the persons of a day."""
         return await self._engine.read(
             lambda tx: tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
         )
 
     async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
-        """How often each of the provider's credentials was used since then, and when last, by name."""
+        """Number of uses and last use since then of each credential of the provider, by name."""
         return {
             name: (calls, last)
             for name, calls, last in await self._engine.read(lambda tx: tx.rows(USES, since, provider))

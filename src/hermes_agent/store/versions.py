@@ -1,4 +1,5 @@
-"""The ledger of what is learned: every change of a note or a skill, who made it, from what, and both contents."""
+"""Version ledger of learned files: every change of a note or skill with its author, cause, and content before and
+after."""
 
 from __future__ import annotations
 
@@ -61,15 +62,15 @@ LAST_ID = 2**62
 
 
 class Kind(StrEnum):
-    """What a version is of."""
+    """Kind of the versioned item."""
 
     MEMORY = "memory"
     SKILL = "skill"
 
 
 class Author(StrEnum):
-    """Who made a change. `owner` and `member` are persons; `foreground` the agent of a conversation, `background` the
-    one that reviews it, `curator` the one that looks after skills; `hub` is what came from outside."""
+    """Author of a change. `owner` and `member` are persons; `foreground` is the agent of a conversation,
+    `background` the reviewing one, `curator` the one that maintains skills; `hub` is what was installed."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -80,7 +81,7 @@ class Author(StrEnum):
 
 
 class VersionState(StrEnum):
-    """`intended` is committed before the file is touched; `dropped` never reached it."""
+    """State of a version: `intended` is committed before the file is written; `dropped` never reached it."""
 
     INTENDED = "intended"
     DONE = "done"
@@ -89,10 +90,10 @@ class VersionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that is to be kept. `before` and `after` are whole contents, None where there is no file; `change` joins
-    the rows of one act; `first` and `last` number the events of `session` that it came from; `key` is the call that
-    asked, empty where none did; `undoes` the version that it takes back; `folder` is the category of a skill; a
-    `private` change is of what this home alone has, such as an installed skill."""
+    """A change to record. `before` and `after` are whole contents, None: no file. `change` groups the rows of one
+    act; `first` and `last` number the events of `session` behind it; `key` is the call that made it (empty:
+    none); `undoes` the version that it reverts; `folder` is the category of a skill; a `private` change is of
+    something that this home alone has, such as an installed skill."""
 
     kind: Kind
     item: str
@@ -118,9 +119,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backing:
-    """What stands behind a change that nobody asked for in so many words: the events `first` to `last` of the
-    conversation that it came from, its evidence as JSON, what of it is from outside, what it cost (US dollars), a note.
-    `approved` says that the owner, or other conversations, want it whatever it changes."""
+    """Evidence for an unrequested change: the events `first` to `last` of its conversation, evidence as JSON, its
+    parts of outside origin, its cost (US dollars), a note. `approved`: the owner, or other conversations,
+    approved it whatever it changes."""
 
     first: int = 0
     last: int = 0
@@ -136,7 +137,7 @@ NO_BACKING = Backing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A change as it stands in the ledger, under its number."""
+    """A change in the ledger, with its number and state."""
 
     id: int
     state: VersionState
@@ -144,12 +145,12 @@ class Version:
 
 
 class Overtaken(HermesError):
-    """Another home changed this in the meantime."""
+    """Raised when another home changed the item in the meantime."""
 
 
 class Versions:
-    """Rows are written once and never removed; only their state is settled. `machine` is the id of the copy of
-    the home that writes them, empty where the database is its own."""
+    """The version ledger: rows are written once and never deleted; only their state is completed. `machine` is the
+    id of this copy of the home, empty where the database is its own."""
 
     def __init__(self, engine: Engine, machine: str = "") -> None:
         self._engine = engine
@@ -163,7 +164,8 @@ class Versions:
         *,
         follows: int | None = None,
     ) -> int:
-        """Write a row; its number. Raises `Overtaken` where another one `follows` that version (0: the first)."""
+        """Write a row; its number. Raises `Overtaken` where another row already `follows` that version (0: the
+        first)."""
         whose = (storable(change.principal), change.session, change.first, change.last, change.action, change.key)
         more = (change.undoes, change.evidence, change.taint, change.cost, change.note, change.folder)
         hashes = [await self._kept(tx, body) for body in (change.before, change.after)]
@@ -177,11 +179,11 @@ class Versions:
         return int(row[0])
 
     async def complete(self, tx: Transaction, version: int, state: VersionState) -> None:
-        """Say what became of an intended change; what is settled stays."""
+        """Set the final state of an intended change; a final state stays."""
         await tx.run(SETTLE, version, state.value)
 
     async def drop(self, tx: Transaction, version: Version) -> bool:
-        """Take back a change that was intended alone; False where another home has built upon it."""
+        """Drop an intended change; False where another home has built on it."""
         if await tx.holds(STANDS, version.id):
             if await tx.row(FOLLOWED, version.id, version.change.kind.value, storable(version.change.item)):
                 return False
@@ -193,12 +195,12 @@ class Versions:
         return await self._one(GET, version)
 
     async def by_key(self, key: str) -> Version | None:
-        """What the call of that key did, where it was done."""
+        """The completed version of the call with that key."""
         return await self._one(BY_KEY, key)
 
     async def latest(self, kind: Kind, item: str, *, mine: bool = False, private: bool = False) -> Version | None:
-        """The newest version of an item; it may be intended only. With `mine` of those that this home made, with
-        `private` of what it alone has."""
+        """The newest version of an item, possibly only intended. With `mine` the newest made by this home, with
+        `private` of private items."""
         if private or mine:
             return await self._one(
                 LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
@@ -206,16 +208,16 @@ class Versions:
         return await self._one(LATEST.format(mine=""), kind.value, item, 0)
 
     async def heads(self, kind: Kind) -> dict[str, int]:
-        """The number of the newest version of each item, of those that every home shows."""
+        """The number of the newest version of each shared item."""
         return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(HEADS, kind.value))}
 
     async def holds(self, kind: Kind, item: str, after: int, content: bytes | None) -> bool:
-        """Whether a version later than `after` left that content."""
+        """Whether a version later than `after` resulted in that content."""
         found = hash_of(content)
         return await self._engine.read(lambda tx: tx.row(HOLDING, kind.value, item, after, found)) is not None
 
     async def of_session(self, session: str, author: Author) -> tuple[Version, ...]:
-        """What this author changed because of a conversation, the newest first."""
+        """The author's versions caused by a conversation, the newest first."""
         return tuple(
             _version(row) for row in await self._engine.read(lambda tx: tx.rows(BY_SESSION, session, author.value))
         )
@@ -223,7 +225,7 @@ class Versions:
     async def list(
         self, kind: Kind | None = None, item: str = "", *, limit: int = 50, before: int = LAST_ID
     ) -> list[Version]:
-        """The newest first; `before` is the last number of the page before."""
+        """The newest first; `before` is the last number of the previous page."""
         return [
             _version(row)
             for row in await self._engine.read(
@@ -232,11 +234,11 @@ class Versions:
         ]
 
     async def items(self, kind: Kind) -> tuple[str, ...]:
-        """All items of that kind that ever were."""
+        """All items of that kind ever."""
         return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(ITEMS, kind.value)))
 
     async def undone(self, version: int) -> bool:
-        """Whether a later version took it back."""
+        """Whether a later version reverted it."""
         return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
 
     async def _one(self, sql: str, *params: Value) -> Version | None:
@@ -252,7 +254,7 @@ class Versions:
 
 
 def hash_of(content: bytes | None) -> str:
-    """The name of a content; empty where there is none."""
+    """The content's hash; empty where there is none."""
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 

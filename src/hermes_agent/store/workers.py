@@ -1,4 +1,4 @@
-"""Workers: who is alive, whose lanes are free again, and whether this process may still act on its leases."""
+"""Worker registry: heartbeats, detection of dead workers, and release of their lanes."""
 
 from __future__ import annotations
 
@@ -67,15 +67,14 @@ LET_GO = "UPDATE lane SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Seconds and counts of the lanes.
+    """Timeouts in seconds, and retry limits, of workers and lanes.
 
-    A worker that was not heard of for `ttl` is given up; it gives itself up after half of that. `grace` is how long
-    after a PostgreSQL server's start its missing locks mean nothing, `blink` how long a worker's lock there may be
-    missing. `look` overrides how often the dead are looked for, `sweep` is how often lanes are that nobody runs. Mail
-    that failed `attempts` times is refused instead of tried again. What was in hand at `suspect` deaths is put aside
-    for `crash_pause`: a death without it clears it. What was there at `crashes` waits until a person wants it tried.
-    `busy` is how long a locked SQLite file is waited for; with `lasting` False nothing waits
-    for the disk there, since the file is thrown away.
+    A worker silent for `ttl` is declared dead; it gives up itself after half of that. `grace` is how long after a
+    PostgreSQL server's start missing locks are ignored, `blink` how long a worker's lock there may be missing.
+    `look` overrides how often dead workers are looked for, `sweep` is how often unattended lanes are. Mail that
+    failed `attempts` times is refused. Mail in hand at `suspect` deaths is put aside for `crash_pause` (a death
+    without it clears it), at `crashes` deaths until a person retries it. `busy` is how long a locked SQLite file
+    is waited for; with `lasting` False nothing is synced to disk there, since the file is thrown away.
     """
 
     ttl: float = 30.0
@@ -93,21 +92,22 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The query for the number of the database's last migration, and the last one that this version knows."""
+    """The query for the database's last migration number, and the last one that this version knows."""
 
     sql: str
     newest: int
 
 
 class Presence(Protocol):
-    """How one worker is noticed by the others, and wakes.
+    """Liveness and wake-up of one worker.
 
-    - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its own;
-    - a ring that comes after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
+    - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its
+      own;
+    - a wake-up after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
     - `now` is a clock that all workers of the database share;
-    - `suspicious` is true where a death was noticed since it was last asked;
-    - `check` is false while the absence of a sign proves nothing;
-    - `dead` names those workers that are certainly gone; `buried` removes what one left behind.
+    - `suspicious` is true where a death was noticed since the last call;
+    - `check` is false while a missing sign of life proves nothing;
+    - `dead` names the workers that are certainly gone; `buried` removes what one left behind.
     """
 
     @property
@@ -131,7 +131,7 @@ class Presence(Protocol):
 
 
 class Workers:
-    """This process among the workers of its database; it registers when it first claims a lane or waits for one."""
+    """This process as a worker of its database; it registers on its first claim or wait."""
 
     def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, schema: Schema) -> None:
         self._engine = engine
@@ -151,7 +151,7 @@ class Workers:
         self.generation = 0
 
     async def register(self) -> None:
-        """Be there for the others. Called again, does nothing."""
+        """Register this worker; repeated calls do nothing."""
         if self._present:
             return
         async with self._arriving:
@@ -166,26 +166,26 @@ class Workers:
                 self._present = True
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for a ring: new mail, a stop, a dead worker. False where none came in that time."""
+        """Wait for a wake-up: new mail, a stop, a dead worker. False on timeout."""
         await self.register()
         rung = await self._presence.wait(seconds)
         self._rung = self._rung or rung
         return rung
 
     def heard(self) -> bool:
-        """Whether there was a ring since this was last asked."""
+        """Whether there was a wake-up since the last call."""
         rung, self._rung = self._rung, False
         return rung
 
     def alive(self, lease: Lease) -> None:
-        """Raise `LostLease` where this process was away for so long that others may have given it up; asked right
-        before an effect, since a stopped process cannot know that it was stopped."""
+        """Raise `LostLease` where this process was suspended for so long that others may have declared it dead; call
+        it right before an effect, since a suspended process cannot notice that."""
         self._notice_gap()
         if lease.generation != self.generation:
             raise LostLease(f"This process was stopped for too long; another worker may continue session {lease.lane}.")
 
     async def beat(self) -> None:
-        """Tell that this worker lives. Needed every few seconds while it works on lanes; `tend` does it."""
+        """Send a heartbeat. Needed every few seconds while it works on lanes; `tend` does it."""
         self._notice_gap()
         started, now = self._clock.monotonic(), await self._presence.now()
         if not await self._engine.write(lambda tx: tx.run(BEAT, self.id, now), durable=False):
@@ -194,20 +194,20 @@ class Workers:
         self._beaten, self._void = started, False
 
     async def freshen(self) -> None:
-        """Be heard of before a lane is claimed."""
+        """Send a heartbeat before a lane is claimed, where one is due."""
         await self.register()
         if self._since(self._beaten) >= self._pace:
             await self.beat()
 
     def recheck(self) -> None:
-        """A claim was cancelled and may have been committed: the next `tend` looks for what it left."""
+        """Note that a claim was cancelled and may have been committed: the next `tend` releases what it left."""
         self._swept = -self._timings.ttl
 
     async def tend(self, running: Collection[str]) -> float:
-        """Heartbeat, take away the lanes of the dead, let go of lanes that are not in `running`; each when it is due.
+        """Heartbeat, free the lanes of dead workers, release own lanes that are not in `running`; each when it is
+        due.
 
-        Call it before every claim. Returns the seconds after which it wants to be called again. Raises
-        `DatabaseTooNew`.
+        Call it before every claim. Returns the seconds until the next call. Raises `DatabaseTooNew`.
         """
         if self._rung or self._since(self._compared) >= self._pace:
             await self._compare()
@@ -250,8 +250,7 @@ class Workers:
         return freed
 
     async def sweep(self, running: Collection[str]) -> list[str]:
-        """Let go of lanes that this worker owns without running them (its claim was never answered), at the second
-        look."""
+        """Release lanes that this worker owns without running them (an unanswered claim), at the second look."""
         self._swept = self._clock.monotonic()
 
         idle = {
@@ -268,7 +267,7 @@ class Workers:
         return await self._engine.write(change) if lost else []
 
     async def leave(self) -> None:
-        """Be gone for the others, at the end of the program."""
+        """Deregister at the end of the program."""
         if not self._present:
             return
         self._present = False
@@ -348,8 +347,8 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engines:
-    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for), and
-    what the person should know of how it was found (empty: nothing)."""
+    """Parts that a dialect provides for one database: the engine, the workers' presence, the schema, the full-text
+    index (created on first use), and a notice about the state in which it was found (empty: none)."""
 
     engine: Engine
     presence: Presence

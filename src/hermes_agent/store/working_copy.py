@@ -1,4 +1,4 @@
-"""The files of a home as a working copy of the ledger: which version each one shows, and who changed it since."""
+"""Working copy of the version ledger in a home's files: which version each file shows, and local edits since."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Parameters = ParamSpec("Parameters")
 
 
 def again(change: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameters, Awaitable[Result]]:
-    """Make a change anew where another home was faster: nothing of it was written then."""
+    """Decorator: retries a change that another home overtook; nothing of it was written then."""
 
     @wraps(change)
     async def repeated(*arguments: Parameters.args, **more: Parameters.kwargs) -> Result:
@@ -48,7 +48,7 @@ def again(change: Callable[Parameters, Awaitable[Result]]) -> Callable[Parameter
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The version that a file of this home shows, its content's hash, and its author."""
+    """The version that a file shows, its content's hash, and its author."""
 
     version: int
     hash: str
@@ -57,8 +57,8 @@ class Shown(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where an item stands: its newest version (0: none) with its author and folder, and the content that its file is
-    to have; `edit` is what was changed in the file, to be kept once the file has that content."""
+    """State of an item: its newest version (0: none) with author and folder, and the content that its file should
+    have; `edit` is a local edit to record once the file has that content."""
 
     version: int
     content: bytes | None
@@ -69,18 +69,19 @@ class Standing:
 
 
 class WorkingCopy:
-    """The items of one kind in one home; for the holder of the home's lock.
+    """The items of one kind in one home; the caller holds the home's lock.
 
-    A file that differs from what this home rendered last is somebody's edit here; one that is what it rendered last and
-    not what the ledger has is behind. Where the database is the home's own, what was rendered last is the newest
-    version; otherwise `record` says it for each item.
+    A file that differs from what this home wrote last has a local edit; one that equals it but not the ledger is
+    behind. Where the database is the home's own, the last write is the newest version; otherwise the file
+    `record` tracks it per item.
     """
 
     def __init__(self, store: Store, kind: Kind, record: Path, merge: Merge) -> None:
         self._store, self._kind, self._record, self._merge = store, kind, record, merge
 
     async def compare(self, item: str, found: bytes | None, edit: Edit, *, private: bool = False) -> Standing:
-        """Settle what this home intended, and say what the file is to hold; `show` follows when it does."""
+        """Complete this home's intended change and return the state of the item; call `show` when the file has its
+        content."""
         versions = self._store.versions
         mine = await self._settled(item, found, private)
         if private or not versions.machine:
@@ -98,13 +99,13 @@ class WorkingCopy:
         return replace(standing, content=after, author=author, edit=edit(now, after, author))
 
     async def record(self, change: Change, state: VersionState, follows: int) -> int:
-        """Write a version that follows that one. Raises `Overtaken`."""
+        """Write a version that follows `follows`. Raises `Overtaken`."""
         versions, after = self._store.versions, None if change.private else follows
         return await self._store.write(lambda tx: versions.record(tx, change, state, follows=after))
 
     async def show(self, standings: Mapping[str, Standing]) -> dict[str, Standing]:
-        """The files of these items hold what they are to: keep what was changed in them, and remember what they show.
-        Those that stay, without what another home has changed again meanwhile."""
+        """Record that these files show their content, and the local edits in them. Returns those that another home
+        did not change again meanwhile."""
         kept = {}
         for item, standing in standings.items():
             version = standing.version
@@ -124,7 +125,7 @@ class WorkingCopy:
         return kept
 
     async def behind(self) -> list[str]:
-        """The items that another home changed since their files were rendered."""
+        """The items that another home changed since their files were written."""
         if not self._store.versions.machine:
             return []
         shown = await asyncio.to_thread(self._read)
@@ -132,7 +133,7 @@ class WorkingCopy:
         return [item for item, head in heads.items() if item not in shown or shown[item].version != head]
 
     async def drop(self, version: Version) -> bool:
-        """Take back a change that was intended; False where another home has built upon it: then it is done."""
+        """Drop an intended change; False where another home has built on it, which makes it done."""
         versions = self._store.versions
         dropped = await self._store.write(lambda tx: versions.drop(tx, version), durable=False)
         if not dropped:
@@ -140,7 +141,7 @@ class WorkingCopy:
         return dropped
 
     async def done(self, *numbers: int) -> None:
-        """The files of these changes are in place. What a power failure takes of this is found out again by looking."""
+        """Mark these changes as in place. A mark lost in a power failure is found out again from the files."""
         versions = self._store.versions
 
         async def change(tx: Transaction) -> None:

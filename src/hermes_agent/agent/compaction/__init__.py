@@ -1,1 +1,1 @@
-"""Compaction: what a model is shown is made shorter before it no longer fits; the log keeps everything."""
+"""Compaction: shortens the conversation that a model sees before it exceeds the window; the log keeps everything."""

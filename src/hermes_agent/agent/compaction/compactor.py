@@ -1,4 +1,5 @@
-"""When a conversation is shortened: before a request that would not fit, or after one that did not."""
+"""Decides when to compact a conversation: before a request that would not fit, or after the provider refused one as
+too long."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ GAIN = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A window in tokens: `limit` at which the messages are too many, `target` that they shall come down to, `tail`
-    that their end may keep, `head` that their beginning may. All for messages alone, the prefix is taken off."""
+    """A token budget for messages alone, without the prefix: compaction starts above `limit` and aims at `target`;
+    `tail` is the most that recent messages may keep, `head` the most for the first ones."""
 
     limit: int
     target: int
@@ -37,7 +38,7 @@ class Room:
 
     @staticmethod
     def within(window: int, prefix: int, settings: CompactionSettings) -> Room:
-        """The room of a window of which `prefix` tokens are taken; at least a little, whatever the prefix takes."""
+        """The budget in a window of which `prefix` tokens are taken; always at least a little."""
         usable = max(512, round(window * (1 - OUTPUT_SHARE)) - prefix)
         return Room(
             limit=round(usable * settings.threshold),
@@ -49,8 +50,8 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """`head` messages stay at the beginning, those up to `upto` are replaced, the rest stays; the results of `pruned`
-    become one line each."""
+    """A compaction plan: keep the first `head` messages, replace those up to `upto`, keep the rest; the results of
+    the calls in `pruned` shrink to one line each."""
 
     head: int
     upto: int
@@ -58,10 +59,10 @@ class Cut:
 
 
 def cut(messages: Sequence[Message], weights: Sequence[int], room: Room) -> Cut:
-    """The head and the tail to keep, and the results to prune in what is kept.
+    """Choose the head and tail to keep, and the results to prune in them.
 
-    The tail begins with a user's or an assistant's message, never between a call and its result, and holds the last
-    user message always.
+    The tail starts with a user's or an assistant's message, never between a call and its result, and always
+    contains the last user message.
     """
     head = _head(messages, weights, room)
     upto = max(head, _tail_start(messages, weights, room))
@@ -69,7 +70,7 @@ def cut(messages: Sequence[Message], weights: Sequence[int], room: Room) -> Cut:
 
 
 def prunable(messages: Sequence[Message], weights: Sequence[int], *, before: int) -> tuple[str, ...]:
-    """The calls whose results, in the messages before an index, are longer than the line that would stand for them."""
+    """The calls whose results, before message index `before`, are longer than the line that would replace them."""
     return tuple(
         part.call_id
         for message, weight in zip(messages[:before], weights, strict=False)
@@ -114,7 +115,7 @@ def _tail_start(messages: Sequence[Message], weights: Sequence[int], room: Room)
 
 
 def is_runtime(message: Message) -> bool:
-    """Whether the runtime said it."""
+    """Whether the message is a note of the runtime."""
     return all(isinstance(part, Text) and part.origin is Origin.RUNTIME for part in message.parts)
 
 
@@ -124,8 +125,11 @@ REFUSED_SHARE = 0.7
 
 
 class Shortens(Protocol):
-    """- `shorten` makes the view smaller and commits that; False where there is little to gain or a call is open;
-    - raises `StoreError` and nothing else."""
+    """Shortens a conversation.
+
+    - `shorten` makes the view smaller and commits that; False where little can be gained or a call is open;
+    - raises only `StoreError`.
+    """
 
     async def shorten(
         self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = ""
@@ -134,14 +138,15 @@ class Shortens(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compactor:
-    """Keeps the view within the window. `shortener` makes what does the work, when it is first needed."""
+    """Keeps the conversation within the model's window. `shortener` makes the object that does the work, on first
+    use."""
 
     settings: CompactionSettings
     shortener: Callable[[], Shortens]
 
     async def fit(self, session: Session, journal: Journal, window: int) -> None:
-        """Shorten the view where it has outgrown the window, in tokens. What could not be made much smaller is not
-        tried again before as much as it should have gained has come since."""
+        """Compact the view if it exceeds the window, in tokens. After little gain the next attempt waits until the
+        missing gain has been added."""
         # Far from full whatever the provider's tokens are: the common case costs no more than a sum.
         if session.prefix_tokens + sum(session.weights) < QUIET_SHARE * self.settings.threshold * window:
             return
@@ -150,21 +155,21 @@ class Compactor:
             await self.shortener().shorten(session, journal, room, cause="window")
 
     async def refused(self, session: Session, journal: Journal) -> bool:
-        """Shorten a view that a provider found too long, whatever its window is said to be. False where it cannot be
-        made any shorter."""
+        """Compact a view that a provider refused as too long, whatever its window. False where it cannot get
+        shorter."""
         room = self.room(session, round(REFUSED_SHARE * _held(session)))
         if not self.settings.enabled:
             return False
         return await self.shortener().shorten(session, journal, room, cause="refused")
 
     async def asked(self, session: Session, journal: Journal, window: int, focus: str = "") -> bool:
-        """Shorten the view because the person wants it, as if it filled the window; `focus` is what the summary shall
-        keep above all."""
+        """Compact the view at the person's request, as if it filled the window; `focus` is what the summary must
+        keep."""
         room = self.room(session, min(window, _held(session)))
         return await self.shortener().shorten(session, journal, room, cause="command", focus=focus)
 
     def room(self, session: Session, window: int) -> Room:
-        """What the window, in the provider's tokens, leaves for the messages of this session, in bytes / 4."""
+        """The budget for this session's messages, in bytes / 4, in a window of provider tokens."""
         return Room.within(round(window / session.scale), session.prefix_tokens, self.settings)
 
     def _held_back(self, session: Session, room: Room) -> float:

@@ -1,5 +1,5 @@
-"""The note that stands for the middle of a conversation: what is asked of the model that writes it, and how it is
-shown."""
+"""The summary note that replaces the middle of a conversation: the request to the summarising model, and how the
+note is shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SIDES = {Role.USER: "PERSON", Role.ASSISTANT: "AGENT", Role.TOOL: "TOOL"}
 
 
 def asked(record: str, part: str, focus: str) -> str:
-    """The question to the model that writes the note."""
+    """The prompt for the summarising model."""
     pieces = []
     if record:
         pieces.append(f"# The record so far\n{record}")
@@ -67,12 +67,12 @@ def asked(record: str, part: str, focus: str) -> str:
 
 
 def shown(record: str) -> Message:
-    """The note as the model sees it, in the place of what it stands for."""
+    """The note as a message."""
     return said(f"{OPENING}\n{ABOUT}\n\n{record.strip()}\n{CLOSING}", Origin.MODEL)
 
 
 def earlier(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
-    """The record that a compaction before left at the beginning of these messages, and what follows it."""
+    """The note of an earlier compaction at the start of these messages, and the messages after it."""
     if messages and messages[0].text.startswith(OPENING) and messages[0].role is Role.USER:
         text = messages[0].text.removeprefix(OPENING).removesuffix(CLOSING)
         return text.replace(ABOUT, "", 1).strip(), messages[1:]
@@ -80,8 +80,8 @@ def earlier(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
 
 
 def quoted(messages: Sequence[Message], tokens: int) -> str:
-    """The first and the last words of the person among these messages, word for word where they are short enough: no
-    summary has to be trusted with them."""
+    """The first and last words of the person in these messages, verbatim where short enough, so that no summary
+    distorts them."""
     theirs = [message.text for message in messages if message.role is Role.USER and not is_runtime(message)]
     theirs = [text for text in theirs if text and not text.startswith(OPENING)]
     pieces = [f"## The person's last words\n{clipped(theirs[-1], tokens)}"] if theirs else []
@@ -91,13 +91,13 @@ def quoted(messages: Sequence[Message], tokens: int) -> str:
 
 
 def is_long(message: Message) -> bool:
-    """Whether a summary would drop most of what the person says here, and no file has it."""
+    """Whether a summary would lose most of this message of the person, and no file holds it."""
     spoken = message.role is Role.USER and not is_runtime(message) and not message.text.startswith(OPENING)
     return spoken and len(message.text.encode("utf-8", "replace")) > LONGEST_WORDS and not files_named((message,))
 
 
 def files_named(messages: Sequence[Message]) -> dict[str, str]:
-    """The files that hold all of what is shown in part in these messages: path -> the words that say so."""
+    """Files with the whole text of messages that are shown in part: path -> the sentence about it."""
     found = [hit for message in messages if message.role is Role.USER for hit in KEPT.finditer(message.text)]
     return {hit[1]: f"{_before(hit)}{hit[0]}" for hit in reversed(found)}
 
@@ -109,7 +109,7 @@ def _before(hit: re.Match[str]) -> str:
 
 
 def files_told(named: Mapping[str, str], tokens: int) -> str:
-    """The section about them; the newest where not all have room."""
+    """The note's section about these files; the newest ones where there is too little room."""
     lines = [f"- {words}" for words in named.values()]
     while len(lines) > 1 and estimate_tokens("\n".join(lines)) > tokens:
         lines.pop()
@@ -117,7 +117,7 @@ def files_told(named: Mapping[str, str], tokens: int) -> str:
 
 
 def clipped(text: str, tokens: int) -> str:
-    """The text, or its beginning and end where it is longer than so many tokens."""
+    """The text, or its beginning and end where it exceeds so many tokens."""
     if estimate_tokens(text) <= tokens:
         return text
     side = max(1, tokens * BYTES_PER_TOKEN // 2)
@@ -158,8 +158,7 @@ def _words(part: Part) -> str:
 
 
 def trimmed(messages: Sequence[Message], tokens: int) -> str:
-    """A record without a model: the person's words, the agent's words and the names of the tools, each the shorter the
-    less room there is."""
+    """A note without a model: the person's words, the agent's words and tool names, shortened to the room."""
     record, rest = earlier(messages)
     before = f"{clipped(record, tokens // 2)}\n" if record else ""
     lines = [line for message in rest if (line := _line(message))]

@@ -1,4 +1,5 @@
-"""Shortening one conversation: prune, summarise, trim; each step is kept only where it makes the view smaller."""
+"""Compacts one conversation in steps: prune tool results, summarise, trim. Each step counts only if the view gets
+smaller."""
 
 from __future__ import annotations
 
@@ -58,12 +59,12 @@ async def _unkept(text: str) -> str:  # noqa: ARG001 - the shape of what keeps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortener:
-    """Prunes, summarises or trims the view of one run's session.
+    """Prunes, summarises or trims the view of one session.
 
-    `writers` gives the models that may write the summary, the cheaper one first, each within so many `seconds`
-    and the run's `deadline`. `redact` takes secrets out of the note. `leaving` is told, right before the commit, the
-    session's id and what the person and the agent said in the part that a note replaces; it may not wait. `keep` writes
-    a long message to a file and gives its path, empty where none is written.
+    `writers` gives the models that may write the summary, the cheaper one first, each within `seconds` and the
+    run's `deadline`. `redact` removes secrets from the note. `leaving` is called right before the commit with the
+    session id and the words that the note replaces; it must not block. `keep` writes a long message to a file and
+    returns its path, empty where no file is written.
     """
 
     seconds: float
@@ -76,8 +77,8 @@ class Shortener:
     keep: Callable[[str], Awaitable[str]] = _unkept
 
     async def shorten(self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = "") -> bool:
-        """Shorten the view now; False where there is nothing to gain or a call is open. Everything that changes is in
-        one commit, with what the runtime says again beside it."""
+        """Compact the view; False where there is nothing to gain or a call is open. Commits all changes at once,
+        with the repeated notes of the runtime."""
         if session.open_calls:
             return False
         await journal.settled()
@@ -168,7 +169,7 @@ class Shortener:
 
 
 def described(session: Session, plan: Cut) -> tuple[Notice, ...]:
-    """What the person is told of long messages that the model is shown no more."""
+    """Notices about long messages that the model no longer sees."""
     sizes = [len(each.text) for each in session.messages[plan.head : plan.upto] if is_long(each)]
     if not sizes:
         return ()

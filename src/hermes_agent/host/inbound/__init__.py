@@ -1,1 +1,1 @@
-"""Requests from elsewhere: the one HTTP listener, what a request has to pass, and answers as events."""
+"""HTTP server for inbound requests: listener, request checks, and server-sent events."""

@@ -1,4 +1,5 @@
-"""One connection of a client to the HTTP listener: requests in, answers out, within limits on slow, large and many."""
+"""One client connection of the HTTP server: parses requests, writes responses, and limits slow, large and numerous
+ones."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Incoming:
-    """A request whose head is whole, and what its answer may do."""
+    """A request whose head is complete, and properties of its response."""
 
     request: Request
     body: Body
@@ -53,7 +54,7 @@ class _Incoming:
 
 
 def most_connections() -> int:
-    """Connections of one listener at a time."""
+    """The maximum number of connections of one listener."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MOST if files == resource.RLIM_INFINITY else min(MOST, int(files * SHARE))
 
@@ -64,8 +65,8 @@ def _date(_second: int) -> str:
 
 
 class Connection(asyncio.Protocol):
-    """Answers requests one after another until either side has enough. Whoever sends what is no request, or none, is
-    told so or left, and nothing is written down about it: a stranger fills no log."""
+    """Answers the requests of one connection in turn. Invalid or missing requests get an error or are dropped
+    without a log line, so that strangers cannot fill the log."""
 
     def __init__(self, handler: Handler, policy: Policy, connections: set[Connection]) -> None:
         self._handler, self._policy, self._connections = handler, policy, connections
@@ -84,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._writable.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take it, unless there are too many."""
+        """Accept the connection, unless there are too many."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass.
         self._connections.add(self)
         if len(self._connections) > (self._policy.most or most_connections()):
@@ -93,7 +94,7 @@ class Connection(asyncio.Protocol):
             self._wait(self._policy.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's shape
-        """Tell whoever reads the request or writes its answer."""
+        """Notify the reader of the request and the writer of the response."""
         self._is_lost = True
         self._connections.discard(self)
         self._wait_no_more()
@@ -145,7 +146,7 @@ class Connection(asyncio.Protocol):
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """The head is whole. Raises `ValueError`, which ends the reading, where it is too large."""
+        """Handle a complete head. Raises `ValueError`, which ends parsing, where it is too large."""
         self._size = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
         if _too_large(self._size) is not None:
             raise ValueError
@@ -183,7 +184,7 @@ class Connection(asyncio.Protocol):
         self._in_head = True
 
     def finish(self) -> None:
-        """Close when what is under way has its answer."""
+        """Close after the requests in progress were answered."""
         self._is_ending = True
         if self.task is None:
             self._transport.close()

@@ -1,4 +1,4 @@
-"""What an inbound request has to pass: one of our own names in Host, a body within its limits, a pace."""
+"""Checks of inbound requests: Host and Origin, body size, rate limits, signatures."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SAFE = {
 
 
 def check_names(request: Request, names: Iterable[str]) -> None:
-    """Raise `Refused` for a Host or Origin that is not ours.
+    """Raise `Refused` for a foreign Host or Origin.
 
-    A page that made a browser believe that its own name is our address (DNS rebinding) still says its own name in Host.
+    A page that uses DNS rebinding to reach this address still sends its own name in Host.
     """
     host = request.headers.get("host", "")
     if not is_ours(host, names):
@@ -41,7 +41,7 @@ def check_names(request: Request, names: Iterable[str]) -> None:
 
 
 def is_ours(host: str, names: Iterable[str]) -> bool:
-    """Whether a Host header names this server: an address of numbers does (no other page has one as its name)."""
+    """Whether a Host header names this server: always for a numeric address, which no other page has as its name."""
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
@@ -59,13 +59,13 @@ def is_ours(host: str, names: Iterable[str]) -> bool:
 
 @dataclass(slots=True)
 class Room:
-    """Bytes that bodies which are not whole may hold together, of requests from who has not proven anything yet."""
+    """Memory limit in bytes for all incomplete bodies of unauthenticated requests together."""
 
     most: int
     taken: int = 0
 
     def take(self, size: int) -> None:
-        """Make room for a piece. Raises `Refused` where there is none."""
+        """Reserve bytes for a piece. Raises `Refused` at the limit."""
         self.taken += size
         if self.taken > self.most:
             words = "Too much is being sent here at once. Try again."
@@ -73,7 +73,7 @@ class Room:
 
 
 async def read(request: Request, most: int, seconds: float = BODY_SECONDS, room: Room | None = None) -> bytes:
-    """The whole body. Raises `Refused` where it is too large, too slow, or packed, or there is no `room`."""
+    """The whole body. Raises `Refused` where it is too large, too slow, compressed, or exceeds `room`."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "Send the body as it is, without Content-Encoding.", code="unsupported_encoding")
     length = request.headers.get("content-length", "0")
@@ -96,14 +96,14 @@ async def read(request: Request, most: int, seconds: float = BODY_SECONDS, room:
 
 @dataclass(slots=True)
 class Pace:
-    """A bucket that fills with `per_minute` requests a minute and holds as many."""
+    """Rate limit as a token bucket: `per_minute` requests a minute, and as many in a burst."""
 
     per_minute: int
     room: float
     at: float
 
     def takes(self, now: float) -> bool:
-        """Whether one more may come now."""
+        """Whether one more request is allowed now."""
         self.room = min(self.per_minute, self.room + (now - self.at) * self.per_minute / MINUTE)
         self.at = now
         if self.room < 1:
@@ -113,7 +113,7 @@ class Pace:
 
 
 def same(given: str, expected: str) -> bool:
-    """Whether two texts are the same; takes as long for wrong ones as for right ones."""
+    """Compare two texts in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode("utf-8", "surrogateescape"))
 
 
@@ -128,5 +128,5 @@ def hmac_base64(key: bytes, data: bytes, algorithm: str = "sha256") -> str:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 as hexadecimal digits: the identity of what no sender named."""
+    """SHA-256 in hexadecimal: the identity of a message whose sender gave none."""
     return hashlib.sha256(data).hexdigest()

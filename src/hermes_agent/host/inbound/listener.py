@@ -1,4 +1,4 @@
-"""The one inbound HTTP listener: an address, and the handlers mounted there by path."""
+"""The inbound HTTP listener: an address, and a router from paths to handlers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ SLOT = re.compile(r"\{(\w+)(:path)?\}")
 
 
 class Routes:
-    """Handlers mounted by path and method; `{name}` in a path stands for a step, `{name:path}` for all the rest."""
+    """Router of handlers by path and method; `{name}` in a path stands for a segment, `{name:path}` for the whole
+    rest."""
 
     def __init__(self) -> None:
         self._mounted: dict[str, tuple[re.Pattern[str], dict[str, Handler]]] = {}
 
     def mount(self, path: str, method: str, handler: Handler) -> None:
-        """Have the handler answer there; HEAD is answered as GET."""
+        """Register a handler; HEAD is answered as GET."""
         if path not in self._mounted:
             pattern = SLOT.sub(lambda slot: f"(?P<{slot[1]}>{'.*' if slot[2] else '[^/]+'})", path)
             self._mounted[path] = re.compile(pattern), {}
@@ -54,14 +55,14 @@ class Routes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """A listener that answers: where."""
+    """Address of a running listener."""
 
     host: str = LOOPBACK
     port: int
 
     @property
     def url(self) -> str:
-        """The address without a trailing slash."""
+        """The URL without a trailing slash."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
@@ -69,8 +70,8 @@ class Listening:
 async def listen(
     handler: Handler, host: str = LOOPBACK, port: int = 0, policy: Policy | None = None
 ) -> AsyncIterator[Listening]:
-    """Serve until the block ends; port 0 takes a free one. A handler goes on when its client leaves. Raises `OSError`
-    where nobody can listen there."""
+    """Serve until the block ends; port 0 takes a free one. A handler continues when its client leaves. Raises
+    `OSError` where the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small pieces at once only on what says that it is TCP.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -101,8 +102,7 @@ async def listen(
 
 
 async def accept_no_more(listener: asyncio.Server) -> None:
-    """Close a listener when each connection that it accepted has its handler: one that is closed before loses the
-    connection (Python 3.11)."""
+    """Close a listener once each accepted connection has its handler; Python 3.11 would lose the others."""
     for accepting in listener.sockets:
         asyncio.get_running_loop().remove_reader(accepting)
     for _ in range(ACCEPTING):
@@ -112,8 +112,8 @@ async def accept_no_more(listener: asyncio.Server) -> None:
 
 @contextlib.asynccontextmanager
 async def serve(handler: Handler, port: int = 0, *, largest: int = LARGEST_BODY) -> AsyncIterator[Listening]:
-    """Serve on this machine a handler that gets whole bodies of at most `largest` bytes, and is cancelled when its
-    client leaves. Open connections are cut when the block ends. Raises `OSError` where the port is taken."""
+    """Serve on loopback a handler that gets whole bodies of at most `largest` bytes and is cancelled when its client
+    leaves. Open connections are cut when the block ends. Raises `OSError` where the port is taken."""
 
     async def whole(request: Request) -> Response:
         body = bytearray()

@@ -1,5 +1,4 @@
-"""What goes over the HTTP listener: requests, their bodies as they arrive, answers, refusals, and how clients are
-treated."""
+"""HTTP messages of the listener: requests, streamed bodies, responses, refusals, and the connection policy."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ HEAD_SECONDS = 30.0
 
 
 class Refused(HermesError):
-    """A request that is answered with an error: its HTTP status, a code for programs, the field that is wrong."""
+    """An error response: its HTTP status, a code for programs, the invalid field."""
 
     def __init__(
         self, status: int, message: str, *, code: str = "", param: str | None = None, headers: Mapping[str, str] = {}
@@ -34,8 +33,8 @@ class Cut(Exception):
 
 
 class Body:
-    """The body of a request as it arrives; its sender waits where nobody reads it. Reading raises `Refused` once the
-    client has gone."""
+    """A request body as a stream; its sender is paused while nobody reads. Reading raises `Refused` once the client
+    has left."""
 
     def __init__(self, expects: Callable[[], object] | None = None, flow: Callable[[], object] = bool) -> None:
         self._expects, self._flow = expects, flow
@@ -44,19 +43,19 @@ class Body:
         self.size, self.is_whole, self.is_cut, self._is_wanted = 0, False, False, True
 
     def put(self, piece: bytes) -> None:
-        """A piece has arrived."""
+        """Add a received piece."""
         if self._is_wanted:
             self._pieces.append(piece)
             self.size += len(piece)
             self._came.set()
 
     def end(self, *, whole: bool) -> None:
-        """Nothing more comes."""
+        """Mark the end of the body."""
         self.is_whole, self.is_cut = whole, not whole
         self._came.set()
 
     def drop(self) -> None:
-        """Keep no more: the request was answered."""
+        """Discard the rest: the request was answered."""
         self._is_wanted, self.size = False, 0
         self._pieces.clear()
 
@@ -82,10 +81,9 @@ class Body:
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """One request. Header names are in lower case, headers of one name joined by commas; `arrived` is of
-    `time.monotonic`, `route` the path under which its handler is mounted, `slots` what stands in that path's places.
-    The body is read from `pieces`; who serves whole ones puts them into `body`. `left` is set when the client has
-    gone."""
+    """An HTTP request. Header names are in lower case, repeated headers are joined by commas; `arrived` is of
+    `time.monotonic`, `route` the path of its handler, `slots` the values of that path's placeholders. The body is
+    streamed from `pieces`; servers of whole bodies put it into `body`. `left` is set when the client leaves."""
 
     method: str
     path: str
@@ -101,9 +99,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What goes back: a whole body, or a generator whose every item is flushed as one chunk.
+    """An HTTP response: a whole body, or a generator whose every item is flushed as one chunk.
 
-    The generator is closed when the client goes away, and may raise `Cut` to end the connection itself.
+    The generator is closed when the client leaves, and may raise `Cut` to end the connection itself.
     """
 
     status: int = 200
@@ -127,9 +125,9 @@ def _uncounted(request: Request, status: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a listener treats its clients: seconds for a head, connections at a time (None: as many as the process has
-    files for), seconds that answers under way are waited for at the end, and `headers` of each answer. `refuse` makes
-    the answer of what a handler raised or was no request; `answered` is told of each answer."""
+    """Limits and hooks of a listener: seconds for a head, connections at a time (None: as many as the process has
+    files for), seconds to wait for running responses at the end, `headers` of each response. `refuse` makes the
+    error response for an exception or an invalid request; `answered` is called after each response."""
 
     head_seconds: float = HEAD_SECONDS
     most: int | None = None

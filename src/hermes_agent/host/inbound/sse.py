@@ -1,4 +1,4 @@
-"""Server-sent events: how they are written, and how silence is bridged."""
+"""Server-sent events: encoding, and keep-alive comments during silence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written(value: object) -> bytes:
 
 
 def event(value: object, *, name: str = "", number: int | None = None) -> bytes:
-    """One event."""
+    """One encoded event."""
     head = f"event: {name}\n" if name else ""
     place = "" if number is None else f"id: {number}\n"
     return b"%b%bdata: %b\n\n" % (place.encode(), head.encode(), written(value))
@@ -40,7 +40,7 @@ def streamed(
     *,
     ended: asyncio.Event | None = None,
 ) -> Response:
-    """Events as an answer, silence between them bridged."""
+    """Events as a response, with keep-alives."""
     return Response(
         headers={"content-type": "text/event-stream", **(headers or {})}, body=with_pauses(events, ended=ended)
     )
@@ -53,8 +53,8 @@ async def with_pauses(
     silence: bytes = ALIVE,
     ended: asyncio.Event | None = None,
 ) -> AsyncGenerator[bytes, None]:
-    """The items as they come, and `silence`, a comment or an event, after each so many seconds without one; no more
-    once `ended` is set."""
+    """The items as they come, and `silence` (a comment or an event) after each `seconds` without one; none once
+    `ended` is set."""
     over = None if ended is None else spawn(ended.wait(), name="end of a response's events")
     coming: asyncio.Task[bytes | None] | None = None
     try:

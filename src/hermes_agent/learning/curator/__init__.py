@@ -1,1 +1,1 @@
-"""The curator: now and then it looks through the skills that the agent made, puts aside what nobody uses, and mends."""
+"""The curator: maintains the skills that the agent made; archives unused ones and lets a model repair the others."""

@@ -1,5 +1,5 @@
-"""Doing what a pass planned: step by step, each under the lease and only while things are as they were; then the check
-that past queries are still answered."""
+"""Applies the plan of a curator pass step by step under the lease, skips steps whose skill changed meanwhile, and
+then checks that past queries still find their skills."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PUT_BACK = "Past queries no longer found their skill: restored."
 
 @dataclass(slots=True, kw_only=True)
 class Applying:
-    """One pass at work. `asks` says that nothing is changed without the owner's yes. What was done before a crash is
-    known by its key and not done again."""
+    """Applies the steps of a plan. `asks`: nothing is changed without the owner's approval. Steps that were done
+    before a crash are recognised by their key and skipped."""
 
     store: Store
     writer: Writer
@@ -43,7 +43,7 @@ class Applying:
     came: list[Changed] = field(default_factory=list)
 
     async def all(self) -> None:
-        """Every step, in order."""
+        """Apply every step in order."""
         names = {name for step in self.plan.steps for name in step.touched}
         await self.writer.mend(sorted(names))
         for step in self.plan.steps:
@@ -57,7 +57,7 @@ class Applying:
             self.came.append(came)
 
     async def check(self) -> list[QueryHistory]:
-        """Look for what past queries do not find any more, and put back what it is due to; what is lost even then."""
+        """Repeat past queries, and revert the steps that broke some; the queries lost even then."""
         missing = await self._lost()
         while missing:
             standing = self._standing()
@@ -173,7 +173,7 @@ class Applying:
 
 
 def together(step: Step, standing: Sequence[Step]) -> list[Step]:
-    """The steps that touch what this one touches, and so on, the newest first."""
+    """The steps connected to this one by common skills, the newest first."""
     touched: Collection[str] = set(step.touched)
     found = [step]
     while more := [each for each in standing if each not in found and set(each.touched) & set(touched)]:
@@ -183,7 +183,7 @@ def together(step: Step, standing: Sequence[Step]) -> list[Step]:
 
 
 def calls_of(step: Step) -> list[dict[str, str]]:
-    """A step as calls of `skill_manage`; what is no text stays out."""
+    """A step as calls of `skill_manage`; without binary files."""
     calls: list[dict[str, str]] = []
     for file, content in step.changes.items():
         if file == FILE:

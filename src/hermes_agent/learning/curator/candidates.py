@@ -1,5 +1,4 @@
-"""The skills of a home as the curator sees them: whose they are, since when nobody used them, and how old that makes
-them."""
+"""The skills of a home for the curator: owner, last use, and age."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """What a skill of that hash was found to be worth: points by criterion, at a time in seconds since 1970."""
+    """Grade of a skill with that hash: points by criterion, and when it was given, in seconds since 1970."""
 
     hash: str
     points: dict[str, int]
@@ -32,10 +31,13 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """`passed` is when the last pass ended, `looked` when the first did, which only looks, `asked` when a model was
-    asked last (0: never); `mended` is the library as it left it. `ages` are those of the names that are not active, as
-    last told; `since` says from when on a skill's age counts, where a person brought it back; `apart` are skills that a
-    person took apart again."""
+    """State of the curator between passes.
+
+    `passed` is when the last pass ended, `looked` when the first (read-only) one did, `asked` when a model was
+    last asked (0: never); `mended` is the fingerprint of the library after the model's work. `ages` are those of
+    skills that are not active, as last reported; `since` restarts the age of skills that a person brought back;
+    `apart` are pairs that a person separated again.
+    """
 
     paused: bool = False
     looked: float = 0.0
@@ -49,19 +51,19 @@ class CuratorJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalFile(JsonFile[CuratorJournal]):
-    """The notebook of one home."""
+    """The JSON file with the curator's state, `skills/.curator.json`."""
 
     def __init__(self, skills: Path) -> None:
         super().__init__(skills / ".curator.json", CuratorJournal, CuratorJournal())
 
 
 def paused(said: bool) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that stops passes, or lets them go on."""
+    """The change that pauses or resumes curator passes."""
     return lambda old: msgspec.structs.replace(old, paused=said)
 
 
 def brought_back(names: Iterable[str], at: float) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that counts the age of these anew: a person wants them."""
+    """The change that restarts the age of these skills, because a person wants them."""
     wanted = dict.fromkeys(names, at)
 
     def change(old: CuratorJournal) -> CuratorJournal:
@@ -72,12 +74,12 @@ def brought_back(names: Iterable[str], at: float) -> Callable[[CuratorJournal], 
 
 
 def kept_apart(pairs: Iterable[tuple[str, str]]) -> Callable[[CuratorJournal], CuratorJournal]:
-    """The change that keeps these apart from now on."""
+    """The change that marks these pairs as separate."""
     return lambda old: msgspec.structs.replace(old, apart=tuple(dict.fromkeys((*old.apart, *map(ordered, pairs)))))
 
 
 def ordered(pair: tuple[str, str]) -> tuple[str, str]:
-    """Two names as a pair, whichever comes first."""
+    """Two names as a sorted pair."""
     one, other = sorted(pair)
     return one, other
 
@@ -91,7 +93,7 @@ JUDGED = frozenset({"archive", "restore", "undo"})
 
 
 class Age(StrEnum):
-    """How long nobody used a skill: `stale` ones are told, the last ones are put aside."""
+    """How long a skill was unused: `stale` skills are reported, `archived` ones are put aside."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -99,8 +101,8 @@ class Age(StrEnum):
 
 
 class Whose(StrEnum):
-    """`ours`: the agent made it, unasked, and no person wrote in it; `installed`: a copy of what came from
-    elsewhere."""
+    """Owner of a skill for the curator. `ours`: made by the agent unasked and never edited by a person; `installed`:
+    a copy from elsewhere."""
 
     OURS = "ours"
     PERSON = "person"
@@ -109,8 +111,8 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A skill of the home. `hash` is that of all its files, `last` when it was made or used last, `bundle` one that
-    names it."""
+    """A skill of the home as the curator sees it. `hash` covers all its files, `last` is when it was created or last
+    used, `bundle` one that names it."""
 
     header: SkillHeader
     whose: Whose
@@ -131,7 +133,7 @@ class Candidate:
 
     @property
     def why_not(self) -> str:
-        """Why the curator leaves it alone; empty where it does not."""
+        """Why the curator may not change it; empty where it may."""
         if self.pinned:
             return "a person pinned it"
         if self.whose is Whose.OURS and self.bundle:
@@ -144,11 +146,11 @@ class Candidate:
         return words[self.whose]
 
     def unused(self, now: float) -> float:
-        """Days since it was used last."""
+        """Days since its last use."""
         return max(0.0, now - self.last) / DAY
 
     def age(self, now: float, settings: CuratorSettings) -> Age:
-        """What that makes it, be it the curator's or not."""
+        """Its age by that, whoever owns it."""
         if self.unused(now) >= settings.archive_after_days:
             return Age.ARCHIVED
         return Age.STALE if self.unused(now) >= settings.stale_after_days else Age.ACTIVE
@@ -157,7 +159,7 @@ class Candidate:
 async def survey(
     writer: Writer, usage: Usage, journal_file: CuratorJournal, seen: Mapping[str, float] | None = None
 ) -> list[Candidate]:
-    """Every skill of the home by name; `seen` says when a conversation loaded them last."""
+    """Every skill of the home by name; `seen` gives the last load in a conversation."""
     await writer.library.forget()
     headers = [header for header in await writer.library.all(limit=ALL) if header.layer is Layer.USER]
     for start in range(0, len(headers), BATCH):  # Whoever writes a skill meanwhile waits for one batch.

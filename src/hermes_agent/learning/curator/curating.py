@@ -1,4 +1,4 @@
-"""A pass of the curator: look, plan, keep the plan, do, check, report."""
+"""Runs one curator pass: survey the skills, plan, save the plan, apply it, check, report."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ PAGE = 200
 
 
 class What:
-    """The subjects of a pass: `look` changes nothing, `upkeep` asks a model and `trial` does so in a look; `asked` says
-    that a person wants it now."""
+    """Subjects of a pass: `look` changes nothing, `upkeep` asks a model, `trial` asks a model without changing
+    anything; `asked` means that a person requested it."""
 
     STATES, LOOK, UPKEEP, TRIAL, ASKED = "states", "look", "upkeep", "trial", "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curator:
-    """Does the jobs of the kind `curator`. `model` is who is asked, `asks` that nothing is changed without the owner's
-    yes, `why_not` says why one that nobody asked for may not begin now."""
+    """Handles jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing is changed without the
+    owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
 
     store: Store
     clock: Clock
@@ -94,7 +94,7 @@ class Curator:
 
     @property
     def reporting(self) -> Reporting:
-        """Who says what came of passes."""
+        """The reporting of its passes."""
         return Reporting(store=self.store, clock=self.clock, writer=self.writer, places=self.places)
 
     async def _planned(self, claim: Claim) -> Plan:
@@ -248,7 +248,7 @@ class Curator:
 
 
 def fingerprint(candidates: Mapping[str, Candidate], gone: Sequence[str] | set[str]) -> str:
-    """The state of what the model would look at."""
+    """Fingerprint of the skills that the model would examine."""
     lines = [
         f"{name} {candidate.hash}"
         for name, candidate in sorted(candidates.items())

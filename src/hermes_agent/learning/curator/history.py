@@ -1,4 +1,4 @@
-"""What was asked in the past and which skill was loaded then: what a pass must leave findable."""
+"""Past queries and the skill that was loaded for each: a curator pass must keep them findable."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Finds = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that led to a skill: what a person said, or what the agent looked for. So many skills are `shown` for
-    them; `at` is when."""
+    """A query that led to a skill: words of a person, or a search of the agent. `shown` is how many skills are
+    listed for it; `at` is the time."""
 
     query: str
     skill: str
@@ -39,14 +39,14 @@ class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What the logs hold: queries, the newest first, and when each skill was loaded last."""
+    """Past use of skills from the logs: queries, the newest first, and when each skill was last loaded."""
 
     past: tuple[QueryHistory, ...] = ()
     loaded: Mapping[str, float] = field(default_factory=dict)
 
 
 async def remember(store: Store, since: float) -> Remembered:
-    """Look through the conversations that loaded skills, since a time."""
+    """Collects queries from the conversations that loaded skills since a time."""
     found: dict[tuple[str, str], QueryHistory] = {}
     loaded: dict[str, float] = {}
     for session in await store.history.calling("skill_view"):
@@ -60,7 +60,7 @@ async def remember(store: Store, since: float) -> Remembered:
 
 
 def queries_in(entries: Iterable[Entry]) -> Iterator[QueryHistory]:
-    """Each skill that was loaded, with each query before it since somebody spoke; with an empty one where there was
+    """Each loaded skill with each query before it since the person's last message; an empty query where there was
     none."""
     heard: list[tuple[str, int]] = []
     for entry in entries:
@@ -95,15 +95,15 @@ def _asked(message: Message) -> Iterator[tuple[str, str]]:
 
 
 async def that_find(past: Iterable[QueryHistory], finds: Finds) -> list[QueryHistory]:
-    """Those that find their skill now."""
+    """The queries that find their skill now."""
     return [each for each in past if each.skill in await finds(each.query, each.shown)]
 
 
 async def lost(
     past: Iterable[QueryHistory], finds: Finds, covers: Mapping[str, str], gone: Collection[str]
 ) -> list[QueryHistory]:
-    """Those that find neither their skill nor what covers it now. What is `gone` because nobody used it is missed by
-    none."""
+    """The queries that find neither their skill nor one that covers it. Skills in `gone`, archived because unused,
+    do not count."""
     found = []
     for each in past:
         wanted = covered_by(each.skill, covers)
@@ -113,7 +113,7 @@ async def lost(
 
 
 def covered_by(name: str, covers: Mapping[str, str]) -> str:
-    """The skill that holds what that one held."""
+    """The skill that covers that one now."""
     seen = {name}
     while (cover := covers.get(name, name)) not in seen:
         seen.add(cover)
@@ -130,13 +130,13 @@ MOST_WORDS = 2_000
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a skill that say something."""
+    """The words of a skill without stop words."""
     found = dict.fromkeys(word for word in WORD.findall(text.lower()) if word not in STOP_WORDS)
     return frozenset(list(found)[:MOST_WORDS])
 
 
 def shared(one: Collection[str], other: Collection[str]) -> float:
-    """How much two sets of words share: 0 nothing, 1 everything."""
+    """Overlap of two sets of words, 0 to 1."""
     both = set(one) | set(other)
     return len(set(one) & set(other)) / len(both) if both else 0.0
 
@@ -144,14 +144,14 @@ def shared(one: Collection[str], other: Collection[str]) -> float:
 def there(
     overlaps: Iterable[Sequence[str]], names: Collection[str], apart: Collection[tuple[str, str]]
 ) -> list[tuple[str, ...]]:
-    """What reviews saw overlap, as far as it is there and no person took it apart."""
+    """Reported overlaps whose skills exist and were not separated by a person."""
     kept = (tuple(name for name in each if name in names) for each in overlaps)
     return [each for each in dict.fromkeys(kept) if set(combinations(each, 2)) - set(apart)]
 
 
 def groups(texts: Mapping[str, str], apart: Collection[tuple[str, str]] = ()) -> list[list[str]]:
-    """Skills that overlap, by name, in groups, the largest first; `texts` are their files. Takes time with the square
-    of their number: half a second for 500."""
+    """Groups of overlapping skills by name, the largest first; `texts` are their files. Quadratic: half a second for
+    500."""
     words = {name: words_of(text) for name, text in texts.items()}
     root = {name: name for name in texts}
 

@@ -1,4 +1,4 @@
-"""What a pass is about to do: written down whole before anything is changed, so that a killed pass is gone on with."""
+"""The plan of a curator pass, saved before anything is changed, so that a killed pass can be resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill whose age changed: active, stale, archived."""
+    """A change of a skill's age: active, stale, archived."""
 
     name: str
     was: str
@@ -26,9 +26,12 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One change. `unused` puts `name` aside; `patch` changes its files; `join` changes `name` (or makes it, where
-    `base` is empty) so that it covers those that it `absorbs` (name to hash), and puts them aside. `base` is the hash
-    that `name` has to have; `protected` steps change what a person wrote or pinned, and only wait."""
+    """One planned change.
+
+    `unused` archives `name`; `patch` changes its files; `join` changes `name` (or creates it, where `base` is
+    empty) to cover the skills that it `absorbs` (name to hash), and archives those. `base` is the hash that
+    `name` must still have; `protected` steps change what a person wrote or pinned, and become proposals.
+    """
 
     number: int
     kind: Literal["unused", "patch", "join"]
@@ -42,7 +45,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """What it puts aside."""
+        """The skills that it archives."""
         return (self.name,) if self.kind == "unused" else tuple(self.absorbs)
 
     @property
@@ -51,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return (self.name,) if self.kind == "unused" else (self.name, *self.absorbs)
 
     def came(self, state: State, reason: str = "", waits: Iterable[str] = (), diff: str = "") -> Changed:
-        """What came of it."""
+        """Its outcome."""
         absorbs = tuple(self.absorbs)
         return Changed(
             kind=self.kind,
@@ -69,8 +72,8 @@ State = Literal["done", "skipped", "waits", "back", "would"]
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One step and what really came of it; `why` are the model's words for the person. `versions` are those of the
-    ledger, `diff` the difference that they make."""
+    """Outcome of one step. `why` is the model's reason for the person; `versions` are those of the ledger, `diff`
+    their difference."""
 
     kind: str
     name: str
@@ -84,16 +87,16 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of the model that was refused, and why."""
+    """A refused tool call of the curator's model, with the reason."""
 
     call: str
     reason: str
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`past` are the queries that found their skill when it was made; `looks` passes change nothing. `considered` is
-    what reviews said of overlaps, `seen` what of that is so. `failed` says why the model's part ended early; `said` are
-    its last words, which nothing is believed of."""
+    """The plan of a curator pass. `past` are the queries that found their skill when the plan was made; a pass that
+    `looks` changes nothing. `considered` are the overlaps that reviews reported, `seen` those of them that were
+    confirmed. `failed` says why the model's part ended early; `said` are its last words, which nothing relies on."""
 
     job: str
     at: float
@@ -112,11 +115,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def keep(plan: Plan, folder: Path) -> None:
-    """Write the plan of a pass. Blocks."""
+    """Save the plan of a pass. Blocks."""
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     write_private(folder / PLAN, msgspec.json.encode(plan))
 
 
 def kept(folder: Path) -> Plan | None:
-    """The plan that was written there; None where there is none, or not a whole one. Blocks."""
+    """The saved plan; None where it is missing or incomplete. Blocks."""
     return whole(folder / PLAN, Plan)

@@ -1,5 +1,5 @@
-"""The report of a pass, `run.json` and `REPORT.md`: made from the versions in the ledger and from the files, never from
-what a model says of its work."""
+"""Report of a curator pass, `run.json` and `REPORT.md`: built from the ledger and the files, never from the model's
+words."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ LONGEST_DIFF = 200
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """A grade that this pass gave."""
+    """A grade given in this pass."""
 
     grade: str
     points: dict[str, int]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One pass. Times are seconds since 1970; `checked` queries were asked again, `lost` found no answer even after
-    everything that could be was put back. `said` are the model's last words, which nothing here is made from."""
+    """Report of one pass. Times are seconds since 1970; `checked` queries were repeated, `lost` skills were not
+    found even after everything possible was restored. `said` are the model's last words, which nothing relies on."""
 
     id: str
     job: str
@@ -56,17 +56,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def touched(self) -> list[str]:
-        """The skills that it changed, by name."""
+        """The changed skills by name."""
         return sorted({name for each in self.changes if each.versions for name in (each.name, *each.absorbs)})
 
     @property
     def text(self) -> str:
-        """As a person reads it."""
+        """The report as text."""
         return markdown(self)
 
     @property
     def summary(self) -> str:
-        """In a few lines."""
+        """A few lines about the pass."""
         lines = [summary(self)]
         lines += ["This pass only reported: nothing was changed."] if self.looks else []
         lines += [f"It ended early: {self.failed}"] if self.failed else []
@@ -74,7 +74,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_of(name: str, plan: Plan, changes: Iterable[Changed], ended: float) -> Run:
-    """The report of a pass, as far as it follows from the plan."""
+    """The report of a pass, as far as the plan determines it."""
     return Run(
         id=name,
         job=plan.job,
@@ -95,7 +95,7 @@ def run_of(name: str, plan: Plan, changes: Iterable[Changed], ended: float) -> R
 
 
 def changed(came: Changed, versions: Iterable[Version]) -> Changed:
-    """What came of a step as the ledger has it. Without a version nothing was done, whatever was planned."""
+    """The outcome of a step according to the ledger. Without a version nothing was done."""
     made = sorted(versions, key=lambda version: version.id)
     state: State = "skipped" if came.state == "done" and not made else came.state
     diff = "".join(diff_of(each.change.item, each.change.before, each.change.after) for each in made)
@@ -103,7 +103,7 @@ def changed(came: Changed, versions: Iterable[Version]) -> Changed:
 
 
 def would(step: Step, before: Mapping[str, bytes | None]) -> Changed:
-    """A step that only was looked at; `before` are the files as they are, by `name/file`."""
+    """A step of a read-only pass; `before` are the current files by `name/file`."""
     files = [(f"{step.name}/{file}", content) for file, content in step.changes.items()]
     return step.came("would", diff="".join(diff_of(file, before.get(file), content) for file, content in files))
 
@@ -116,12 +116,12 @@ def keep(run: Run, folder: Path) -> None:
 
 
 def kept(folder: Path) -> Run | None:
-    """The report of one pass; None where it was not finished. Blocks."""
+    """The report of one pass; None where it did not finish. Blocks."""
     return whole(folder / RUN, Run)
 
 
 def all_kept(folder: Path) -> list[Run]:
-    """The passes that were finished, the newest first. Blocks."""
+    """The finished passes, the newest first. Blocks."""
     found = sorted((each for each in folder.iterdir() if each.is_dir()), reverse=True) if folder.is_dir() else []
     return [run for run in map(kept, found) if run is not None]
 
@@ -147,7 +147,7 @@ KINDS = {"unused": "Archived, unused", "patch": "Repaired", "join": "Merged"}
 
 
 def markdown(run: Run) -> str:
-    """The report as a person reads it."""
+    """The report as Markdown."""
     head = f"# Curator, {moment(run.began)}"
     only = ["This pass only reported: nothing was changed."] if run.looks else []
     rolled = [f"Rolled back {moment(run.rolled_back)}."] if run.rolled_back else []
@@ -169,7 +169,7 @@ def markdown(run: Run) -> str:
 
 
 def summary(run: Run) -> str:
-    """One line: what was changed, what waits, what was refused."""
+    """One line: numbers of changes, proposals and refusals."""
     states = [each.state for each in run.changes]
     counts = {word: states.count(state) for state, word in WORDS.items() if state in states}
     told = [f"{count} {word}" for word, count in counts.items()] or ["nothing to change"]

@@ -1,4 +1,4 @@
-"""What came of a pass, found out: in the ledger and in the files."""
+"""Collects the outcome of a pass from the ledger and the files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ GIVEN_UP = "The pass stopped half-way."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the curator keeps what: reports by pass, what is thrown away."""
+    """Folders of the curator: `logs` for a report per pass, `cache` for temporary files."""
 
     logs: Path
     cache: Path
 
     def folder(self, job: Job) -> Path:
-        """The folder of a pass, the same when it is begun again. Blocks."""
+        """The folder of a pass, the same when it is resumed. Blocks."""
         name = f"{datetime.fromtimestamp(job.created, UTC):%Y%m%d-%H%M%S}"
         for number in count(1):
             folder = self.logs / (name if number == 1 else f"{name}-{number}")
@@ -53,7 +53,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """Makes reports. Nothing in one is anybody's word."""
+    """Makes reports from facts in the ledger and files, never from the model's words."""
 
     store: Store
     clock: Clock
@@ -61,7 +61,7 @@ class Reporting:
     places: Places
 
     async def looked(self, plan: Plan, folder: Path) -> Run:
-        """The report of a pass that changes nothing."""
+        """The report of a read-only pass."""
         files: dict[str, bytes | None] = {}
         for item in {f"{step.name}/{file}" for step in plan.steps for file in step.changes}:
             newest = await self.store.versions.latest(Kind.SKILL, item)
@@ -73,7 +73,7 @@ class Reporting:
         return report.run_of(folder.name, plan, changes, self.clock.now())
 
     async def did(self, plan: Plan, folder: Path, came: Sequence[Changed], lost: Sequence[QueryHistory] = ()) -> Run:
-        """The report of a pass that did what it planned, as far as that went."""
+        """The report of a pass that applied its plan, as far as it got."""
         changes = [
             report.changed(each, await self._made(plan, step)) for step, each in zip(plan.steps, came, strict=True)
         ]
@@ -86,7 +86,7 @@ class Reporting:
         return [each for each in found if each.change.key.startswith(f"{plan.job}.{step.number}.")]
 
     async def left_over(self) -> None:
-        """Make the reports of passes that were given up half-way: what they did can be taken back too."""
+        """Write the reports of abandoned passes, so that they can be rolled back too."""
         for folder in await asyncio.to_thread(_unreported, self.places.logs):
             plan = await asyncio.to_thread(kept_plan, folder)
             job = await self.store.learning.get(plan.job) if plan else None
@@ -101,7 +101,7 @@ class Reporting:
             await self.forget(plan, folder)
 
     async def keep(self, run: Run, folder: Path, used: Account) -> Run:
-        """Write the report, with what the pass used."""
+        """Write the report, with the cost of the pass."""
         run = msgspec.structs.replace(
             run, calls=used.calls, input=used.input, output=used.output, cost=used.cost, ended=self.clock.now()
         )
@@ -109,7 +109,8 @@ class Reporting:
         return run
 
     async def forget(self, plan: Plan, folder: Path) -> None:
-        """What people said stands in their conversations alone from now on, so that it goes with them."""
+        """Remove people's words from the plan, so that only their conversations hold them and deleting those deletes
+        them."""
         await asyncio.to_thread(keep_plan, msgspec.structs.replace(plan, past=()), folder)
 
 
@@ -119,8 +120,8 @@ def _unreported(logs: Path) -> list[Path]:
 
 
 async def put_back(writer: Writer, job: str, name: str, by: By) -> str:
-    """Make a skill what it was before a pass first changed it, by the ledger, where nobody changed it since; what came
-    of it. Raises `HermesError`."""
+    """Restore a skill from the ledger to its state before the pass, unless somebody changed it since; the outcome.
+    Raises `HermesError`."""
     await writer.mend([name])
     history, done = await writer.versions.history(name), f"`{name}` is as it was."
     others = [each.id for each in history if not each.change.key.startswith(f"{job}.")]
@@ -149,8 +150,8 @@ def _there(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
 async def rollback(
     reporting: Reporting, journal_file: JournalFile, by: Callable[[str], By], name: str = ""
 ) -> list[str]:
-    """Take back the pass of that name (none: the newest that changed something), in the name of `by`, which is given
-    the key of each change; a sentence for each skill. What was joined stays apart, and its age counts anew. Raises
+    """Roll back the pass of that name (none: the newest that changed something); `by` makes the author from the key
+    of each change. Returns a sentence for each skill. Joined skills stay separate, and their age restarts. Raises
     `HermesError`."""
     run = await asyncio.to_thread(_chosen, reporting.places.logs, name)
     lines = [await put_back(reporting.writer, run.job, each, by(f"{run.job}.{each}.rolled")) for each in run.touched]

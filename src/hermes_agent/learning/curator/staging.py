@@ -1,4 +1,4 @@
-"""Where a pass plans: the home's skills as they would be, with a check of every change against all past queries."""
+"""Staging copy of the library: the curator plans there, and each change is checked against all past queries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ NAME = "curator-"
 
 
 class Trial:
-    """What queries would find, with every change that was not taken `back`."""
+    """A search index of the staged skills: answers what a query would find after the planned changes. `back` reverts
+    a change."""
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder
@@ -43,7 +44,7 @@ class Trial:
         self._hidden: frozenset[str] = frozenset()
 
     async def open(self) -> None:
-        """Read all skills of the home, and those that come with it."""
+        """Index all skills of the home, and the bundled ones."""
         await asyncio.to_thread(_made_anew, self._folder)
         places = self._library.places
         self._roots = await asyncio.to_thread(places.roots)
@@ -56,7 +57,7 @@ class Trial:
                 await self._index.update(rows[first : first + BATCH])
 
     async def close(self) -> None:
-        """Throw it away."""
+        """Delete the index."""
         await self._index.close()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
@@ -67,7 +68,7 @@ class Trial:
         return [row.name for row in rows if row.folder not in self._hidden and row.name not in disabled][:shown]
 
     async def change(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> dict[str, Indexed | None]:
-        """SKILL.md of these folders is that, and these folders are not there; what was there before, for `back`."""
+        """Set the SKILL.md of these folders and remove the folders `gone`; the previous rows, for `back`."""
         home = str(self._library.places.home)
         rows: dict[str, Indexed | None] = {str(folder): self._row(folder, text, home) for folder, text in texts.items()}
         rows.update(dict.fromkeys(map(str, gone)))
@@ -76,7 +77,7 @@ class Trial:
         return before
 
     async def back(self, rows: Mapping[str, Indexed | None]) -> None:
-        """These folders are so (None: they are not there)."""
+        """Restore these rows (None: no such folder)."""
         self._rows.update(rows)
         await self._index.update([row for row in rows.values() if row is not None], list(rows))
 
@@ -109,8 +110,8 @@ def _all_in(root: Root) -> list[Indexed]:
 
 @dataclass(slots=True, kw_only=True)
 class Staging:
-    """The skills of a home as a plan would leave them: `candidates` by name, their `files`, and those that are `gone`
-    because nobody uses them. Nothing here is written anywhere."""
+    """The skills as the plan would leave them: `candidates` by name, their `files`, and those that are `gone`
+    because unused. Nothing is written to disk."""
 
     home: Path
     candidates: Mapping[str, Candidate]
@@ -125,7 +126,7 @@ class Staging:
     ratings: dict[str, Rating] = field(default_factory=dict)
 
     def here(self, name: str) -> Files:
-        """The files of a skill as planned. Raises `ToolError` for one that is not there, or not any more."""
+        """The staged files of a skill. Raises `ToolError` for a missing one."""
         if name in self.covers:
             raise ToolError(f"`{name[:80]}` is part of `{self.covers[name]}` now.")
         if name in self.gone or name not in self.files:
@@ -133,7 +134,7 @@ class Staging:
         return self.files[name]
 
     def ours(self, name: str) -> Candidate:
-        """A skill that may be changed. Raises `Refused`."""
+        """A skill that the curator may change. Raises `Refused`."""
         self.here(name)
         candidate = self.candidates.get(name)
         if candidate is not None and not candidate.is_ours:
@@ -143,23 +144,23 @@ class Staging:
         return candidate
 
     def text(self, name: str) -> str:
-        """SKILL.md as planned."""
+        """The staged SKILL.md."""
         return (text_or_none(self.here(name)[FILE].content)) or ""
 
     def words(self, name: str) -> str:
-        """All files that are text, as planned."""
+        """The staged text files together."""
         return "\n".join(filter(None, (text_or_none(each.content) for each in self.here(name).values())))
 
     def hash(self, name: str) -> str:
-        """Of its files, as planned."""
+        """Hash of the staged files."""
         return hash_of_files(self.here(name))
 
     def folder(self, name: str) -> Path:
-        """Where it stands, or would."""
+        """The present or future folder of a skill."""
         return self.candidates[name].header.path if name in self.candidates else self.home / name
 
     async def judged(self, name: str, new: str, known: str, action: str) -> None:
-        """What a review's words have to pass, of words here: all that they name stands in what was there. Raises
+        """Run a review's gates on the model's words: everything they name must be in the earlier text. Raises
         `Refused`."""
         call = ToolCall(id="", name="skill_manage", arguments={"action": action, "name": name, "content": new})
         draft = Draft(call=call, kind=Kind.SKILL, action=action, item=name, new=new, cited=(), key="", known=known)
@@ -180,7 +181,7 @@ class Staging:
         absorbs: Sequence[str] = (),
         why: str = "",
     ) -> Step:
-        """Add a change, where every past query finds what it found, or what covers that. Raises `Refused`."""
+        """Add a step, if every past query still finds its skill or one that covers it. Raises `Refused`."""
         old = self.files.get(name, {})
         changed = {file: each for file, each in changes.items() if old.get(file) != each}
         folders = [self.folder(each) for each in absorbs]
@@ -210,7 +211,7 @@ class Staging:
         return step
 
     async def put_aside(self, candidates: Sequence[Candidate], why: Mapping[str, str]) -> None:
-        """Plan to put aside what nobody uses."""
+        """Add steps that archive unused skills."""
         await self.trial.change({}, [candidate.header.path for candidate in candidates])
         for candidate in candidates:
             number = len(self.steps) + 1
@@ -227,7 +228,7 @@ class Staging:
 
 
 def missing_report(missing: Sequence[QueryHistory], covers: Mapping[str, str]) -> str:
-    """Which queries would find nothing."""
+    """A sentence about the queries that would find nothing."""
     first = missing[0]
     now = covers.get(first.skill)
     what = f"`{first.skill}`, or `{now}` in its place" if now else f"`{first.skill}`"

@@ -1,4 +1,4 @@
-"""What the model of a pass can do: look, give points, mend, join. Nothing is deleted, and nothing is written here."""
+"""Tools of the curator's model: view, grade, patch, join. They change the staging copy only and delete nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMED = re.compile(r"(?<![\w./-])(?:references|templates|scripts|assets)/[\w.-]+
 
 
 def checked(points: Mapping[str, int]) -> dict[str, int]:
-    """The points, where there is a number for each criterion. Raises `BadArguments`."""
+    """The points, if there is a number for each criterion. Raises `BadArguments`."""
     if set(points) != set(CRITERIA) or not all(0 <= each <= MOST for each in points.values()):
         raise BadArguments(f"Each of {', '.join(CRITERIA)} needs 0, 1 or 2 points, and nothing else.")
     return {name: points[name] for name in CRITERIA}
@@ -55,7 +55,7 @@ def grade(points: Mapping[str, int]) -> str:
 
 
 def missing_files(body: str, files: Collection[str]) -> list[str]:
-    """The support files that a skill names and does not have."""
+    """The support files that a skill names but does not have."""
     return sorted({match.rstrip(".") for match in NAMED.findall(body)} - set(files))
 
 
@@ -79,7 +79,7 @@ person's" you may patch at most, and that waits for them. When you are done, say
 
 
 def system() -> str:
-    """The prompt."""
+    """The system prompt of the curator's model."""
     return SYSTEM.format(criteria="; ".join(f"{name}: {words}" for name, words in CRITERIA.items()))
 
 
@@ -90,7 +90,7 @@ def question(
     graded: set[str],
     seen: Sequence[Sequence[str]] = (),
 ) -> Message:
-    """The skills, those that overlap first: by their words, and as reviews saw."""
+    """The list of skills for the model, overlapping ones first."""
     together = [name for group in (*groups, *seen) for name in group]
     order = {name: place for place, name in enumerate(together)}
     listed = sorted(
@@ -126,7 +126,7 @@ MOST_JOINED = 8
 
 
 class CuratorTools:
-    """The four tools, on one staging copy."""
+    """The curator's four tools (view, grade, patch, join) on one staging copy."""
 
     def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock
@@ -257,7 +257,7 @@ class CuratorTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """The calls of one pass; `denied` are those that were not done."""
+    """Handles the calls of one pass; `denied` collects the refused ones."""
 
     job: str
     tools: Mapping[str, Tool]

@@ -1,4 +1,4 @@
-"""The memories that can be used beside the notes, one file each: a name leads to the function that makes one."""
+"""External memories, one file each: a table leads from a name to the function that creates one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ByteRover: https://docs.byterover.dev, through its program `brv` (npm: byterover-cli) and its curate protocol."""
+"""External memory ByteRover (https://docs.byterover.dev), through its program `brv` (npm: byterover-cli) and its
+curate protocol."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class _Said(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteRover:
-    """A context tree for each person, in a folder of its own; searched without a model, and never synchronised."""
+    """A ByteRover context tree per person, in its own folder; searched without a model and never synchronised."""
 
     folder: Path
     environment: Mapping[str, str] = field(repr=False)
@@ -60,7 +61,7 @@ class ByteRover:
         await self._keep(f"conversations/{_plain(session)}", text)
 
     async def ended(self, session: str) -> None:
-        """Nothing: each topic is whole when it is written."""
+        """Does nothing: each topic is complete when written."""
 
     async def _keep(self, place: str, *paragraphs: str) -> None:
         """One topic. The program asks for its HTML, or, in versions with a model of their own, writes it by itself."""
@@ -95,7 +96,7 @@ class ByteRover:
 
 
 def topic(place: str, text: str) -> str:
-    """One topic in ByteRover's HTML, at a path that follows from its words, so that the same text is kept once."""
+    """One topic in ByteRover's HTML, at a path derived from its words, so that the same text is stored once."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     title = html.escape(_title(text), quote=True)
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in text.split("\n") if line.strip())
@@ -130,5 +131,5 @@ def _last(out: bytes) -> _Said | None:
 
 
 def make(needs: Needs) -> ByteRover:
-    """In the folder of the notes; the program is looked for when it is first needed."""
+    """Creates the backend, in the folder of the notes; the program is located on first use."""
     return ByteRover(folder=needs.folder / "byterover" / needs.space, environment=needs.environment)

@@ -1,4 +1,4 @@
-"""A memory on this machine: facts with trust in the store, found by their words and by holographic vectors."""
+"""Local fact memory: facts with trust scores in the store, found by words and by holographic vectors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ NAME = "\0name"
 
 
 def hologram(terms: Sequence[str], names: Iterable[str] = ()) -> Vector:
-    """A text: each word, each two neighbours bound in their order, each name bound to the role of one, all added up."""
+    """The holographic vector of a text: the sum of its words, of its neighbouring words bound in order, and of its
+    names bound to a role."""
     parts = [_word(term) for term in terms]
     parts += [_bound(_word(one), _word(f"{two}>")) for one, two in pairwise(terms)]
     parts += [_bound(_word(NAME), _word(name)) for name in names]
@@ -59,17 +60,17 @@ def hologram(terms: Sequence[str], names: Iterable[str] = ()) -> Vector:
 
 
 def likeness(one: Vector, two: Vector) -> float:
-    """-1 to 1: about 0 for texts that have nothing in common."""
+    """Similarity of two vectors, -1 to 1; about 0 for unrelated texts."""
     return math.fsum(map(operator.mul, one, two))
 
 
 def packed(vector: Vector) -> bytes:
-    """The vector as it is kept."""
+    """The vector in its stored form."""
     return FORM.pack(SCHEME, *vector)
 
 
 def unpacked(kept: bytes) -> Vector | None:
-    """What `packed` made; None for anything else."""
+    """Decodes what `packed` made; None for anything else."""
     if len(kept) != FORM.size or kept[0] != SCHEME:
         return None
     vector = array("f", FORM.unpack(kept)[1:])
@@ -114,15 +115,14 @@ MOST_NAMES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A fact in a file of an earlier version."""
+    """A fact in the file format of an earlier version."""
 
     text: str
     trust: float = START
 
 
 class Holographic(ToldAlready):
-    """The facts of one person: `space` keeps them apart. A file of facts, where there is one, is taken over once and
-    then kept under another name."""
+    """Fact memory of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
 
     def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
         self.space = space
@@ -145,7 +145,7 @@ class Holographic(ToldAlready):
         return [f"{texts[number]} [fact {number}]" for number in best if number in texts]
 
     async def remember(self, exchange: Exchange) -> None:
-        """Nothing: what was said is in the session's log; a fact is what somebody adds."""
+        """Does nothing: the session's log has the exchange; facts are added one by one."""
 
     async def add(self, fact: str, source: Source, /) -> None:
         await self._ready()
@@ -156,13 +156,13 @@ class Holographic(ToldAlready):
         await self._store.known_facts.add(self.space, made_of(fact), source, self._clock.now())
 
     async def judge(self, number: int, source: Source, *, helpful: bool) -> float:
-        """Trust a fact more or less; its trust now. Raises `HermesError` where there is none of that number."""
+        """Raise or lower the trust in a fact; its new trust. Raises `HermesError` for an unknown number."""
         await self._ready()
         by = BETTER if helpful else -WORSE
         return await self._store.known_facts.judge(self.space, number, by, source, self._clock.now())
 
     async def retract(self, number: int, source: Source) -> str:
-        """Take a fact out of force; its text. Raises `HermesError` where there is none of that number."""
+        """Retract a fact; its text. Raises `HermesError` for an unknown number."""
         await self._ready()
         return (await self._store.known_facts.retract(self.space, number, source, self._clock.now())).text
 
@@ -210,7 +210,7 @@ class Holographic(ToldAlready):
 
 
 class FactTools:
-    """What only this memory can do with a fact."""
+    """Tools for single facts that only this backend has."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for
@@ -241,24 +241,24 @@ class FactTools:
 
 
 def made_of(text: str, trust: float = START) -> NewFact:
-    """A text as a fact to be kept."""
+    """A text as a new fact."""
     return NewFact(text=text, names=names_in(text), vector=packed(seen(text)), trust=trust)
 
 
 def seen(text: str) -> Vector:
-    """The hologram of a text; words that say nothing are left away."""
+    """The vector of a text, without stop words."""
     said = [stemmed(word) for word in surface(text) if word not in STOP]
     return hologram(said, [term for name in names_in(text) for term in terms(name)])
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """What a text is about: words with a capital, and those with a `#`."""
+    """The names in a text: capitalised words and hashtags."""
     found = (name.lstrip("#") for name in NAMES.findall(text))
     return tuple(dict.fromkeys(name for name in found if name.lower() not in STOP))[:MOST_NAMES]
 
 
 def nearest(asked: Asked, vectors: Mapping[int, Vector], question: Vector, now: float) -> list[int]:
-    """The facts that fit, the best first: by shared words (rare ones count more) and likeness, times their trust."""
+    """The matching facts, the best first: by shared words (rare ones count more) and similarity, times trust."""
     weights = {
         phrase: math.log(1 + len(asked.standing) / len(holders)) for phrase, holders in asked.holding.items() if holders
     }
@@ -278,13 +278,13 @@ def nearest(asked: Asked, vectors: Mapping[int, Vector], question: Vector, now: 
 
 
 def worth(fact: Standing, now: float) -> float:
-    """What a fact's trust makes of its score: 1 for a new one, 0 to 2, less when nobody confirmed it for long."""
+    """Factor of a fact's trust on its score: 0 to 2, 1 for a new fact, less when unconfirmed for long."""
     days = max(0.0, now - fact.checked) / DAY
     trust = min(1.0, max(0.0, fact.trust)) / START
     return trust * (0.5 + 0.5 * math.pow(0.5, days / HALF))
 
 
 def make(needs: Needs) -> Holographic:
-    """In the store."""
+    """Creates the backend on the store."""
     file = needs.folder / "facts" / f"{needs.space}.json"
     return Holographic(needs.store, needs.space, needs.clock, file)

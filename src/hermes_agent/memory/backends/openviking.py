@@ -1,4 +1,4 @@
-"""OpenViking: https://www.mintlify.com/volcengine/OpenViking/api (a context database of one's own)."""
+"""External memory OpenViking (https://www.mintlify.com/volcengine/OpenViking/api), a self-hosted context database."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FACTS = "facts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenViking:
-    """An agent of the server for each person, and a session there for each of ours; what is said in it becomes memories
-    when it is committed: when it is shortened and when it ends here."""
+    """One OpenViking agent per person and one server session per session of ours. A commit turns the messages of a
+    session into memories: at compaction and when the session ends."""
 
     service: Service
     _open: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class OpenViking:
         await self.ended(FACTS)
 
     async def leaving(self, session: str, text: str) -> None:  # noqa: ARG002 - a `Backend` is given it
-        """What leaves the window was said here before, message by message."""
+        """Commits the session: its messages were sent before, one by one."""
         await self.ended(session)
 
     async def ended(self, session: str) -> None:
@@ -58,7 +58,7 @@ class OpenViking:
 
 
 def make(needs: Needs) -> OpenViking:
-    """At the address of the settings, or on this machine."""
+    """Creates the backend for the address of the settings, or a server on this machine."""
     key = needs.secret(KEY)
     headers = {"X-OpenViking-Agent": needs.space, **({"X-API-Key": key} if key else {})}
     url = needs.url or "http://localhost:1933"

@@ -28,7 +28,7 @@ Said = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request. A status among `known` is no failure."""
+    """One request to a memory service. A status among `known` is no failure."""
 
     path: str
     body: Mapping[str, object] | None = None
@@ -38,11 +38,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What differs between two services. `space` separates people; `keep` gets space, session and messages.
+    """Facts of one memory service: address, key, and requests. `space` separates people; `keep` gets space, session
+    and messages.
 
-    `key_for` says which servers need a key: `all`, `hosted` (not a server of one's own) or `none`. `takes_leaving`:
-    the text that a compaction removes is sent too, because the service does not keep each message as it was said.
-    Without `health` a recall shows that the service answers.
+    `key_for` says which servers need a key: `all`, `hosted` (not a self-hosted one) or `none`. `takes_leaving`:
+    the text that a compaction removes is sent too, because the service does not keep each message. Without
+    `health` a recall shows that the service answers.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """The `Backend` of a service, by its facts."""
+    """Implements `Backend` for the HTTP service that `facts` describes."""
 
     facts: Facts
     service: Service
@@ -87,7 +88,7 @@ class Rest:
             await self._send(self.facts.keep(self.space, session, (("user", text),)))
 
     async def ended(self, session: str) -> None:
-        """Nothing: each exchange was sent as it was said."""
+        """Does nothing: each exchange was sent at once."""
 
     async def _send(self, calls: Sequence[Call]) -> object:
         answer: object = None

@@ -1,1 +1,1 @@
-"""The demo vendor: a scripted model behind a real loopback socket, and the small broken project that it repairs."""
+"""Demo vendor: a scripted model behind a real loopback socket, with a small broken project that it repairs."""

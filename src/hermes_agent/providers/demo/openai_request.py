@@ -1,6 +1,6 @@
-"""Reads an OpenAI chat-completions request, and refuses what the real service refuses.
+"""Parses an OpenAI chat-completions request, and rejects what the real service rejects.
 
-The rules and the words of the refusals are those of https://platform.openai.com/docs/api-reference/chat/create.
+The rules and error texts are those of https://platform.openai.com/docs/api-reference/chat/create.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
 def read_openai(body: bytes) -> Heard:
-    """The question in a request body. Raises `RequestRefused` with the service's own status and words."""
+    """Parses a request body. Raises `RequestRefused` with the service's own status and words."""
     plain = _object(body)
     model, messages = plain.get("model"), plain.get("messages")
     if not isinstance(model, str) or not model:
@@ -105,7 +105,7 @@ def _tool(entry: Json) -> ToolSchema:
 
 
 def refused_parameters(parameters: Json) -> str:
-    """What the service refuses in a function's parameters, in its words; empty where it takes them."""
+    """The service's error about a function's parameters; empty where they are valid."""
     if parameters and parameters.get("type") != "object":
         return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{parameters.get('type')}\"'."
     if not TOP_LEVEL.isdisjoint(parameters):

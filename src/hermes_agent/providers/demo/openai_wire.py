@@ -1,7 +1,8 @@
-"""The OpenAI chat-completions protocol as a server speaks it: reading, writing, counting, refusing.
+"""Server side of the OpenAI chat-completions protocol: requests, streamed replies, token counts, errors.
 
-Field names, order and endings follow https://platform.openai.com/docs/api-reference/chat-streaming; `reasoning_content`
-is the field in which DeepSeek, vLLM and others send reasoning (OpenRouter calls it `reasoning`).
+Field names, order and endings follow https://platform.openai.com/docs/api-reference/chat-streaming;
+`reasoning_content` is the field in which DeepSeek, vLLM and others send reasoning (OpenRouter calls it
+`reasoning`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ COMMENT = b": keep-alive\n\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAIStyle:
-    """Where services of this protocol differ. `whole_calls` streams each tool call in one chunk, as Mistral does;
-    `created` is the Unix time that the replies carry."""
+    """Variants of the protocol between services. `whole_calls` streams each tool call in one chunk, as Mistral does;
+    `created` is the Unix time of the replies."""
 
     reasoning_field: str = "reasoning_content"
     whole_calls: bool = False
@@ -52,7 +53,7 @@ class OpenAIStyle:
 
 
 class OpenAIWire:
-    """One server's side of the protocol; it remembers the prompts that it saw, for `cached_tokens`."""
+    """The protocol of one server; remembers the prompts that it saw, for `cached_tokens`."""
 
     base = "/v1"
     models_path = "/v1/models"
@@ -65,7 +66,7 @@ class OpenAIWire:
         self._cache = PrefixCache()
 
     def asks(self, request: Request) -> bool:
-        """Whether this is a question to a model."""
+        """Whether the request is for a completion."""
         return (request.method, request.path) == ("POST", "/v1/chat/completions")
 
     def key(self, request: Request) -> str:
@@ -73,14 +74,14 @@ class OpenAIWire:
         return request.headers.get("authorization", "").removeprefix("Bearer ")
 
     def read(self, request: Request) -> Heard:
-        """The question. Raises `RequestRefused` for what the protocol does not allow."""
+        """Parses the request. Raises `RequestRefused` for violations of the protocol."""
         try:
             return read_openai(request.body)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise RequestRefused(f"Invalid request: {type(error).__name__}: {error}") from error
 
     def usage(self, answer: Answer, heard: Heard) -> Usage:
-        """What the exchange counts as; to be asked once per exchange, in order."""
+        """The token usage of an exchange; call it once per exchange, in order."""
         return count(answer, heard.prompt, self._cache.shared(heard.prompt))
 
     def events(self, answer: Answer, heard: Heard, usage: Usage) -> Iterator[bytes]:
@@ -123,11 +124,11 @@ class OpenAIWire:
         return openai_error(refused)
 
     def refusal_headers(self, _refused: RequestRefused) -> Mapping[str, str]:
-        """What the headers of an error reply say: nothing."""
+        """The headers of an error reply: none."""
         return {}
 
     def error_event(self, refused: RequestRefused) -> bytes:
-        """An error that arrives inside a stream that began well."""
+        """An error event in a stream that has started."""
         return sse(json.loads(openai_error(refused)))
 
     def models(self, names: tuple[str, ...]) -> bytes:
@@ -135,18 +136,18 @@ class OpenAIWire:
         return openai_models(names, self._style)
 
     def unknown_model(self, name: str) -> RequestRefused:
-        """The refusal of a model that is not there."""
+        """The error for an unknown model."""
         message = f"The model `{name}` does not exist or you do not have access to it."
         return RequestRefused(message, status=404, code="model_not_found")
 
     def wrong_key(self, key: str) -> RequestRefused:
-        """The refusal of a credential."""
+        """The error for a wrong key."""
         shown = f"{key[:4]}***" if key else "none"
         return RequestRefused(f"Incorrect API key provided: {shown}.", status=401, code="invalid_api_key")
 
 
 def openai_error(refused: RequestRefused) -> bytes:
-    """The body of a refusal."""
+    """The body of an error."""
     error = {"message": str(refused), "type": refused.kind, "param": None, "code": refused.code or None}
     return json.dumps({"error": error}).encode()
 

@@ -1,4 +1,5 @@
-"""Plays scenarios: finds the task in the conversation, the step by what was done since, and fills in what was seen."""
+"""Plays scenarios of the demo model: finds the task in the conversation, the step from what was done since, and
+fills in observed values."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ FOLDER = "scenarios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One possible answer of a step, and the conditions on the newest tool result, and on what the runtime tells beside
-    the messages, under which it is given."""
+    """A possible answer of a step, and its conditions: on the newest tool result, and on the runtime's notes beside
+    the messages."""
 
     think: str = ""
     say: str = ""
@@ -36,7 +37,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a person may ask for, and the steps that answer it."""
+    """A task that the demo model can do, with the steps that answer it."""
 
     name: str
     can: str
@@ -103,14 +104,14 @@ OUTPUT = re.compile(r"(?P<output>(?s:.{0,400}))")
 
 
 class Player:
-    """Follows scenarios. It keeps nothing: the same conversation gets the same answer, after a crash too."""
+    """Plays scenarios without state: the same conversation gets the same answer, also after a crash."""
 
     def __init__(self, tasks: Sequence[Task], pace: Pace = PACE) -> None:
         self._tasks = tasks
         self._pace = pace
 
     def answer(self, heard: Heard) -> Answer:
-        """The next answer of the task that was asked for last; an unknown question is told what can be asked."""
+        """The next answer of the latest requested task; an unknown request gets the list of tasks."""
         found = self._find(heard.messages) or _named_tool(heard)
         if found is None:
             return self._words(self._introduction())

@@ -1,4 +1,4 @@
-"""What a scripted model hears, what it answers, and how many tokens that counts as, in words that no protocol owns."""
+"""Input and output of a scripted model, independent of any protocol, and its token counts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NOTE = re.compile(r'\s*<runtime mark="[0-9a-f]+">\n(.*?)\n</runtime>', re.DOTALL
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """A question to a model, whichever protocol brought it. A script decides by nothing else, so that the same question
-    gets the same answer after a crash. `prompt` is the canonical text of all that was sent, for counting tokens;
-    `notes` are the runtime's, which are taken out of the messages: they hold the time."""
+    """A request to a scripted model. A script depends on nothing else, so that the same request gets the same answer
+    after a crash. `prompt` is the canonical text of everything sent, for counting tokens; `notes` are the
+    runtime's, removed from the messages because they contain the time."""
 
     model: str
     messages: tuple[Message, ...]
@@ -46,7 +46,7 @@ class Heard:
 
     @cached_property
     def turn(self) -> int:
-        """How often the model has spoken so far in this conversation."""
+        """The number of the model's earlier replies in this conversation."""
         return sum(message.role is Role.ASSISTANT for message in self.messages)
 
     @property
@@ -69,7 +69,7 @@ def _without_notes(message: Message) -> Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds before the first event of a stream and between events; characters of text that one event holds."""
+    """Speed of a stream: seconds before the first event and between events; characters of text per event."""
 
     first: float = 0.0
     between: float = 0.0
@@ -78,14 +78,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Words for the person."""
+    """A piece of an answer: text for the person."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Reasoning. `redacted` is sent as an opaque block where the protocol has one."""
+    """A piece of an answer: reasoning. `redacted` is sent as an opaque block where the protocol has one."""
 
     text: str
     redacted: bool = False
@@ -93,7 +93,8 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `raw` is sent in place of the arguments' JSON; an empty `id` is derived from the conversation."""
+    """A piece of an answer: a tool call. `raw` is sent in place of the arguments' JSON; an empty `id` is derived
+    from the conversation."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -113,8 +114,7 @@ Piece = Say | Think | Call
 class Answer:
     """One whole answer of a scripted model.
 
-    `stop` None means what the pieces imply; `usage` None means counted by bytes / 4; `model` overrides the name that
-    was asked for.
+    `stop` None: implied by the pieces; `usage` None: counted by bytes / 4; `model` overrides the requested name.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -143,7 +143,7 @@ def chunks(text: str, size: int) -> list[str]:
 
 
 class RequestRefused(Exception):
-    """The request is not what the protocol says: the status and the words of the provider's own error body."""
+    """An invalid request: the status and text of the provider's own error body."""
 
     def __init__(self, message: str, *, status: int = 400, kind: str = "invalid_request_error", code: str = "") -> None:
         super().__init__(message)
@@ -153,26 +153,27 @@ class RequestRefused(Exception):
 
 
 class PrefixCache:
-    """Remembers the latest prompts and says how much of a new one repeats the beginning of one of them."""
+    """Simulates prompt caching: remembers the latest prompts and tells how much of a new one repeats the start of
+    one of them."""
 
     def __init__(self, step: int = CACHE_STEP) -> None:
         self._prompts: deque[str] = deque(maxlen=PROMPTS_KEPT)
         self._step = step
 
     def shared(self, prompt: str) -> int:
-        """Tokens of the longest beginning that an earlier prompt had too, in whole steps. The prompt is remembered."""
+        """Tokens, in whole steps, of the longest prefix that an earlier prompt shares. Remembers the prompt."""
         longest = max((_common(prompt, earlier) for earlier in self._prompts), default=0)
         self._prompts.append(prompt)
         return estimate_tokens(prompt[:longest]) // self._step * self._step
 
 
 def prompt_text(*parts: object) -> str:
-    """The canonical text of a request: what is counted and cached, in the order in which a provider reads it."""
+    """The canonical text of a request for counting and caching, in the order in which a provider reads it."""
     return "\n".join(json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in parts)
 
 
 def count(answer: Answer, prompt: str, cached: int) -> Usage:
-    """The usage of one exchange, unless the answer brings its own."""
+    """The usage of one exchange, unless the answer has its own."""
     if answer.usage is not None:
         return answer.usage
     reasoning = sum(estimate_tokens(piece.text) for piece in answer.pieces if isinstance(piece, Think))

@@ -1,4 +1,4 @@
-"""What the demo stands on: its model behind a real socket, answering from the shipped scenarios, and small projects."""
+"""Demo server: the scripted model on a loopback socket, and unpacking of the small sample projects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def demo_server(port: int = 0, pace: Pace = PACE) -> AsyncIterator[str]:
 
 
 class DemoEndpoint:
-    """One HTTP handler: the model list and chat completions, any key, any model name."""
+    """HTTP handler of the demo: the model list and chat completions, any key, any model name."""
 
     def __init__(self, player: Player) -> None:
         self._player = player

@@ -1,4 +1,4 @@
-"""The table of dialects: name to implementation, each loaded only when a route speaks it."""
+"""Table of API dialects: name to implementation, each loaded on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anthropic Messages: writing requests, reading the streamed answer."""
+"""Dialect of Anthropic Messages: writes requests, reads streamed answers."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class _Event(msgspec.Struct):
 
 
 class MessagesDecoder(ReplyReader[_Event]):
-    """Reads one streamed message."""
+    """Decodes one streamed reply of the Messages API."""
 
     _parse = msgspec.json.Decoder(_Event).decode
     _event_name = "event of the Messages API"

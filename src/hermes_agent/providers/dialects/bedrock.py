@@ -1,4 +1,4 @@
-"""Bedrock Converse: writing requests, reading the streamed answer."""
+"""Dialect of Amazon Bedrock Converse: writes requests, reads streamed answers."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ LONGEST_NAME = 150
 
 
 class ConverseCompiler(ConversationCompiler):
-    """Writes Converse requests: system prompt and tools first, then the messages, what may change last.
+    """Writes Converse requests: system prompt and tools first, then the messages, changing fields last.
 
-    Four cache points, as many as there may be: after the system prompt, after the last tool, after the last user turn
-    and after the one before it, which is where the last request ended.
+    Four cache points, the maximum: after the system prompt, after the last tool, after the last user turn and
+    after the one before it, which is where the last request ended.
     """
 
     rules = RULES
@@ -248,7 +248,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Problem(msgspec.Struct):
-    """An exception; `of` is its payload."""
+    """An exception event; `of` is its payload."""
 
     type: str = ""
     message: str = ""
@@ -264,7 +264,7 @@ class _Event(msgspec.Struct, rename="camel"):
 
 
 class ConverseDecoder(ReplyReader[_Event]):
-    """Reads one streamed message; events that it does not know are passed over."""
+    """Decodes one streamed reply of the Converse API; ignores unknown events."""
 
     _parse = msgspec.json.Decoder(_Event).decode
     _event_name = "event of the Converse API"

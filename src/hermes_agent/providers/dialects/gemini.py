@@ -1,4 +1,4 @@
-"""Gemini generateContent, as the Gemini API and Vertex AI speak it: writing requests, reading the streamed answer."""
+"""Dialect of Gemini generateContent, for the Gemini API and Vertex AI: writes requests, reads streamed answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PICTURES = PictureRules(
 
 
 class GeminiCompiler(ConversationCompiler):
-    """Writes generateContent requests: instruction and tools first, then the contents, what may change last."""
+    """Writes generateContent requests: instruction and tools first, then the contents, changing fields last."""
 
     rules = RULES
     pictures = PICTURES
@@ -274,7 +274,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
 
 
 class GeminiDecoder(ReplyReader[_Chunk]):
-    """Reads one streamed answer."""
+    """Decodes one streamed reply of Gemini."""
 
     _parse = msgspec.json.Decoder(_Chunk).decode
     _event_name = "piece of a Gemini answer"

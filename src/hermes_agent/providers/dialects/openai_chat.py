@@ -1,5 +1,5 @@
-"""OpenAI chat completions, as OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many others speak it: writing
-requests."""
+"""Dialect of OpenAI chat completions, also for OpenRouter, Ollama, vLLM, llama.cpp and many others: writes requests,
+reads streamed answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PREFILL_MARKS = {"prefix": b',"prefix":true}', "partial": b',"partial":true}'}
 
 
 class ChatCompiler(ConversationCompiler):
-    """Writes chat completion requests: model, tools and messages first, what may change from one to the next last."""
+    """Writes chat completion requests: model, tools and messages first, changing fields last."""
 
     def __init__(self, route: Route) -> None:
         super().__init__(route)
@@ -222,7 +222,7 @@ class _Call(msgspec.Struct):
 
 
 class _Piece(msgspec.Struct):
-    """A part of a content that is a list: words, or (Mistral) thinking with parts of its own."""
+    """A part of a content list: text, or (Mistral) thinking with parts of its own."""
 
     text: str = ""
     thinking: list[_Piece] = []
@@ -258,7 +258,7 @@ class _Chunk(msgspec.Struct):
 
 
 class ChatDecoder(ReplyReader[_Chunk]):
-    """Reads one streamed chat completion."""
+    """Decodes one streamed chat completion."""
 
     _parse = msgspec.json.Decoder(_Chunk).decode
     _event_name = "chat completion"

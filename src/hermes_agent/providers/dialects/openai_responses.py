@@ -1,4 +1,4 @@
-"""OpenAI Responses, also as the sign-in with ChatGPT speaks it: writing requests, reading the streamed answer.
+"""Dialect of OpenAI Responses, also for the sign-in with ChatGPT: writes requests, reads streamed answers.
 
 Field names follow https://platform.openai.com/docs/api-reference/responses/create.
 """
@@ -31,9 +31,9 @@ UNSENT = frozenset({"id", "status"})
 class ResponsesCompiler(ConversationCompiler):
     """Writes Responses requests.
 
-    Usually a request holds the whole conversation, with the model's encrypted reasoning, and nothing is kept by the
-    provider. Where the route chains, the last response is named and only what came after it is sent, as long as what
-    was sent for that response is how the conversation still begins; otherwise everything is sent.
+    Usually a request contains the whole conversation, with the model's encrypted reasoning, and the provider
+    stores nothing. Where the route chains, it names the last response and sends only what came after it, if the
+    conversation still begins as it was sent for that response; otherwise everything is sent.
     """
 
     def __init__(self, route: Route) -> None:
@@ -239,8 +239,9 @@ class _Event(msgspec.Struct):
 
 
 class KeptItem(msgspec.Struct):
-    """What a thinking part of this dialect keeps: a reasoning item as it came, the name of a response that the
-    provider keeps, or the phase of the words that follow (`commentary`, `final_answer`), which the model wants back."""
+    """Opaque content of a thinking part in this dialect: a reasoning item as received, the name of a response that
+    the provider stores, or the phase of the words that follow (`commentary`, `final_answer`), which the model
+    wants back."""
 
     REASONING = "reasoning"
 
@@ -256,7 +257,7 @@ NOTHING_KEPT = KeptItem()
 
 
 def kept_item(opaque: str) -> KeptItem:
-    """What `opaque` is, empty where another dialect wrote it."""
+    """Decodes `opaque`; empty where another dialect wrote it."""
     try:
         return _kept.decode(opaque) if opaque.startswith("{") else NOTHING_KEPT
     except msgspec.MsgspecError:
@@ -264,7 +265,7 @@ def kept_item(opaque: str) -> KeptItem:
 
 
 class ResponsesDecoder(ReplyReader[_Event]):
-    """Reads one streamed response. A block is an item of its output, by its place there."""
+    """Decodes one streamed response. A block is an output item, by its index."""
 
     _parse = msgspec.json.Decoder(_Event).decode
     _event_name = "event of the Responses API"

@@ -1,1 +1,1 @@
-"""Where a question is asked: a chain of models, their keys, what rests, and what follows a failure."""
+"""Routing of model requests: a chain of models with their keys, cool-downs, and the reaction to failures."""

@@ -1,4 +1,4 @@
-"""The chain of a conversation: the model that answers, the ones that answer while it cannot, and their keys by name."""
+"""The chain of a conversation: its model, the fallback models, and their keys by name."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Secrets = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A key and the name that it is kept under; the key is never shown."""
+    """An API key with its name; the key is never shown."""
 
     name: str
     key: str = field(repr=False)
 
     @property
     def mark(self) -> str:
-        """Tells this key from another one under the same name; says nothing about it."""
+        """A fingerprint of the key that does not reveal it."""
         return hashlib.sha256(f"hermes credential {self.key}".encode()).hexdigest()[:12] if self.key else ""
 
 
 def credentials_of(vendor: Vendor, secrets: Secrets, settings: CredentialSettings | None = None) -> list[Credential]:
-    """The vendor's keys that are there, in order: those of `settings.names`; otherwise the first of the vendor's names
-    that has a value, then `NAME_2`, `NAME_3` and so on up to the first that has none."""
+    """The vendor's available keys in order: those of `settings.names`; otherwise the first of the vendor's names
+    that has a value, then `NAME_2`, `NAME_3` and so on up to the first without one."""
     names = settings.names if settings is not None and settings.names else _names(vendor, secrets)
     found: dict[str, Credential] = {}
     for name in names:
@@ -60,7 +60,7 @@ def _names(vendor: Vendor, secrets: Secrets) -> Iterator[str]:
 
 
 def by_name(secrets: Secrets, settings: Mapping[str, CredentialSettings]) -> Secrets:
-    """The secrets, where the vendors whose keys are set by name have the first of those under their usual names."""
+    """The secrets, where a vendor's usual names give the first key configured for it."""
     usual: dict[str, tuple[str, ...]] = {}
     for vendor, named in settings.items():
         if named.names and vendor in VENDORS:
@@ -74,7 +74,7 @@ def by_name(secrets: Secrets, settings: Mapping[str, CredentialSettings]) -> Sec
 
 
 def in_order(credentials: Sequence[Credential], strategy: Strategy, uses: Mapping[str, Use]) -> list[Credential]:
-    """The credentials as the strategy prefers them; where two are equal, as they were."""
+    """The credentials in the strategy's order of preference; ties keep their order."""
     none = Use()
     match strategy:
         case "fill_first":
@@ -87,7 +87,7 @@ def in_order(credentials: Sequence[Credential], strategy: Strategy, uses: Mappin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """One route of the chain and the credentials that it may be asked with, at least one."""
+    """One route of the chain and its credentials, at least one."""
 
     route: Route
     credentials: tuple[Credential, ...]
@@ -101,9 +101,9 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The legs in order, the primary first, and how they are asked: what is the same for every run by one reading of
-    the settings. `unusable` tells, in a sentence each, which fallbacks cannot be asked at all; `chance` gives the
-    random part of a back-off."""
+    """The routes in order, the primary first, with everything needed to ask them; shared by all runs under the same
+    settings. `unusable` explains fallbacks that cannot be asked, a sentence each; `chance` gives the random part
+    of a back-off."""
 
     legs: tuple[Leg, ...]
     http: Http
@@ -115,8 +115,8 @@ class Chain:
 
 
 def leg_of(route: Route, secrets: Secrets | None = None, settings: CredentialSettings | None = None) -> Leg:
-    """A route with every key of its vendor that `secrets` has; a key of the route itself that is none of those comes
-    alone, because it was got in another way."""
+    """A route with every key of its vendor in `secrets`; a route whose own key is none of those keeps it alone,
+    because it was obtained in another way."""
     credentials = [] if secrets is None else credentials_of(route.vendor, secrets, settings)
     if route.key not in {one.key for one in credentials}:
         credentials = [Credential(name=route.credential, key=route.key)]

@@ -1,4 +1,5 @@
-"""Cool-downs: what is not asked for a while, because it failed; one memory for all processes on a store."""
+"""Cool-downs: providers, models and keys that are not asked for a while after a failure, shared by all processes of
+a store."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from hermes_agent.core.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Something of a provider that is not asked before `until` (seconds since 1970).
+    """A cool-down until `until` (seconds since 1970).
 
-    An empty `credential` means all of them, an empty `model` every model. `mark` is of the key that rests, so that
-    another value under the same name does not; `reason` is the class of the error.
+    An empty `credential` means all of them, an empty `model` every model. `mark` identifies the key's value, so
+    that another value under the same name is not affected; `reason` is the class of the error.
     """
 
     provider: str
@@ -30,18 +31,18 @@ class Rest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """How often a credential was used in the last day, and when last (seconds since 1970)."""
+    """Uses of a credential in the last day, and the last one (seconds since 1970)."""
 
     calls: int = 0
     last: float = 0.0
 
 
 class CoolDowns(Protocol):
-    """What rests, and how credentials were used.
+    """Store of cool-downs and of the use of credentials.
 
-    - `resting` gives what has not ended at `now`;
-    - `rest` keeps the rests before it returns; a later one for the same thing replaces the earlier;
-    - `uses` gives the uses of a provider's credentials since then, by name.
+    - `resting` returns those in force at `now`;
+    - `rest` stores the rests before it returns; a later one for the same thing replaces the earlier;
+    - `uses` returns the uses of a provider's credentials since then, by name.
     """
 
     async def resting(self, now: float) -> Sequence[Rest]: ...
@@ -52,7 +53,7 @@ class CoolDowns(Protocol):
 
 
 class BriefCoolDowns:
-    """Cool-downs that end with this process."""
+    """In-memory cool-downs of this process."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str, str], Rest] = {}

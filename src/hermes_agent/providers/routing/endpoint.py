@@ -1,4 +1,4 @@
-"""The way to one model under one credential: its compiled conversations, and one attempt at a time."""
+"""An endpoint: one route under one credential; makes single attempts and caches compiled conversations."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOpened:
-    """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ...;
-    `credential` is the name of the key, `shape` what the provider could keep of the question."""
+    """Ledger entry of a request about to be sent, with its bid. A further attempt has `call_id` + `.2`, `.3`, ...;
+    `credential` is the name of the key, `shape` the request's fingerprint for prompt caching."""
 
     call_id: str
     session: str
@@ -60,8 +60,8 @@ class CallOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettled:
-    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
-    unknown."""
+    """Ledger entry of an ended request: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US
+    dollars, None: unknown."""
 
     call_id: str
     outcome: str
@@ -71,12 +71,12 @@ class CallSettled:
 
 
 class Ledger(Protocol):
-    """The book of all calls.
+    """Ledger of all calls.
 
-    - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
-      row, where a limit does not pay for it;
-    - `complete` completes it; a row without that stays "unknown", never zero: it counts as what was reserved;
-    - `sizes` remembers, beyond one run, what providers have counted of each conversation.
+    - `open` returns when the row is committed, with the call's reservation; raises `LimitReached`, without a row,
+      where a limit does not cover it;
+    - `complete` completes it; a row without that stays "unknown", never zero: it counts as its reservation;
+    - `sizes` remembers providers' token counts of each conversation beyond one run.
     """
 
     @property
@@ -89,7 +89,7 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedRequest:
-    """A request ready to be paid: `tokens` is the estimated size of its input."""
+    """A compiled request before its reservation: `tokens` is the estimated size of its input."""
 
     request: ModelRequest
     compiler: ConversationCompiler
@@ -99,7 +99,7 @@ class PreparedRequest:
 
 
 class Endpoint:
-    """Asks one route and keeps what it compiled for it."""
+    """Sends requests on one route and caches what it compiled."""
 
     def __init__(self, route: Route, chain: Chain, ledger: Ledger) -> None:
         self.route = route
@@ -110,8 +110,8 @@ class Endpoint:
         self._probes = MOST_PROBES if route.vendor.window_probe and chain.settings.window is None else 0
 
     async def prepare(self) -> None:
-        """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
-        silence leaves the catalogue's. Raises `AuthRefused` where the person must sign in again."""
+        """Refresh an old sign-in key, and ask a local server for the model's real window, at most twice (without an
+        answer the catalogue's applies). Raises `AuthRefused` where the person must sign in again."""
         await self.renew()
         if not self._probes:
             return
@@ -122,7 +122,7 @@ class Endpoint:
             self._compilers.clear()
 
     async def renew(self, refused: str = "") -> bool:
-        """Take a key that can be used now; `refused` is one that the vendor did not take. Whether it is another one."""
+        """Get a valid key; `refused` is one that the vendor rejected. Whether it is a different one."""
         route = await self.route.renewed(self._chain.http, refused=refused)
         if route is self.route:
             return False
@@ -132,7 +132,7 @@ class Endpoint:
         return another
 
     def plan(self, request: ModelRequest) -> PreparedRequest:
-        """The request as it would be sent, and what it asks of the limits."""
+        """The compiled request and its bid."""
         compiler, trail = self._compiler(request)
         compiler.take(request)
         tokens = self._ledger.sizes.most(self.route.name, request, compiler.tokens)
@@ -142,8 +142,8 @@ class Endpoint:
         )
 
     async def attempt(self, plan: PreparedRequest, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
-        """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
-        Deltas come as many at a time as arrived together."""
+        """Make the `number`th attempt of a request, recorded in the ledger before and after. Yields deltas in lists
+        as they arrive together."""
         request, clock = plan.request, self._chain.clock
         left = self.left(request)
         if left is not None and left <= 0:
@@ -175,7 +175,7 @@ class Endpoint:
         yield reply
 
     def size(self, request: ModelRequest) -> int:
-        """The estimated tokens of a request that is not kept."""
+        """The estimated tokens of a request, without caching it."""
         compiler = self._dialect.compiler(self.route)
         compiler.take(request)
         return compiler.tokens
@@ -244,15 +244,14 @@ class Endpoint:
 
 
 class CacheShape:
-    """The hashes of a conversation that grows, each message looked at once; where an earlier one is not the same
-    object any more, it begins again from there."""
+    """Incremental hashes of a growing conversation; starts over from a message object that was replaced."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._hashes: list[str] = []
 
     def shape(self, request: ModelRequest) -> Shape:
-        """The shape of a request of this conversation."""
+        """The fingerprint of a request of this conversation."""
         hashes = self._follow(request.messages)
         return Shape(effort=request.effort, use_tools=request.use_tools, marks=marks_of(hashes))
 

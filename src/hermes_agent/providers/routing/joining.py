@@ -1,4 +1,4 @@
-"""A reply that broke off and went on: how the model is asked to go on, and how the pieces become one text."""
+"""Continues a reply that broke off: the request to go on, and the joining of the pieces into one text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GO_ON = (
 
 
 def worth_keeping(words: str) -> bool:
-    """Whether a broken reply is gone on with instead of being written anew."""
+    """Whether a broken reply is long enough to be continued instead of repeated."""
     return len(words.strip()) >= LEAST_WORDS
 
 
@@ -37,10 +37,10 @@ def going_on(request: ModelRequest, words: str, *, prefill: bool) -> ModelReques
 
 
 class Continuation:
-    """Takes the continuation of a text as it comes and gives what is new in it.
+    """Filters a streamed continuation to its new text.
 
-    A model that was asked to go on may begin anew or repeat the last words. With `exact` (the text was the beginning
-    of its own reply) it cannot, and only a blank that is there already is left out.
+    A model asked to continue may start over or repeat its last words. With `exact` (the text was prefilled) it
+    cannot, and only a duplicate blank is dropped.
     """
 
     def __init__(self, words: str, *, exact: bool) -> None:
@@ -59,7 +59,7 @@ class Continuation:
         return self.finish()
 
     def finish(self) -> str:
-        """What was held back, without what repeats."""
+        """The text held back, without repetitions."""
         if self._settled:
             return ""
         self._settled = True
@@ -87,7 +87,7 @@ def _repeated(words: str, more: str) -> int:
 
 
 def joined(words: str, reply: Reply, *, exact: bool) -> Reply:
-    """The reply with the words before it as one text, where its first text stands."""
+    """The reply with the earlier words joined to its first text."""
     more_words = Continuation(words, exact=exact)
     more = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
     whole = Text(text=words + more_words.feed(more) + more_words.finish())
@@ -98,7 +98,7 @@ def joined(words: str, reply: Reply, *, exact: bool) -> Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A reply over all of its attempts: `words` are those of the broken one that is gone on with."""
+    """A reply across all of its attempts: `words` are those of the broken attempt that is being continued."""
 
     words: str = ""
     _spoken: list[str] = field(default_factory=list)
@@ -107,12 +107,12 @@ class Draft:
     _continuation: Continuation | None = None
 
     def begin(self, *, exact: bool) -> None:
-        """Another attempt begins."""
+        """Start another attempt."""
         self._spoken, self._calls, self._exact = [], False, exact
         self._continuation = Continuation(self.words, exact=exact) if self.words else None
 
     def hear(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
-        """The deltas as they are shown: without words that were shown before."""
+        """The deltas to show: without words already shown."""
         shown: list[Delta] = []
         for delta in deltas:
             match delta:
@@ -138,7 +138,7 @@ class Draft:
         return (TextDelta(text=rest), whole) if rest else (whole,)
 
     def broke(self) -> bool:
-        """The attempt failed: whether the next one goes on from its words. A tool call that was begun voids them."""
+        """Record a failed attempt; whether the next one continues it. A started tool call voids its words."""
         spoken = "".join(self._spoken)
         if self.words and spoken:
             more_words = Continuation(self.words, exact=self._exact)
@@ -148,6 +148,6 @@ class Draft:
         return bool(self.words)
 
     def held_back(self) -> Sequence[TextDelta]:
-        """The words of a broken attempt that were not shown yet, because they might have been a repetition."""
+        """The words of a broken attempt that were withheld as a possible repetition."""
         rest = "" if self._continuation is None else self._continuation.finish()
         return (TextDelta(text=rest),) if rest and self.words else ()

@@ -1,7 +1,8 @@
-"""What follows a failed attempt, as a pure function: try again, with another key, smaller, at the next model, or stop.
+"""Retry policy as a pure function: after a failed attempt retry, use another key, shrink, fall back to the next
+model, or stop.
 
-It sees the attempts that failed, the chain with its credentials and cool-downs, and the time; it does nothing. The
-broker does what it says.
+Its input are the failed attempts, the chain with credentials and cool-downs, and the time; the broker acts on the
+result.
 """
 
 from __future__ import annotations
@@ -42,8 +43,7 @@ MOST_SHRINKS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Station:
-    """One model of the chain: `credentials` are names in the order in which they are preferred, at least one; `window`
-    is in tokens."""
+    """One model of the chain: `credentials` are names in order of preference, at least one; `window` is in tokens."""
 
     provider: str
     model: str
@@ -58,7 +58,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an attempt is made: the number of the station and the name of the credential."""
+    """Target of an attempt: the index of the station and the name of the credential."""
 
     station: int = 0
     credential: str = ""
@@ -66,8 +66,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """An attempt that failed: `tokens` is the estimated size of its question, `prefilled` whether the reply had been
-    begun for the model."""
+    """A failed attempt: `tokens` is the estimated size of its question; `prefilled`: the reply's beginning was given
+    to the model."""
 
     place: Place
     kind: type[ProviderError]
@@ -78,10 +78,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Everything else that decides.
+    """All other inputs of the decision.
 
-    `now` is seconds since 1970, `left` the seconds until the deadline (None: none); `smaller` the estimated size of the
-    question when it is shrunk once more (None: it cannot be); `chance` in [0, 1) the random part of the back-off.
+    `now` is seconds since 1970, `left` the seconds until the deadline (None: none); `smaller` the estimated size
+    of the question when shrunk once more (None: impossible); `chance` in [0, 1) the random part of the back-off.
     """
 
     chain: tuple[Station, ...]
@@ -94,7 +94,7 @@ class Situation:
     chance: float = 0.5
 
     def resting_until(self, place: Place) -> float:
-        """When this place may be asked again; 0 where it may be now."""
+        """The end of this place's cool-down; 0 where there is none."""
         station = self.chain[place.station]
         ends = (
             rest.until
@@ -105,7 +105,7 @@ class Situation:
 
 
 class Step(StrEnum):
-    """What kind of further attempt."""
+    """Kind of the next attempt."""
 
     RETRY = "retry"
     ROTATE = "rotate"
@@ -117,7 +117,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """Another attempt there after `delay` seconds; `rests` is what is not asked for a while from now on."""
+    """Decision for another attempt at `place` after `delay` seconds; `rests` are new cool-downs."""
 
     step: Step
     place: Place
@@ -127,7 +127,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveUp:
-    """Report the error; `reason` says why there is no further attempt."""
+    """Decision to report the error; `reason` says why there is no further attempt."""
 
     reason: str
     rests: tuple[Rest, ...] = ()
@@ -162,8 +162,8 @@ ABOUT_THE_QUESTION = frozenset({ContextTooLong, PayloadTooLarge, BadRequest, Thi
 
 
 def begin(situation: Situation) -> Place:
-    """Where a question is asked first: at the first station of the chain that has a credential which does not rest;
-    where all rest, at the primary, with the credential whose rest ends first."""
+    """The first place to ask: the first station with a credential that is not cooling down; where all are, the
+    primary with the credential that is free first."""
     for number in range(len(situation.chain)):
         place = _free(situation, number, frozenset())
         if place is not None:
@@ -172,13 +172,13 @@ def begin(situation: Situation) -> Place:
 
 
 def decide(history: History, situation: Situation) -> Decision:
-    """What to do after the last of these failed attempts.
+    """Decide what to do after the last of these failed attempts.
 
     - No attempt begins at or after the deadline.
-    - A retry waits 0.5 s, doubled with each up to 30 s, of which a random half is taken off, so that many clients do
-      not come back together; where the provider said when to come back, that moment, up to five minutes.
-    - At one station there are at most `max_retries` retries, one attempt per credential that is refused, one without
-      the thinking that was refused, two shrunk questions; each station is begun once. So every chain of attempts ends.
+    - A retry waits 0.5 s, doubled each time up to 30 s, minus a random half, so that many clients do not come
+      back together; where the provider named a time, that time, up to five minutes.
+    - At one station there are at most `max_retries` retries, one attempt per refused credential, one without the
+      refused thinking, two shrunk questions; each station is begun once. So every chain of attempts ends.
     """
     if situation.left is not None and situation.left <= 0:
         return GiveUp(reason="the deadline has passed")
@@ -195,7 +195,7 @@ def decide(history: History, situation: Situation) -> Decision:
 
 
 def allowed_retries(kind: type[ProviderError], max_retries: int) -> int:
-    """An empty reply is worth one more question, not several: it was paid for."""
+    """The number of retries for that error: an empty reply, which was paid for, gets one."""
     return min(1, max_retries) if kind is EmptyReply else max_retries
 
 

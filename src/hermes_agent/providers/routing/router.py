@@ -1,4 +1,4 @@
-"""Which endpoint of a chain is asked next, and what rests."""
+"""Router of a run: chooses the endpoint of the chain for each request, and records cool-downs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DAY = 24 * 3600.0
 
 
 class Router:
-    """Chooses the endpoint for each question of one run.
+    """Chooses the endpoint for each request of one run.
 
-    The order of a provider's credentials is settled with the first question, so that a run stays with the key whose
-    cache it has filled.
+    The order of a provider's credentials is fixed with the first request, so that a run stays with the key whose
+    cache it filled.
     """
 
     def __init__(self, chain: Chain, ledger: Ledger) -> None:
@@ -35,30 +35,30 @@ class Router:
 
     @property
     def primary(self) -> Endpoint:
-        """The endpoint of the chain's first model, under the credential that it is asked with now."""
+        """The endpoint of the chain's first model, under its current credential."""
         return self.endpoint(self._place if self._place.station == 0 else self._first())
 
     @property
     def current(self) -> Endpoint:
-        """The endpoint that is asked now."""
+        """The endpoint in use."""
         return self.endpoint(self._place)
 
     def endpoint(self, place: Place) -> Endpoint:
-        """The endpoint at that place, made when it is first asked for."""
+        """The endpoint at that place; created on first use."""
         if place not in self._endpoints:
             route = self._legs[place.station].with_credential(place.credential)
             self._endpoints[place] = Endpoint(route, self._chain, self._ledger)
         return self._endpoints[place]
 
     async def begin(self) -> Place:
-        """Where the next question is asked first."""
+        """The first place for the next request."""
         if self._choice:
             await self._survey()
             self._place = begin(self._situation())
         return self._place
 
     async def after(self, failed: History, *, left: float | None, smaller: int | None) -> Decision:
-        """What follows the last of these failed attempts; what rests from now on is kept before this returns."""
+        """The decision after the last of these failed attempts; new cool-downs are stored before it returns."""
         situation = replace(
             self._situation(),
             left=left,
@@ -77,7 +77,7 @@ class Router:
         return decision
 
     def why(self, station: int) -> str:
-        """Why a station is not asked now, in words; empty where it might be."""
+        """Why a station is unavailable, in words; empty where it may be available."""
         now = self._chain.clock.now()
         leg = self._legs[station]
         resting = [

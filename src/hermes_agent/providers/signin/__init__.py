@@ -1,1 +1,1 @@
-"""Signing in to a vendor instead of holding a key: the ways, the tokens on disk, and who renews them."""
+"""OAuth sign-in to vendors instead of an API key: flows, stored tokens, and their refresh."""

@@ -1,4 +1,4 @@
-"""What is known of one vendor's sign-in: where one signs in, and how its tokens are got, renewed and shown."""
+"""Facts of one vendor's sign-in: addresses, client id, and how tokens are requested, refreshed and sent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hermes_agent.core.dataclass import dataclass
 class SignIn:
     """The facts of one sign-in.
 
-    `issuer` has no slash at its end; `issuer_env` is the name under which another one is. `client_id` is the public
-    name of the program that signs in; empty: the vendor gives one to each program or organisation, and a person puts
-    theirs under `client_id_env`. `way` is `device` (a code is typed at `page`) or `code` (the page shows a code that is
-    pasted here). `asks` is the form of the request for the first tokens. `headers` go with every model request;
-    `{account}` in them is the account's id, which `account_claim` names in the token (`claim/inner`). `scope` is asked
-    for. `allowed` says, as a sentence, where the vendor's terms allow it.
+    `issuer` is the address without a final slash; `issuer_env` names a variable that overrides it. `client_id` is
+    the public OAuth client id; empty: the vendor gives one to each program or organisation, and a person sets
+    theirs under `client_id_env`. `way` is `device` (a code is typed at `page`) or `code` (the page shows a code
+    that is pasted here). `asks` is the encoding of the first token request. `headers` go with every model
+    request; `{account}` in them is the account's id from the token's claim `account_claim` (`claim/inner`).
+    `scope` is requested. `allowed` says, as a sentence, where the vendor's terms allow it.
     """
 
     vendor: str

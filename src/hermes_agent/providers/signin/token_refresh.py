@@ -1,4 +1,4 @@
-"""Who renews the tokens: one at a time on this machine, and never with a refresh token that was used before."""
+"""Refreshes sign-in tokens: one process at a time on this machine, and never with a used refresh token."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """One sign-in. Times are seconds since 1970; `expires` 0: it does not say.
+    """Stored tokens of one sign-in. Times are seconds since 1970; `expires` 0: unknown.
 
-    `renewing` is when a renewal was begun whose end is not written down yet: its refresh token may be used up. `lost`
-    is why there is no way back but signing in again; empty: there is no need to.
+    `renewing` is the start of a refresh whose result is not stored yet: its refresh token may be used up. `lost`
+    is why the person must sign in again; empty: no need.
     """
 
     access: str = field(repr=False)
@@ -52,7 +52,7 @@ class _File:
 
 
 class AuthFile:
-    """`auth.json`; whoever changes it holds its lock (`token_refresh.TokenRefresh`)."""
+    """The token file `auth.json`; writers hold its lock (see `TokenRefresh`)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class AuthFile:
         return kept.sign_ins
 
     def put(self, vendor: str, signed_in: SignedIn | None) -> None:
-        """Keep a sign-in, or with None forget it; on the disk when this returns. Raises `HomeError`."""
+        """Store a sign-in, or with None delete it; on disk when this returns. Raises `HomeError`."""
         kept = {name: one for name, one in self.read().items() if name != vendor}
         if signed_in is not None:
             kept[vendor] = signed_in
@@ -93,10 +93,9 @@ Secrets = Callable[[str], str | None]
 class TokenRefresh:
     """The sign-ins of one home.
 
-    Every change is made under a file lock that all processes share. Before a refresh token is sent, `auth.json` says
-    that it is being used; after the answer, the new tokens are on the disk before anybody gets them. A process that is
-    killed in between leaves the mark: the next one tries once more, and where the token turns out to be used up it says
-    so, instead of failing without a reason.
+    Every change is made under a file lock shared by all processes. Before a refresh token is sent, `auth.json`
+    records that; the new tokens are stored before anybody gets them. A process killed in between leaves the mark:
+    the next one tries once more and, where the token is used up, reports that.
     """
 
     def __init__(self, home: Home, clock: Clock, secrets: Secrets) -> None:
@@ -106,29 +105,29 @@ class TokenRefresh:
         self._secrets = secrets
 
     def has(self, vendor: Vendor) -> bool:
-        """Whether somebody is signed in there, be it that they must sign in again. Raises `HomeError`."""
+        """Whether there is a sign-in, even one that must be repeated. Raises `HomeError`."""
         return bool(vendor.sign_in) and vendor.name in self.file.read()
 
     def source(self, vendor: Vendor) -> KeySource | None:
-        """Where the vendor's tokens come from; None where nobody is signed in. Raises `HomeError`."""
+        """The key source of the vendor's sign-in; None without one. Raises `HomeError`."""
         return partial(self.grant, vendor) if self.has(vendor) else None
 
     def issuer(self, facts: SignIn, http: Http) -> Issuer:
-        """Where one signs in. Raises `NoModel` where a client of one's own is needed and there is none."""
+        """The vendor's token endpoint. Raises `NoModel` where a client id is needed and missing."""
         client = (self._secrets(facts.client_id_env) or "").strip() if facts.client_id_env else ""
         if not client and not facts.client_id:
             raise NoModel(facts.allowed)
         return Issuer(facts, http, issuer=(self._secrets(facts.issuer_env) or "").strip(), client_id=client)
 
     async def keep(self, facts: SignIn, tokens: Tokens) -> SignedIn:
-        """Write down a new sign-in. Raises `HomeError`."""
+        """Store a new sign-in. Raises `HomeError`."""
         signed_in = replace(self._from(tokens), since=self._clock.now())
         async with self._locked():
             self.file.put(facts.vendor, signed_in)
         return signed_in
 
     async def forget(self, vendor: str) -> bool:
-        """Forget a sign-in; False where there was none. Raises `HomeError`."""
+        """Delete a sign-in; False where there was none. Raises `HomeError`."""
         async with self._locked():
             known = vendor in self.file.read()
             if known:
@@ -136,10 +135,10 @@ class TokenRefresh:
         return known
 
     async def grant(self, vendor: Vendor, http: Http, *, refused: str = "") -> Grant:
-        """A token that can be used now, renewed where it must be; `refused` is one that the vendor did not take.
+        """A valid token, refreshed where needed; `refused` is one that the vendor rejected.
 
-        Raises `AuthRefused` where nobody is signed in or they must sign in again, `Unreachable` or `ServerFailed` where
-        it could not be renewed now, `HomeError`.
+        Raises `AuthRefused` where nobody is signed in or they must sign in again, `Unreachable` or `ServerFailed`
+        where the refresh failed for now, `HomeError`.
         """
         facts: SignIn = late(vendor.sign_in)
         signed_in = self._known(facts)

@@ -1,4 +1,4 @@
-"""Asking a vendor's token address: what it gives, and what its refusals mean."""
+"""Client of a vendor's OAuth token endpoint, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """What a token request gave. `lasts` is in seconds, 0: it does not say."""
+    """Result of a token request. `lasts` is in seconds, 0: unknown."""
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
@@ -49,7 +49,7 @@ class _Refusal(msgspec.Struct):
 
 
 class Issuer:
-    """One vendor's sign-in at one address."""
+    """Token endpoint of one vendor's sign-in."""
 
     def __init__(self, facts: SignIn, http: Http, *, issuer: str = "", client_id: str = "") -> None:
         self.facts = facts
@@ -58,7 +58,7 @@ class Issuer:
         self._http = http
 
     async def first(self, code: str, verifier: str) -> Tokens:
-        """The tokens for a code that the person's browser got. Raises as `ask` does."""
+        """The tokens for an authorization code. Raises as `ask` does."""
         said = {
             "grant_type": "authorization_code",
             "client_id": self.client_id,
@@ -69,14 +69,14 @@ class Issuer:
         return self._tokens(await self.ask(self.facts.token_path, said, form=self.facts.asks))
 
     async def renewed(self, refresh: str) -> Tokens:
-        """The next tokens; where the answer brings no new refresh token, the old one goes on. Raises as `ask` does."""
+        """The refreshed tokens; without a new refresh token in the answer, the old one stays. Raises as `ask` does."""
         said = {"grant_type": "refresh_token", "client_id": self.client_id, "refresh_token": refresh}
         given = self._tokens(await self.ask(self.facts.token_path, said))
         return given if given.refresh else replace(given, refresh=refresh)
 
     async def ask(self, path: str, said: Mapping[str, str], *, form: Literal["json", "form"] = "json") -> bytes:
-        """The body of a good answer. Raises `Unreachable` where it is not known whether the request was heard,
-        `ServerFailed` for a failing or busy server, `AuthRefused` for every other refusal."""
+        """Post a form; the body of a successful answer. Raises `Unreachable` where it is unknown whether the request
+        arrived, `ServerFailed` for a failing or busy server, `AuthRefused` for every other error."""
         url = self.address + path
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
@@ -120,7 +120,7 @@ class Issuer:
 
 
 def claims_of(token: str) -> Mapping[str, Any]:
-    """What a JSON web token says of itself, unchecked; nothing where it is none."""
+    """The unverified claims of a JSON web token; empty for anything else."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}

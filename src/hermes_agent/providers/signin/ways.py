@@ -1,4 +1,4 @@
-"""The two ways to sign in: a code that is typed on a page, and a code that a page shows."""
+"""The two OAuth flows: a device code that is typed on a page, and a code that a page shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a person must be shown: the page to open and, where one is to be typed there, the code."""
+    """Instructions for the person: the page to open and, for the device flow, the code to type."""
 
     page: str
     code: str = ""
@@ -45,7 +45,7 @@ class _Code(msgspec.Struct):
 
 
 async def by_device(issuer: Issuer, show: Callable[[Shown], None], clock: Clock) -> Tokens:
-    """Show a code, wait until the person has typed it on the page, at most 15 minutes, and get the tokens.
+    """Device flow: show a code, wait at most 15 minutes until the person has entered it, and get the tokens.
 
     Raises `AuthRefused` where nobody did, and as `Issuer.ask` does.
     """
@@ -68,7 +68,7 @@ async def by_device(issuer: Issuer, show: Callable[[Shown], None], clock: Clock)
 
 
 async def by_code(issuer: Issuer, show: Callable[[Shown], None], ask: Callable[[], Awaitable[str]]) -> Tokens:
-    """Show a page, ask for the code that it gives (or the whole address that it leads to), and get the tokens.
+    """Code flow: show a page, ask for the code that it gives (or the whole redirect URL), and get the tokens.
 
     Raises `AuthRefused` for an answer that belongs to another sign-in, and as `Issuer.ask` does.
     """

@@ -1,1 +1,1 @@
-"""Credentials that are no key: what signs a request, or gets a token for it, loaded by the vendors that need it."""
+"""Authentication without a fixed key: request signing and short-lived tokens, loaded by the vendors that need them."""

@@ -1,6 +1,7 @@
-"""AWS Signature Version 4, by botocore, with the credentials that AWS's own programs would take.
+"""AWS Signature Version 4 through botocore, with the default AWS credentials.
 
-They come from the environment, `~/.aws`, a sign-in of `aws sso login`, or the role of the machine, in AWS's order.
+They come from the environment, `~/.aws`, a sign-in of `aws sso login`, or the role of the machine, in AWS's
+order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NO_CREDENTIALS = "cannot be asked: there are no AWS credentials (`aws configure`
 
 
 async def sign(route: Route, url: str, wire: Wire) -> dict[str, str]:
-    """The headers that sign this request. Raises `AuthRefused` where there is nothing to sign with."""
+    """The signature headers of this request. Raises `AuthRefused` where there are no credentials."""
     return await asyncio.to_thread(_signed, route, url, wire)
 
 

@@ -1,4 +1,4 @@
-"""Access tokens for Google Cloud, by google-auth, with the credentials that Google's own programs would take.
+"""Access tokens for Google Cloud through google-auth, with the application default credentials.
 
 They come from the file in GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login`, or the service
 account of the machine, in Google's order.
@@ -24,7 +24,7 @@ TOKEN_SECONDS = 30.0
 
 
 async def sign(route: Route, url: str, _wire: Wire) -> dict[str, str]:
-    """The headers with a token that is fresh. Raises `AuthRefused` where there are no credentials, or no longer."""
+    """The headers with a fresh token. Raises `AuthRefused` where credentials are missing or expired."""
     return await asyncio.to_thread(_signed, route, url)
 
 
@@ -53,7 +53,7 @@ def _credentials() -> Any:  # noqa: ANN401 - google-auth has no types
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """What google-auth wants to see of an HTTP answer."""
+    """An HTTP response in the form that google-auth expects."""
 
     status: int
     headers: Mapping[str, str]

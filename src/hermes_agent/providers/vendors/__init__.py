@@ -1,4 +1,4 @@
-"""The table of vendors: name to facts. Its order is the order of first choice."""
+"""Table of vendors: name to facts. Its order is the order of preference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vendors: hosts of open models, servers of one's own, mixtures, and the demo."""
+"""Vendors that host open models, self-hosted servers, mixtures, and the demo."""
 
 from __future__ import annotations
 

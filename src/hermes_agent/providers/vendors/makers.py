@@ -1,4 +1,4 @@
-"""Vendors: those whose own models are asked, and the clouds that serve many makers' models."""
+"""Vendors that make their own models, and clouds that serve models of many makers."""
 
 from __future__ import annotations
 

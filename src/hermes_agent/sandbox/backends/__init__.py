@@ -1,1 +1,1 @@
-"""One file for each kind of place."""
+"""Kinds of place, one file each: local, container, SSH, Apptainer."""

@@ -1,4 +1,4 @@
-"""Containers as a place, by the command of docker or podman: one for each folder where sessions work."""
+"""Docker or podman containers as a place: one for each session folder."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MOST_FILES, MOST_PROCESSES = 65536, 16384  # podman itself keeps no more process
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """`folder` keeps what belongs to the containers of this home, `env` is what the program itself sees, `told` what a
-    shell that is new in a container is told."""
+    """Creates and removes the containers of a home. `folder` keeps its files about them, `env` is the environment of
+    the docker program, `told` that of a new shell in a container."""
 
     program: Sequence[str]
     folder: Path
@@ -49,13 +49,13 @@ class Maker:
         return f"hermes-{short_hash(str(self.folder))}-{short_hash(folder)}"
 
     def touch(self, name: str) -> None:
-        """Note that the container is in use."""
+        """Record that the container is in use."""
         used = self.folder / "used"
         used.mkdir(parents=True, exist_ok=True, mode=0o700)
         (used / name).touch()
 
     async def state(self, name: str, folder: str) -> str:
-        """`running`, or why it is of no use in some words."""
+        """`running`, or why it cannot be used, in words."""
         shown = f'{{{{.State.Status}}}} {{{{.State.ExitCode}}}} {{{{index .Config.Labels "{MADE_LABEL}"}}}}'
         found = await self._do("inspect", "--type", "container", "--format", shown, name)
         if found.code:
@@ -66,7 +66,7 @@ class Maker:
         return "running" if status == "running" else f"{status}, exit code {code}"
 
     async def has_room(self, name: str, seconds: float = FULL_SECONDS) -> bool:
-        """Whether what a command takes beside itself can begin there, now or within some seconds."""
+        """Whether the container can start the extra processes of a command within so many seconds."""
         until = asyncio.get_running_loop().time() + seconds
         while True:
             with suppress(PlaceFailed):
@@ -77,8 +77,7 @@ class Maker:
             await asyncio.sleep(ROOM_GLANCE)
 
     async def make(self, name: str, folder: str, *, is_full: bool = False) -> None:
-        """Make the container, in place of one of its name, where there is none that runs, or that `is_full`. Raises
-        `PlaceFailed`."""
+        """Create the container where none runs, or replace one that `is_full`. Raises `PlaceFailed`."""
         async with held(self.folder / "locks" / name):  # Two processes would remove each other's container.
             runs = await self.state(name, folder) == "running"
             if not runs or (is_full and not await self.has_room(name, 0)):
@@ -190,7 +189,7 @@ def _ulimits() -> Iterator[str]:
 def build(
     folder: Path, settings: ContainerSettings, walls: Walls, env: Mapping[str, str], told: Mapping[str, str]
 ) -> RemotePlace:
-    """The place, of what a `Maker` needs. Raises `PlaceFailed` where there is neither docker nor podman."""
+    """Build the place from what a `Maker` needs. Raises `PlaceFailed` where there is neither docker nor podman."""
     program = list(settings.command) or [_found()]
     maker = Maker(program=program, folder=folder, settings=settings, walls=walls, env=env, told=told)
 
@@ -212,7 +211,7 @@ def _found() -> str:
 
 
 class Container(Renewed):
-    """See `Transport`."""
+    """Implements `Transport` for a container."""
 
     kind = "container"
     records = f"{RECORDS}/exec"
@@ -228,7 +227,7 @@ class Container(Renewed):
         return await program_call([*maker.program, "exec", "-i", self._name, *words(arguments)], maker.env, data)
 
     async def why_gone(self) -> str:
-        """It stopped, or has no room for another process."""
+        """Whether it stopped, or has no room for another process."""
         state = await self._maker.state(self._name, self.folder)
         if state != "running":
             return f"stopped ({state})"
@@ -238,5 +237,5 @@ class Container(Renewed):
         return f"had no room for another process for {FULL_SECONDS} s (`terminal.docker.processes`: {most})"
 
     async def renew(self) -> None:
-        """Make it, unless another process did meanwhile."""
+        """Create it, unless another process has."""
         await self._maker.make(self._name, self.folder, is_full=True)

@@ -1,4 +1,4 @@
-"""This machine as a place: each command in a session of its own, jailed where that is asked for."""
+"""This machine as a place: runs each command in its own session, in a jail where requested."""
 
 from __future__ import annotations
 
@@ -64,11 +64,10 @@ OWN_FILES = ("exit", "env")
 
 
 class LocalPlace:
-    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them, `jail` makes
-    the walls around them, once, when the first one starts. A shell that was just started may take `begin_seconds` until
-    it says that it runs.
+    """Runs commands on this machine. `folder` keeps their records, `env` is their environment, `shell` runs them,
+    `jail` builds the walls, once, with the first command. A new shell has `begin_seconds` to report that it runs.
 
-    Commands of a jail and others must not share a `folder`: what a jailed one left for the next would be read outside.
+    Jailed and other commands must not share a `folder`: files that a jailed one left would be read outside.
     """
 
     name = "local"
@@ -125,11 +124,11 @@ class LocalPlace:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - as above
-        """Nothing but the commands themselves takes long."""
+        """Empty: only the commands themselves take long."""
         return ""
 
     async def close(self) -> None:
-        """Nothing is held open but what was made ready for the next command."""
+        """Remove what was prepared for the next command."""
         self._limits.close()
         await asyncio.to_thread(self._spare.drop)
 
@@ -259,7 +258,7 @@ def _runs(folder: Path) -> Identity:
 
 
 class LocalRunning:
-    """A command on this machine; see `Running`."""
+    """Implements `Running` for a command on this machine."""
 
     def __init__(self, *, folder: Path, exec_id: str, meta: Meta, child: Child, kept: Path | None) -> None:
         self.exec_id = exec_id
@@ -327,7 +326,7 @@ class LocalRunning:
         return await asyncio.to_thread(self.record_end) if ended is None or ended.children else ended
 
     def record_end(self) -> Ended:
-        """Note how it ended, once; what it leaves goes to the kept shell. Blocks."""
+        """Record how it ended, once, and save its shell state to the kept shell. Blocks."""
         before = self._ended
         noted = read_text(self._folder / "exit") if before is None else ""
         listed = self._folder / "listed"

@@ -1,4 +1,4 @@
-"""Apptainer (or Singularity) as a place: an instance for each folder where sessions work."""
+"""Apptainer (or Singularity) instances as a place: one for each session folder."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def build(
     *,
     records: str = RECORDS,
 ) -> RemotePlace:
-    """The place. `folder` keeps what belongs to it on this machine, `env` is what the program sees, `told` what a new
-    shell there is told, `records` where it sees its records. Raises `PlaceFailed` where no image is named or there is
-    no such program."""
+    """Build the place. `folder` keeps its files on this machine, `env` is the environment of the program, `told`
+    that of a new shell there, `records` the path of its records there. Raises `PlaceFailed` where no image is
+    named or the program is missing."""
     if not settings.image:
         raise PlaceFailed("No image is named: set `terminal.singularity.image`.")
     found = shutil.which("apptainer") or shutil.which("singularity")
@@ -50,7 +50,7 @@ def build(
 
 
 class Setup(NamedTuple):
-    """What every instance is started with; see `build`."""
+    """Parameters of every instance; see `build`."""
 
     folder: Path
     program: Sequence[str]
@@ -66,7 +66,7 @@ class Setup(NamedTuple):
 
 
 class Instance(Renewed):
-    """See `Transport`."""
+    """Implements `Transport` for an instance."""
 
     kind = "instance"
 
@@ -82,7 +82,7 @@ class Instance(Renewed):
         return await program_call(argv, owner.env, data, failed=255)
 
     async def why_gone(self) -> str:
-        """No instance of its name runs."""
+        """Whether no instance of its name runs."""
         listed = await self._owner.do("instance", "list", self._name)
         return "" if self._name in listed.out.decode(errors="replace") else "stopped"
 

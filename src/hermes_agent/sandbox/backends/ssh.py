@@ -1,4 +1,4 @@
-"""Another machine as a place, over one SSH connection that is kept and taken up again when it breaks."""
+"""Another machine as a place, over one SSH connection that is kept open and re-established when it breaks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build(
     *,
     home: str = "",
 ) -> Place:
-    """The place; connected when the first command comes. Records are kept below `home` there (empty: the account's).
+    """Build the place; connects with the first command. Records are kept below `home` there (empty: the account's).
     Raises `PlaceFailed` where no machine is named."""
     if not settings.host:
         raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
@@ -59,7 +59,8 @@ def build(
 
 
 class Machine:
-    """See `Ways` and `Transport`: the same for every group and folder. Folders that a session works in are made."""
+    """Implements `Ways` and `Transport` for one machine, the same for every group and folder. Creates session
+    folders where missing."""
 
     def __init__(self, settings: SshSettings, told: Mapping[str, str], home: str) -> None:
         self.environment = dict(told)
@@ -83,7 +84,7 @@ class Machine:
 
     @property
     def records(self) -> str:
-        """The folder of records; known once there was a connection."""
+        """The folder of records; known after the first connection."""
         return f"{self._home}/.hermes-place/exec"
 
     async def call(self, arguments: Sequence[str], data: bytes = b"") -> Call:
@@ -98,7 +99,7 @@ class Machine:
         return MachineCall(process)
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes:
-        """See `Shell`; asked once more where the connection broke."""
+        """See `Shell`; retried once where the connection broke."""
         words = " ".join(map(quote, ["sh", "-c", script, "sync", *arguments]))
         for left in (1, 0):
             try:
@@ -128,14 +129,14 @@ class Machine:
         )
 
     async def connected(self) -> asyncssh.SSHClientConnection:
-        """The connection, made where there is none. Raises `PlaceFailed` with the reason."""
+        """The connection, opened where there is none. Raises `PlaceFailed` with the reason."""
         async with self._connecting:
             if self._connection is None or self._connection.is_closed():
                 self._connection = await self._connect()
             return self._connection
 
     async def close(self) -> None:
-        """End the connection; commands go on."""
+        """Close the connection; commands go on."""
         await self._drop()
 
     async def _connect(self) -> asyncssh.SSHClientConnection:
@@ -153,7 +154,7 @@ class Machine:
 
     @property
     def by_hand(self) -> str:
-        """How a person connects to it."""
+        """The command with which a person connects to it."""
         settings = self._settings
         words = ["ssh", *(["-p", str(settings.port)] if settings.port else [])]
         words += ["-i", _path(settings.key)] if settings.key else []
@@ -162,7 +163,7 @@ class Machine:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What it is called where its key is known, and in which file that is."""
+        """Its name in the file of known hosts, and that file."""
         host, port = self._settings.host, self._settings.port
         return f"[{host}]:{port}" if port not in (0, SSH_PORT) else host, _path(
             self._settings.known_hosts or KNOWN_HOSTS
@@ -217,7 +218,7 @@ class Machine:
 
 
 class MachineCall:
-    """See `Call`."""
+    """Implements `Call` over SSH."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process

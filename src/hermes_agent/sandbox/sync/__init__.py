@@ -1,1 +1,1 @@
-"""The files of a folder on both sides: here, and in a place that has others of its own."""
+"""Synchronises a session's folder with a place that has files of its own."""

@@ -1,4 +1,4 @@
-"""A place with files of its own: around each command, what changed is copied."""
+"""A remote place with its own files: changed files are copied there before each command and back after it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hermes_agent.sandbox.transport import Ways
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copying:
-    """What is copied between here and `machine`, whose files `shell` reaches. `folder` is below what the folders are
-    kept there (empty: under their own path); `states` keeps what is known of each."""
+    """Parameters of the copying between here and `machine`, whose files `shell` reaches. `folder` is the parent of
+    the folders there (empty: their own path); `states` keeps the sync state of each."""
 
     shell: Shell
     rules: Rules
@@ -31,7 +31,7 @@ class Copying:
 
 
 class SyncedPlace(RemotePlace):
-    """See `Place`."""
+    """`RemotePlace` that synchronises the session's folder around each command."""
 
     def __init__(self, name: str, ways: Ways, copying: Copying) -> None:
         super().__init__(name, ways)
@@ -70,7 +70,7 @@ class SyncedPlace(RemotePlace):
         return there.removeprefix(above) if there.startswith(f"{above}/") else there
 
     def waits_for(self, folder: str) -> str:
-        """What is being copied."""
+        """The copying in progress."""
         return self._syncs[folder].doing if folder in self._syncs else ""
 
     async def _is_over(self, exec_id: str) -> bool:

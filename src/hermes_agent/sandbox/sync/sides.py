@@ -1,4 +1,4 @@
-"""The two sides of a folder: its files here, and those in a place that is reached by a shell."""
+"""The two sides of a synchronised folder: the files here, and those in a place that is reached by a shell."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is copied: nothing that matches `exclude` (globs for the name of a file or folder; with a slash, for the
-    path below the folder), no file over `max_bytes`, and nothing at all where there are more than `max_files`."""
+    """Limits of copying: nothing that matches `exclude` (globs for the name of a file or folder; with a slash, for
+    the path below the folder), no file over `max_bytes`, and nothing at all beyond `max_files`."""
 
     exclude: tuple[str, ...] = ()
     max_bytes: int = 20 << 20
@@ -53,12 +53,12 @@ class Rules:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The globs for names."""
+        """The globs without a slash."""
         return (*NEVER, *(glob for glob in self.exclude if "/" not in glob))
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The globs for paths."""
+        """The globs with a slash."""
         return tuple(glob.strip("/") for glob in self.exclude if "/" in glob)
 
     def leaves_out(self, path: str) -> bool:
@@ -70,8 +70,8 @@ class Rules:
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """The files of one side: how each looks (another look, another content), and in `others` the modes of links and of
-    files that are not copied. `which` folder it is. Not `is_whole`: a part could not be read."""
+    """The files of one side: a stamp of each (another stamp means another content), and in `others` the modes of
+    links and uncopied files. `which` identifies the folder. Not `is_whole`: a part was unreadable."""
 
     rules: Rules
     which: str = ""
@@ -81,7 +81,7 @@ class Found:
     _folders: set[str] | None = None
 
     def add(self, path: str, mode: int, size: int, look: str) -> None:
-        """Take a file that was found. Raises `PlaceFailed` where there are too many."""
+        """Add a file. Raises `PlaceFailed` where there are too many."""
         if not stat.S_ISREG(mode) or size > self.rules.max_bytes or not _is_text(path):
             self.others[path] = mode
             return
@@ -93,19 +93,19 @@ class Found:
             )
 
     def lacks(self, path: str) -> bool:
-        """Whether nothing is at this path, and a file could be."""
+        """Whether the path is free for a file."""
         if self._folders is None:
             self._folders = {folder for each in (*self.files, *self.others) for folder in _above(each)}
         names = (path, *_above(path))
         return path not in self._folders and not any(name in self.files or name in self.others for name in names)
 
     def too_large(self) -> list[str]:
-        """The files that are not copied for what they are."""
+        """The files that are not copied because of their size or kind."""
         return sorted(path for path, mode in self.others.items() if stat.S_ISREG(mode))
 
 
 def is_too_much(folder: str, home: str) -> bool:
-    """Whether a folder (its real path) is more than a project's: the root, a home, what is above one, a system's."""
+    """Whether a folder (its real path) is no project: the root, a home, a parent of one, a system folder."""
     path = PurePosixPath(folder)
     is_home = PurePosixPath(home).is_relative_to(path) or str(path.parent) in ("/home", "/Users")
     return is_home or len(path.parts) < 3 or any(path.is_relative_to(each) for each in SYSTEM)
@@ -113,13 +113,13 @@ def is_too_much(folder: str, home: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """The folder here (its real path). Every call blocks."""
+    """The local folder (its real path). Every call blocks."""
 
     root: Path
     rules: Rules
 
     def scan(self) -> Found:
-        """The files that there are; links are not followed."""
+        """Its files; links are not followed."""
         found, waiting = Found(rules=self.rules), [""]
         while waiting:
             try:
@@ -144,14 +144,14 @@ class Here:
         return folders
 
     def stamp(self, path: str) -> str:
-        """How what is at this path looks; empty where nothing is."""
+        """The stamp of the file at this path; empty where there is none."""
         try:
             return _stamp_of((self.root / path).lstat())
         except (FileNotFoundError, NotADirectoryError):
             return ""
 
     def packed(self, paths: Iterable[str]) -> bytes:
-        """A tar archive of these files; one that is gone meanwhile is left out."""
+        """A tar archive of these files, without those removed meanwhile."""
         buffer = BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
             for path in paths:
@@ -163,15 +163,15 @@ class Here:
         return buffer.getvalue()
 
     def holds(self, path: str, info: tarfile.TarInfo, content: bytes) -> bool:
-        """Whether the file here is this one already."""
+        """Whether the local file is identical."""
         with suppress(OSError):
             target = self.root / path
             return target.read_bytes() == content and not (target.stat().st_mode ^ info.mode) & 0o100
         return False
 
     def write(self, path: str, info: tarfile.TarInfo, content: bytes, over: str) -> str:
-        """Put the file there, whole or not at all; how it looks then. Empty where it cannot be written, where a link is
-        in the way, and where what is there does not look like `over` any more (empty: nothing is there)."""
+        """Write the file atomically; its new stamp. Empty where it cannot be written, where a link is in the way,
+        and where the present file's stamp is not `over` any more (empty: no file)."""
         target, beside = self.root / path, self.root / f"{THEIRS}.{os.urandom(4).hex()}"
         try:
             if not self._is_inside(target):
@@ -194,7 +194,7 @@ class Here:
                 beside.unlink(missing_ok=True)
 
     def delete(self, path: str, over: str) -> bool:
-        """Delete the file where it still looks like that, and folders that this leaves empty."""
+        """Delete the file if it still has that stamp, and folders that this leaves empty."""
         target = self.root / path
         with suppress(OSError):
             if self._is_inside(target) and self.stamp(path) == over:
@@ -209,8 +209,8 @@ class Here:
 
 
 def unpacked(data: bytes, wanted: Iterable[str]) -> Iterator[tuple[str, tarfile.TarInfo, bytes]]:
-    """Each file of an archive that was asked for; anything else in it is passed by. Raises `PlaceFailed` where it is no
-    archive, or cut short. Blocks."""
+    """The requested files of an archive; others are ignored. Raises `PlaceFailed` for an invalid or truncated
+    archive. Blocks."""
     asked = set(wanted)
     try:
         with tarfile.open(fileobj=BytesIO(data), ignore_zeros=True) as archive:
@@ -261,24 +261,27 @@ _ROW = re.compile(r"(([0-9a-f]+) (\d+) [ -.0-~]+) \./(.+)", re.DOTALL)
 
 
 class Shell(Protocol):
-    """- `said` gives what a script, run by `sh` there with these arguments and input, wrote; raises `PlaceFailed` with
-    its words where it failed, `Unreachable` where there was no answer."""
+    """Runs scripts in a place.
+
+    - `said` returns the output of a script, run by `sh` there with these arguments and input; raises
+      `PlaceFailed` with its words where it failed, `Unreachable` where there was no answer.
+    """
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class There:
-    """One folder there. `which` is the very folder: the id in its marker file, with that file's inode and last change,
-    which no copy of the folder has. A call for a folder that is another one by then raises `PlaceFailed`."""
+    """The remote folder. `which` identifies it: the id in its marker file, with that file's inode and change time,
+    which no copy of the folder has. A call for a folder that was replaced raises `PlaceFailed`."""
 
     shell: Shell
     folder: str
     rules: Rules
 
     async def scan(self) -> Found:
-        """Which folder it is (empty: one without a marker, or none that can be made), and its files. Raises
-        `PlaceFailed` for one that is more than a project's."""
+        """The folder's identity (empty: it has no marker and cannot get one) and its files. Raises `PlaceFailed` for
+        one that is more than a project's."""
         tests = [("-name", glob) for glob in self.rules.names] + [("-path", f"./{glob}") for glob in self.rules.paths]
         prune = [word for test in tests for word in ("-o", *test)][1:]
         chosen = ("(", *prune, ")", "-prune", "-o", "(", "-type", "f", "-o", "-type", "l", ")")
@@ -303,8 +306,8 @@ class There:
         return found
 
     async def run(self, script: str, which: str, paths: Sequence[str] = (), data: bytes = b"") -> bytes:
-        """Run one of the scripts: give the folder an id where it has none (`MARK`), put the files of an archive there
-        (`SEND`), make one of those of these files that can be read (`FETCH`), or remove them (`REMOVE`)."""
+        """Run one of the scripts: mark the folder with an id (`MARK`), unpack an archive there (`SEND`), pack these
+        files (`FETCH`), or remove them (`REMOVE`)."""
         listed = b"".join(f"./{path}".encode() + b"\0" for path in paths)
         return await self.shell.said(script, self.folder, which, data=data or listed)
 

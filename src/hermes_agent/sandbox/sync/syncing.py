@@ -1,9 +1,9 @@
-"""Sends what changed here before a command, and takes over here what the command changed there.
+"""Synchronises one folder: sends local changes before a command, and fetches the command's changes after it.
 
-There is looked at before and after the command: what looks different then is what it changed. A file that it changed is
-copied here, one that it deleted is deleted; where both changed a file, ours stays and theirs is put below `.theirs`.
-Nothing is deleted here only because it is missing there: a folder that is new, empty, another one or shorter than it
-was gets what is here.
+The remote folder is scanned before and after the command: a different stamp means that the command changed the
+file. Changed files are copied here, deleted ones are deleted; where both sides changed a file, ours stays and
+theirs is put below `.theirs`. Nothing is deleted here only because it is missing there: a folder that is new,
+empty, replaced or shorter than before gets the local files.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ KEPT_BESIDE = "theirs is kept beside"  # stands for how ours looked: it is sent 
 
 
 class State(msgspec.Struct):
-    """What is known of a folder elsewhere: `which` it is, how its files looked last, and in `common` how each looked
-    here and there when both had the same. `made` are those that commands there made, `sending` those on their way
-    there. `begun` are commands whose end was not taken over yet, each with the folder where it began."""
+    """Sync state of a remote folder: `which` it is, the last stamp of each file `there`, and in `common` the stamps
+    on both sides when they were equal. `made` are files that remote commands made, `sending` those being sent.
+    `begun` are commands whose end was not processed yet, each with its start folder."""
 
     which: str = ""
     there: dict[str, str] = {}
@@ -45,18 +45,18 @@ class State(msgspec.Struct):
     begun: dict[str, str] = {}
 
     def known(self, path: str) -> tuple[str, str]:
-        """How a file looked here and there when both had the same; nothing where they never had."""
+        """The stamps here and there when both sides were equal; empty where they never were."""
         return self.common.get(path, ("", ""))
 
     def news(self, found: Found) -> list[str]:
-        """The files there that look different from the last time."""
+        """The remote files whose stamp changed since the last scan."""
         return [path for path, look in found.files.items() if self.there.get(path) != look]
 
 
 @dataclass(slots=True, kw_only=True)
 class Sync:
-    """One folder on both sides; `file` keeps what is known of it. `doing` says what is going on, for a person who
-    waits. Calls raise `PlaceFailed`."""
+    """Synchronises one folder; `file` keeps its state. `doing` describes the current work for a person who waits.
+    Calls raise `PlaceFailed`."""
 
     here: Here
     there: There
@@ -64,12 +64,12 @@ class Sync:
     doing: str = ""
 
     async def begun(self) -> tuple[str, ...]:
-        """The commands whose end was not taken over yet."""
+        """The commands whose end was not processed yet."""
         return tuple((await asyncio.to_thread(self._read)).begun)
 
     async def up(self, exec_id: str, over: Collection[str] = ()) -> tuple[str, ...]:
-        """Before a command: send what changed here. `over` are earlier ones that ended unseen, or never began.
-        Sentences for the model about what was not copied."""
+        """Before a command: send local changes. `over` are earlier commands that ended unseen, or never started.
+        Returns sentences for the model about what was not copied."""
         async with self._turn("sending what changed here") as state:
             found = await self._open()
             if found.which != state.which:
@@ -81,8 +81,8 @@ class Sync:
             return notes
 
     async def down(self, exec_id: str, ended: Ended) -> tuple[tuple[str, ...], Deletion | None]:
-        """After a command: take over what it changed there. Sentences for the model, and what only a person may say to
-        delete; nothing where that was done before."""
+        """After a command: fetch its changes. Returns sentences for the model, and the deletions that only a person
+        may approve; nothing where that was done before."""
         async with self._turn("looking for what changed there") as state:
             which = state.begun.pop(exec_id, "")
             found = await self.there.scan() if which else None

@@ -1,1 +1,1 @@
-"""Skills from elsewhere: git repositories, what was taken from them, and how it is kept up to date."""
+"""Skill hub: finds, installs, updates and publishes skills in git repositories."""

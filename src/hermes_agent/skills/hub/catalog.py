@@ -1,4 +1,4 @@
-"""What skills a repository holds at one commit, kept in the cache until the commit is another."""
+"""Catalog of the skills in a repository at one commit, cached until the commit changes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FORBIDDEN = frozenset('\\:*?"<>|')
 
 
 def select_files(entries: Sequence[TreeEntry], path: str) -> dict[str, TreeEntry]:
-    """The entries of a skill's folder by their path in it, hidden ones left out. Raises `HubError` with every reason
-    why they cannot be taken."""
+    """The files of a skill's folder by their path in it, without hidden ones. Raises `HubError` with every reason
+    why they cannot be used."""
     inside = {entry.path.removeprefix(f"{path}/" if path else ""): entry for entry in entries}
     shown = {name: entry for name, entry in inside.items() if not is_hidden(name)}
     found = [*_too_much(shown), *(why for name, entry in shown.items() if (why := _wrong(name, entry)))]
@@ -82,7 +82,7 @@ WORD = re.compile(r"[^\W_]+")
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill that a repository offers; `problem` says why it cannot be used (empty: it can)."""
+    """A skill in a repository; `problem` says why it cannot be used (empty: it can)."""
 
     name: str
     path: str
@@ -91,8 +91,8 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """The skills of one commit; `at` is when it was fetched, in seconds since 1970, `files` how many files there are
-    in the repository, `left_out` how many skills were too many."""
+    """The skills of one commit. `at` is when it was fetched, in seconds since 1970, `files` the number of files in
+    the repository, `left_out` the number of skills over the limit."""
 
     commit: str
     ref: str
@@ -103,12 +103,12 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept(folder: Path, ref: str) -> Catalog | None:
-    """The catalog that was kept beside a repository; None where there is none. Blocks."""
+    """The cached catalog of a repository; None where there is none. Blocks."""
     return whole(_file(folder, ref), Catalog)
 
 
 async def catalog_of(repository: Repository, ref: str, now: float, most: int = MOST_SKILLS) -> Catalog:
-    """Fetch, and read every SKILL.md where the commit is a new one. Raises `HubError`."""
+    """Fetch a repository, and read every SKILL.md if the commit is new. Raises `HubError`."""
     at = await repository.fetch(ref)
     before = await asyncio.to_thread(kept, repository.folder, ref)
     if before is not None and before.commit == at.commit:
@@ -124,7 +124,7 @@ async def catalog_of(repository: Repository, ref: str, now: float, most: int = M
 
 
 def found(skills: Iterable[Offered], words: str) -> list[Offered]:
-    """The skills that hold any of the words, those with more of them first; a word in the name counts most."""
+    """The skills that contain any of the words, most matches first; a match in the name counts most."""
     wanted = [word.lower() for word in WORD.findall(words)]
     scored = [(_score(skill, wanted), skill) for skill in skills]
     return [skill for score, skill in sorted(scored, key=lambda pair: (-pair[0], pair[1].name)) if score]

@@ -1,4 +1,4 @@
-"""The git command, on a bare repository of ours: nothing is checked out, nothing of the repository's is run."""
+"""Runs git on a bare repository: nothing is checked out and nothing from the repository is executed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hermes_agent.host.tasks import spawn
 
 
 class HubError(HermesError):
-    """A tap, a repository or a skill in it that cannot be used; nothing was changed."""
+    """A tap, repository or skill that cannot be used; nothing was changed."""
 
 
 class Unreachable(HubError):
-    """A repository that did not answer, or is gone."""
+    """A repository that does not answer or no longer exists."""
 
 
 GITHUB = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -34,8 +34,8 @@ FORMS = "`owner/repository` on GitHub, an https:// or ssh address, or the path o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """`url` as git gets it; `protocol` is the only one that git may use for it, so that nothing that the other side
-    says leads to the files of this machine."""
+    """A repository address. `url` is what git gets; `protocol` is the only one that git may use, so that nothing the
+    server says can lead to local files."""
 
     url: str
     protocol: str
@@ -43,7 +43,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """The repository that a text names. Raises `HubError` with the forms that there are."""
+    """Parses the address of a repository. Raises `HubError` with the accepted forms."""
     text = text.strip()
     if not text or len(text) > LONGEST or text.startswith("-") or any(not each.isprintable() for each in text):
         raise HubError(f"`{text[:80]}` is not a repository: give {FORMS}.")
@@ -119,7 +119,8 @@ PASSED_ON = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """A state of a repository: the commit, and the full name of what pointed at it (empty: it was named itself)."""
+    """A state of a repository: the commit, and the full name of the ref that pointed at it (empty: the commit was
+    named)."""
 
     commit: str
     ref: str
@@ -127,7 +128,7 @@ class At:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEntry:
-    """A file as a commit lists it; `kind` is git's mode, `size` in bytes (0 where it is no file)."""
+    """A file in a commit; `kind` is git's mode, `size` in bytes (0 for what is no file)."""
 
     path: str
     kind: str
@@ -137,7 +138,7 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a repository is taken: seconds and bytes until it has arrived, bytes of the list of its files."""
+    """Limits of a fetch: seconds, bytes received, and bytes of the file list."""
 
     seconds: float = 300.0
     fetched: int = 512 << 20
@@ -146,8 +147,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """What was fetched from an address, in `folder`. `variables` is the environment of this program, of which git gets
-    a few names; `tell` is told how many bytes have arrived."""
+    """A fetched repository in `folder`. `variables` is this program's environment, of which git gets a few names;
+    `tell` is called with the number of bytes received."""
 
     address: Address
     folder: Path
@@ -156,9 +157,9 @@ class Repository:
     tell: Callable[[int], None] = lambda _: None
 
     async def fetch(self, ref: str = "") -> At:
-        """Bring the newest state of a branch, a tag or a commit here (empty: of the main branch), without history.
+        """Fetch a branch, a tag or a commit (empty: the main branch) without history.
 
-        Raises `Unreachable` where nobody answers, `HubError` for a name that is not there, or too many bytes.
+        Raises `Unreachable` where nobody answers, `HubError` for an unknown name or too many bytes.
         """
         await asyncio.to_thread(self._make)
         at = await self._meant(ref)
@@ -169,7 +170,7 @@ class Repository:
         return At(commit=found.decode().strip(), ref=at.ref)
 
     async def tree(self, commit: str, path: str = "") -> list[TreeEntry]:
-        """Every file below a path. Raises `HubError` where the commit is not here, or lists too many."""
+        """Every file below a path. Raises `HubError` where the commit is missing or has too many."""
         words = ["ls-tree", "-r", "-z", "--long", "--full-tree", commit, *(("--", path) if path else ())]
         ended = await self._git(words, most=self.limits.listed)
         if ended.cut:
@@ -179,11 +180,11 @@ class Repository:
         return [_entry(line) for line in ended.out.split(b"\0") if line]
 
     async def contents(self, oids: Sequence[str]) -> list[bytes]:
-        """The content of each object, in that order. The caller has looked at their sizes."""
+        """The contents of these objects in order. The caller has checked their sizes."""
         return _batch(await self.feed(["cat-file", "--batch"], "".join(f"{oid}\n" for oid in oids).encode()), oids)
 
     async def feed(self, words: Sequence[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
-        """What git says to some input. Raises `HubError`."""
+        """Run git with input; its output. Raises `HubError`."""
         git = await open_piped([*self.words(), *words], env={**self.environment(), **(more or {})}, data=data)
         try:
             async with asyncio.timeout(SECONDS):
@@ -198,7 +199,7 @@ class Repository:
         return out
 
     async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
-        """What git says, with `more` in its environment. Raises `HubError` with its words."""
+        """Run git with `more` in its environment; its output. Raises `HubError` with its words."""
         ended = await self._git(words, more=more, seconds=seconds, most=MOST_SAID)
         if ended.code != 0:
             raise HubError(f"git {words[0]} failed: {_said(ended.err) or ended.code}")
@@ -265,12 +266,12 @@ class Repository:
             raise HubError(f"git cannot be started: {error.strerror}.") from error
 
     def words(self) -> list[str]:
-        """How git is called."""
+        """The command line of git."""
         settings = [part for setting in SETTINGS for part in ("-c", setting)]
         return [found_git(self.variables), f"--git-dir={self.folder}", *settings]
 
     def environment(self) -> dict[str, str]:
-        """What git gets to know of this machine."""
+        """The environment of git."""
         passed = {name: self.variables[name] for name in PASSED_ON if name in self.variables}
         return {
             "PATH": os.defpath,

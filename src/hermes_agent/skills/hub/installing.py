@@ -1,4 +1,4 @@
-"""Taking a skill from elsewhere into use, and out of it: held, looked at, then in use by one write of the lock."""
+"""Installs and uninstalls skills: fetched, inspected, then enabled by one write of the lock file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_PER_FILE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Something in a file that a person should know of; `line` is 0 for the file as a whole."""
+    """A finding of the scanner in a skill's file; `line` is 0 for the whole file."""
 
     file: str
     line: int
@@ -55,14 +55,14 @@ class Seen:
 
     @property
     def words(self) -> str:
-        """It in one line."""
+        """The finding as one line."""
         where = f"{self.file}:{self.line}" if self.line else self.file
         return f"{self.severity.name.lower()}: {where}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A skill, its files in bytes, what was seen in them, the commands in its text and the files that may be run."""
+    """Inspection of a skill: its files in bytes, findings, commands in its text, and executable files."""
 
     skill: Skill
     sizes: dict[str, int]
@@ -71,13 +71,13 @@ class Report:
     programs: tuple[str, ...] = field(default=())
 
     def against(self, trust: Trust) -> tuple[str, ...]:
-        """Why a skill from a source of that trust is not taken unless a person insists."""
+        """Why a skill from a source of that trust is refused unless a person insists."""
         least = Severity.BLOCK if trust is Trust.TRUSTED else Severity.WARN
         return tuple(each.words for each in self.seen if each.severity >= least)
 
 
 def report(name: str, files: Files) -> Report:
-    """Read and scan. Raises `BadSkill` for a text that is no skill."""
+    """Parse and scan a skill. Raises `BadSkill`."""
     skill = read((text_or_none(files[FILE].content) or ""), name)
     seen = [each for file, content in sorted(files.items()) for each in _seen(file, content.content)]
     return Report(
@@ -108,7 +108,7 @@ def _seen(file: str, content: bytes) -> list[Seen]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A skill that was fetched and looked at, and is not in use; `folder` is where a person can look at it."""
+    """A fetched and inspected skill that is not in use yet; a person can look at it in `folder`."""
 
     name: str
     entry: Entry
@@ -118,13 +118,13 @@ class Held:
 
     @property
     def against(self) -> tuple[str, ...]:
-        """Why it is not taken unless a person insists."""
+        """Why it is refused unless a person insists."""
         return self.report.against(self.entry.trust)
 
 
 @dataclass(slots=True, kw_only=True)
 class Hub:
-    """Skills from elsewhere, of one home. Whatever changes something holds its lock, so that it happens once."""
+    """Installed skills of one home. Every change holds the lock, so that it happens once."""
 
     sources: Sources
     writer: Writer
@@ -137,17 +137,17 @@ class Hub:
 
     @property
     def lock(self) -> Lock:
-        """What is in use."""
+        """The lock file of installed skills."""
         return Lock(self.home)
 
     @property
     def depot(self) -> Depot:
-        """Where the files are."""
+        """The store of their files."""
         return Depot(self.home)
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Hold the right to install; what a killed program left is swept away first, what is no longer needed after."""
+        """Hold the installation lock; cleans up after killed programs before, and unused files after."""
         async with held(self.lock.folder / "busy.lock"):
             await self.writer.mend()
             await self._sweep()
@@ -157,7 +157,7 @@ class Hub:
                 await self._sweep()
 
     async def hold(self, offer: Offer) -> Held:
-        """Fetch a skill into the quarantine and look at it. Raises `HubError`, `BadSkill`."""
+        """Fetch a skill into quarantine and inspect it. Raises `HubError`, `BadSkill`."""
         name = offer.skill.name
         files = await self.sources.files(offer.tap.url, offer.commit, offer.skill.path)
         seen = await asyncio.to_thread(report, name, files)
@@ -175,7 +175,7 @@ class Hub:
         return Held(name=name, entry=entry, files=files, report=seen, folder=folder)
 
     async def install(self, chosen: Held, by: By, *, insist: bool = False) -> Entry:
-        """Take what was held into use. Raises `HubError` where it may not be, or another has its name."""
+        """Enable a quarantined skill. Raises `HubError` where it is refused or the name is taken."""
         if chosen.against and not insist:
             raise HubError(f"`{chosen.name}` was not installed: {'; '.join(chosen.against[:5])}")
         await self._free(chosen)
@@ -187,8 +187,8 @@ class Hub:
         return entry
 
     async def uninstall(self, name: str, by: By) -> bool:
-        """Take a skill out of use with what was made of it: the copy that was changed is put aside, trust and pin go.
-        Whether there was such a copy. Nothing is lost: `restore` brings all of it back. Raises `HubError`."""
+        """Disable a skill: archives its changed copy, removes trust and pin; whether there was such a copy.
+        `restore` brings everything back. Raises `HubError`."""
         locked = await asyncio.to_thread(self.lock.get)
         entry = installed(locked, name)
         copy = await self.copy(name)
@@ -200,7 +200,7 @@ class Hub:
         return copy is not None
 
     async def restore(self, name: str, by: By) -> bool:
-        """Bring back what was uninstalled; False where nothing was. Raises `HubError` where its files are gone."""
+        """Restore an uninstalled skill; False where there was none. Raises `HubError` where its files are missing."""
         entry = (await asyncio.to_thread(self.lock.get)).retired.get(name)
         if entry is None:
             return False
@@ -211,14 +211,14 @@ class Hub:
         return True
 
     async def copy(self, name: str) -> SkillHeader | None:
-        """The changed copy of an installed skill, where there is one."""
+        """The changed copy of an installed skill, if any."""
         headers = await self.writer.library.same_name(name)
         state = await asyncio.to_thread(self.writer.library.state.get)
         mine = bool(headers) and headers[0].layer is Layer.USER and base_of(state, name)[0] == Layer.HUB.value
         return headers[0] if mine else None
 
     async def recorded(self, name: str, before: Files, after: Files, by: By, entry: Entry | None, action: str) -> None:
-        """Change the lock, with a version for each file that differs, intended before and done after."""
+        """Change the lock, with a ledger version for each file that differs: intended before, done after."""
         who, plans = dataclasses.replace(by, author=Author.HUB), []
         for file in sorted({*before, *after}):
             was, new = (files[file].content if file in files else None for files in (before, after))
@@ -251,7 +251,7 @@ class Hub:
 
 
 def used(locked: Locked, state: State) -> set[tuple[str, str]]:
-    """The hashes that something still needs, with the names of their skills."""
+    """The hashes in use, with the names of their skills."""
     entries = [*locked.skills.items(), *locked.retired.items()]
     found = {(entry.hash, name) for name, entry in entries}
     found |= {(entry.before[1], name) for name, entry in entries if entry.before}
@@ -259,7 +259,7 @@ def used(locked: Locked, state: State) -> set[tuple[str, str]]:
 
 
 def installed(locked: Locked, name: str) -> Entry:
-    """The entry of a skill. Raises `HubError` with what is installed."""
+    """The lock entry of a skill. Raises `HubError` with the installed names."""
     if name in locked.skills:
         return locked.skills[name]
     there = ", ".join(f"`{each}`" for each in sorted(locked.skills)[:20]) or "none"
@@ -272,8 +272,8 @@ def _forgotten(name: str) -> Callable[[State], State]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """One skill: where from, whether its files are those that were installed, and what is to be known of it. `grave`
-    are things that somebody should do something about."""
+    """Audit of one skill: its source, whether its files are those installed, and remarks. `grave` remarks need
+    action."""
 
     name: str
     owner: str
@@ -285,7 +285,7 @@ class Audited:
 
 
 async def audit(hub: Hub, workspace: str = "", *, everything: bool = False) -> list[Audited]:
-    """All installed skills; with `everything` also those of the person, the project and external folders."""
+    """Audit all installed skills; with `everything` also those of the person, the project and external folders."""
     locked = await asyncio.to_thread(hub.lock.get)
     urls = {tap.url for tap in await asyncio.to_thread(hub.sources.taps.all)}
     found = [await _installed(hub, name, entry, urls) for name, entry in sorted(locked.skills.items())]

@@ -1,4 +1,4 @@
-"""Giving a skill to a repository: a branch with one commit, and the same as a patch that can be sent."""
+"""Publishes a skill to a repository: a branch with one commit, and the same change as a patch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOBODY = ("Hermes", "hermes@localhost")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A branch on top of `base`, the same as a patch, and whether the repository has the branch now."""
+    """A branch on top of `base`, its patch, and whether the repository has the branch."""
 
     name: str
     branch: str
@@ -36,7 +36,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """Who publishes, and with which words; an empty message is made from the skill."""
+    """Author and message of a publication; an empty message is made from the skill."""
 
     author: tuple[str, str] = NOBODY
     message: str = ""
@@ -44,8 +44,8 @@ class Letter:
 
 
 async def publish(sources: Sources, tap: Tap, name: str, folder: Path, letter: Letter) -> Published:
-    """Put a skill on a branch of its own. Raises `HubError` where it holds secrets or breaks the format, or where the
-    repository has it already as it is."""
+    """Publish a skill on a new branch. Raises `HubError` where it contains secrets, violates the format, or is
+    unchanged in the repository."""
     files = await asyncio.to_thread(files_of_folder, folder)
     await asyncio.to_thread(_fit, name, files)
     catalog = await sources.catalog(tap)

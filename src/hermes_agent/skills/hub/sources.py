@@ -1,4 +1,4 @@
-"""What the taps offer: catalogs of repositories, searched, and the files of a skill at a commit."""
+"""Skills offered by taps: search in catalogs of repositories, and the files of a skill at a commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"[\w.-]{1,64}(/[\w.-]{1,64})?", re.ASCII)
 
 
 class Tap(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository under a name of the person's; `ref` is a branch or tag, empty for its main branch."""
+    """A repository with a name chosen by the person; `ref` is a branch or tag, empty for the main branch."""
 
     name: str
     url: str
@@ -38,11 +38,11 @@ class Taps:
         self._file = JsonFile(home / HUB / "taps.json", tuple[Tap, ...], ())
 
     def all(self) -> tuple[Tap, ...]:
-        """In the order in which they were added. Raises `HomeError` for a file that is not ours."""
+        """The taps in the order of their addition. Raises `HomeError` for a file that is not ours."""
         return self._file.get()
 
     def get(self, name: str) -> Tap:
-        """The tap of that name. Raises `HubError` with those there are."""
+        """The tap of that name. Raises `HubError` with the known names."""
         taps = self.all()
         for tap in taps:
             if tap.name == name:
@@ -51,13 +51,13 @@ class Taps:
         raise HubError(f"There is no tap `{name[:80]}`. Taps: {there}.")
 
     async def add(self, tap: Tap) -> None:
-        """Add a tap, or replace the one of its name. Raises `HubError` for a name that is none."""
+        """Add a tap, or replace the one of its name. Raises `HubError` for an invalid name."""
         if not NAME.fullmatch(tap.name):
             raise HubError(f"`{tap.name[:80]}` is not a name for a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
         await self._write(tap.name, tap)
 
     async def remove(self, name: str) -> Tap:
-        """Forget a tap; what was installed from it stays."""
+        """Remove a tap; skills installed from it stay."""
         tap = self.get(name)
         await self._write(name, None)
         return tap
@@ -73,7 +73,7 @@ FRESH = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A skill of a tap, and the state of the repository that it stands in."""
+    """A skill of a tap, and the repository state that contains it."""
 
     tap: Tap
     skill: Offered
@@ -83,8 +83,8 @@ class Offer:
 
 @dataclass(slots=True, kw_only=True)
 class Sources:
-    """The repositories behind the taps of one home, as they are kept in `cache`. `tell` hears what is being fetched,
-    and how many bytes of it have come."""
+    """The repositories of a home's taps, kept in `cache`. `tell` is called with what is being fetched and the bytes
+    received."""
 
     taps: Taps
     cache: Path
@@ -96,7 +96,7 @@ class Sources:
     _fetched: dict[tuple[str, str], Catalog] = field(default_factory=dict)
 
     def repository(self, url: str) -> Repository:
-        """The repository of an address. Raises `HubError` for one that is none, or a folder that is gone."""
+        """The repository at an address. Raises `HubError` for an invalid one or a missing folder."""
         address = address_of(url)
         return Repository(
             address=address,
@@ -106,7 +106,7 @@ class Sources:
         )
 
     async def catalog(self, tap: Tap, *, fresh: bool = True) -> Catalog:
-        """What a tap holds, fetched once by this object; with `fresh` off what was fetched within the hour will do.
+        """The catalog of a tap, fetched once by this object; without `fresh` a fetch of the last hour is enough.
         Raises `HubError`."""
         key = (tap.url, tap.ref)
         if key not in self._fetched:
@@ -120,8 +120,8 @@ class Sources:
         return self._fetched[key]
 
     async def offers(self, words: str = "", tap: str = "", *, fresh: bool = False) -> list[Offer]:
-        """The skills of all taps, or of one, that fit some words. A tap that cannot be reached is told in `problems`,
-        and what is known of it is used."""
+        """The skills of all taps, or of one, that match the words. For an unreachable tap the cached catalog is
+        used, with a line in `problems`."""
         offers: list[Offer] = []
         for each in await self._chosen_taps(tap):
             catalog = await self._reached(each, fresh=fresh)
@@ -130,7 +130,7 @@ class Sources:
         return offers
 
     async def find(self, spec: str, source: str = "", ref: str = "") -> Offer:
-        """The skill that `name`, `tap/name`, or a path in a repository means, as it is now. Raises `HubError`."""
+        """The current skill for `name`, `tap/name`, or a path in a repository. Raises `HubError`."""
         if source:
             address = address_of(source)
             known = [tap for tap in await self._chosen_taps("") if tap.url == address.url]
@@ -151,7 +151,7 @@ class Sources:
         return self._one(spec, there)
 
     async def files(self, url: str, commit: str, path: str) -> Files:
-        """The files of a skill at a commit. Raises `HubError` where they cannot be taken."""
+        """The files of a skill at a commit. Raises `HubError` where they cannot be used."""
         repository = self.repository(url)
         entries = select_files(await repository.tree(commit, path), path)
         contents = await repository.contents([entry.oid for entry in entries.values()])

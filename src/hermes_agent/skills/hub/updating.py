@@ -1,4 +1,4 @@
-"""What is newer at its source, and taking it: the changes of a person and of an agent stay, or a conflict is shown."""
+"""Checks installed skills for updates and applies them; local changes are merged, or a conflict is shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = 128  # from here on an exit code of merge-file is no number of conflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A file that both sides changed in one place; `text` shows both, or says what happened."""
+    """A file that both sides changed in the same place; `text` shows both, or says what happened."""
 
     file: str
     text: str
@@ -37,7 +37,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What changes about the person's copy (None: the file goes), and where a person has to choose."""
+    """Changes to the person's copy (None: the file is removed), and the conflicts."""
 
     changes: dict[str, bytes | None]
     conflicts: tuple[Conflict, ...]
@@ -108,7 +108,7 @@ TAG = "refs/tags/"
 
 
 class Status(StrEnum):
-    """How a skill stands against its source."""
+    """Update status of a skill."""
 
     CURRENT = "up to date"
     NEWER = "newer there"
@@ -119,7 +119,7 @@ class Status(StrEnum):
 
 
 class Keep(StrEnum):
-    """What wins where both sides changed one place; `neither` shows the conflict and changes nothing."""
+    """Which side wins a conflict; `neither` shows the conflict and changes nothing."""
 
     NEITHER = "neither"
     MINE = "mine"
@@ -127,7 +127,7 @@ class Keep(StrEnum):
 
 
 class Conflicted(HubError):
-    """An update that a person has to decide; nothing was changed."""
+    """An update with conflicts that a person has to resolve; nothing was changed."""
 
     def __init__(self, name: str, conflicts: tuple[Conflict, ...]) -> None:
         files = ", ".join(conflict.file for conflict in conflicts)
@@ -140,7 +140,7 @@ class Conflicted(HubError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """An installed skill against its source; `words` say more where there is more to say."""
+    """Update status of an installed skill, with details in `words`."""
 
     name: str
     status: Status
@@ -153,7 +153,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updated:
-    """What an update did: the commits before and after, and how many files of the changed copy it changed."""
+    """Result of an update: the commits before and after, and the number of files changed in the local copy."""
 
     name: str
     old: str
@@ -162,7 +162,7 @@ class Updated:
 
 
 async def standing(hub: Hub, name: str) -> Standing:
-    """Ask the source of one skill; what goes wrong is an answer. Raises `HubError` for what is not installed."""
+    """Check one skill for updates; failures are part of the status. Raises `HubError` for one that is not installed."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
     pinned = name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned
     changed = await hub.copy(name) is not None
@@ -182,11 +182,11 @@ async def standing(hub: Hub, name: str) -> Standing:
 
 
 class Missing(HubError):
-    """A skill that its source offers no longer."""
+    """Raised when a source no longer offers the skill."""
 
 
 async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
-    """The skill as its source has it now, wherever in it. Raises `Missing`, `HubError`."""
+    """The skill at its source now, wherever in it. Raises `Missing`, `HubError`."""
     tap = Tap(name=entry.tap, url=entry.url, trust=entry.trust, ref=entry.ref)
     catalog = await hub.sources.catalog(tap)
     there = [each for each in catalog.skills if each.name == name]
@@ -199,8 +199,8 @@ async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
 
 
 async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: Keep = Keep.NEITHER) -> Updated:
-    """Take what was held in place of what is installed, for the holder of the hub's lock. Raises `Conflicted`, or
-    `HubError` where it may not be taken; nothing was changed then."""
+    """Replace the installed version by the quarantined one; the caller holds the hub's lock. Raises `Conflicted`, or
+    `HubError` where it is refused; nothing was changed then."""
     entry = installed(await asyncio.to_thread(hub.lock.get), held.name)
     new_reasons = [why for why in held.against if why not in entry.accepted]
     if new_reasons and not insist:
@@ -219,7 +219,7 @@ async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: K
 
 
 async def put_back(hub: Hub, name: str, by: By) -> Updated:
-    """Undo the last update of a skill that nobody changed. Raises `HubError`."""
+    """Undo the last update of an unmodified skill. Raises `HubError`."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
     if entry.before is None:
         raise HubError(f"`{name}` was not updated since it was installed.")
@@ -236,8 +236,7 @@ async def put_back(hub: Hub, name: str, by: By) -> Updated:
 
 
 async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
-    """The changed copies of skills that come with the program, or stand in external folders, whose original moved on:
-    the copy and the original."""
+    """The changed copies of bundled or external skills whose original changed since: copy and original."""
     state = await asyncio.to_thread(hub.writer.library.state.get)
     found = []
     for name in state.bases:
@@ -253,7 +252,7 @@ async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
 
 
 async def follow(hub: Hub, copy: SkillHeader, original: SkillHeader, by: By, keep: Keep = Keep.NEITHER) -> int:
-    """Merge what changed about the original into the copy; how many files changed. Raises `Conflicted`."""
+    """Merge the changes of the original into the copy; the number of changed files. Raises `Conflicted`."""
     files = await asyncio.to_thread(files_of_folder, original.path)
     base = base_of(await asyncio.to_thread(hub.writer.library.state.get), copy.name)[1]
     merged = await _merged(hub, copy, base, files, keep)
@@ -305,8 +304,8 @@ async def _hash(header: SkillHeader) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """How to update: who wins where both sides changed something, whether a tag that was moved is followed, whether the
-    last update is undone instead, whether what the scanner found is taken."""
+    """Options of an update: who wins conflicts, whether a moved tag is followed, whether the last update is undone
+    instead, whether scanner findings are accepted."""
 
     keep: Keep = Keep.NEITHER
     moved: bool = False
@@ -316,7 +315,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one skill, in words; `ok` is off where a person has to look."""
+    """Result of one skill in words; `ok` is False where a person has to look."""
 
     name: str
     ok: bool
@@ -325,7 +324,7 @@ class Outcome:
 
 
 async def update_all(hub: Hub, names: tuple[str, ...], by: By, wish: Wish) -> list[Outcome]:
-    """Update these skills, or (none named) every installed one and every changed copy whose original moved on."""
+    """Update these skills, or (none named) every installed one and every changed copy with a newer original."""
     known = (await asyncio.to_thread(hub.lock.get)).skills
     copies = {copy.name: (copy, original) for copy, original in await behind(hub)}
     return [

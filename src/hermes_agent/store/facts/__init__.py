@@ -1,1 +1,1 @@
-"""Facts that are known beside the notes: their rows, their ledger, and finding them by their words."""
+"""Facts of the local fact memory: their table, their change ledger, and full-text search."""

@@ -1,4 +1,4 @@
-"""Facts beside the notes: each change of one is a row of its ledger, written with it in one transaction."""
+"""Table of known facts with a ledger: each change is a ledger row, written in the same transaction."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LAST_ID = 2**62
 
 
 class Action(StrEnum):
-    """What was done to a fact; `taken over` is one that was kept in a file before."""
+    """Kind of change to a fact; `taken over` is one imported from a file."""
 
     ADDED = "added"
     TAKEN_OVER = "taken over"
@@ -77,8 +77,8 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Who changes a fact, and what made them: the events `first` to `last` of a session, the key of the call (empty:
-    none), under which it is done once."""
+    """Author and cause of a change: the events `first` to `last` of a session, and the key of the call (empty:
+    none), which makes it idempotent."""
 
     author: Author
     principal: str = ""
@@ -90,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
-    """A fact to be kept: `vector` is for who recalls it; trust is 0 to 1."""
+    """A fact to add. `vector` is for similarity search; trust is 0 to 1."""
 
     text: str
     names: tuple[str, ...]
@@ -100,7 +100,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact as it is kept; `retracted` says since when it is not in force."""
+    """A stored fact; `retracted` is since when it is no longer in force."""
 
     id: int
     space: str
@@ -115,7 +115,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """A row of the ledger: the trust before and after, None where the fact was not in force."""
+    """A ledger row: the trust before and after, None where the fact was not in force."""
 
     id: int
     fact: int
@@ -130,16 +130,16 @@ class FactChange:
 
 
 class KnownFacts:
-    """Facts are added once and never removed: what is retracted is kept and can be put back.
+    """Facts, added once and never deleted: a retracted fact is kept and can be restored.
 
-    What names a fact by its number raises `HermesError` where the space (empty: any) has none of that number.
+    Methods that take a number raise `HermesError` where the space (empty: any) has no such fact.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def add(self, space: str, new: NewFact, source: Source, at: float) -> int | None:
-        """Keep a fact; its number, None where the space has it already."""
+        """Add a fact; its number, None where the space already has it."""
 
         async def change(tx: Transaction) -> int | None:
             if done := await _done(tx, source):
@@ -149,7 +149,7 @@ class KnownFacts:
         return await self._engine.write(change)
 
     async def take_over(self, space: str, facts: Sequence[NewFact], source: Source, at: float) -> int:
-        """Keep facts that were kept elsewhere, all or none; how many the space did not know, not even as retracted."""
+        """Import facts, all or none; the number of those that the space did not have, not even retracted."""
 
         async def change(tx: Transaction) -> int:
             count = 0
@@ -161,7 +161,7 @@ class KnownFacts:
         return await self._engine.write(change)
 
     async def judge(self, space: str, number: int, by: float, source: Source, at: float) -> float:
-        """Trust a fact more or less, between 0 and 1; its trust now."""
+        """Raise or lower the trust in a fact, between 0 and 1; the new trust."""
 
         async def change(tx: Transaction) -> float:
             fact = await _held(tx, space, number)
@@ -175,7 +175,7 @@ class KnownFacts:
         return await self._engine.write(change)
 
     async def retract(self, space: str, number: int, source: Source, at: float) -> Fact:
-        """Take a fact out of force; what it was."""
+        """Retract a fact; its last state."""
 
         async def change(tx: Transaction) -> Fact:
             fact = await _held(tx, space, number, any_state=bool(source.key))
@@ -187,7 +187,7 @@ class KnownFacts:
         return await self._engine.write(change)
 
     async def undo(self, space: str, number: int, source: Source, at: float) -> FactChange:
-        """Take back the change of that number; what it was. Raises `HermesError` where that cannot be."""
+        """Undo the change of that number; the change. Raises `HermesError` where that is not possible."""
 
         async def change(tx: Transaction) -> FactChange:
             row = await tx.row(ONE_CHANGE, number, space) if 0 < number < LAST_ID else None
@@ -204,13 +204,13 @@ class KnownFacts:
         return await self._engine.write(change)
 
     async def count(self, space: str) -> int:
-        """How many are in force."""
+        """The number of facts in force."""
         row = await self._engine.read(lambda tx: tx.row(COUNT, space))
         assert row is not None
         return int(row[0])
 
     async def in_force(self, space: str = "", *, limit: int = 100) -> list[Fact]:
-        """The facts in force, of all spaces where none is given, the newest first."""
+        """The facts in force, the newest first; of all spaces where none is given."""
         return [_fact(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, space, limit))]
 
     async def log(self, space: str = "", *, limit: int = 100) -> list[FactChange]:

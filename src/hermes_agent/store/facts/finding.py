@@ -1,4 +1,4 @@
-"""Facts by their words: which are in force, and which of them hold what is asked for."""
+"""Full-text search of facts: the facts in force, and those that contain words of a question."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REMAKE = "INSERT INTO known_fact_words (known_fact_words) VALUES ('rebuild')"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A fact in force: how far it is trusted, when it was last found right or wrong."""
+    """A fact in force: its trust, and when it was last confirmed or doubted."""
 
     id: int
     trust: float
@@ -41,7 +41,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One state of a space: all that is in force, and for each phrase the numbers of the facts that hold it."""
+    """Result of a search in one space: all facts in force, and for each phrase the numbers of the facts that contain
+    it."""
 
     standing: tuple[Standing, ...]
     holding: Mapping[Phrase, frozenset[int]]
@@ -49,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a fact says, with the vector that was kept with it."""
+    """Text and stored vector of a fact."""
 
     id: int
     text: str
@@ -57,13 +58,13 @@ class Kept:
 
 
 class FactFinding:
-    """Finds facts of one space; a damaged index of their words is made again, which the log mentions."""
+    """Searches the facts of one space; rebuilds a damaged full-text index and logs that."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def ask(self, space: str, search_words: Sequence[Phrase]) -> Asked:
-        """What is in force, and what of it holds each of these phrases."""
+        """Search a space for these phrases."""
 
         async def query(tx: Transaction) -> Asked:
             standing = [Standing(id=row[0], trust=row[1], checked=row[2]) for row in await tx.rows(IN_FORCE, space)]
@@ -86,7 +87,7 @@ class FactFinding:
             return await self._engine.read(query)
 
     async def kept(self, space: str, numbers: Sequence[int]) -> list[Kept]:
-        """What these facts say; those of another space are left out."""
+        """Texts and vectors of these facts; those of another space are left out."""
 
         async def query(tx: Transaction) -> list[Row]:
             found: list[Row] = []
@@ -99,7 +100,7 @@ class FactFinding:
 
 
 def search_words(question: str) -> tuple[Phrase, ...]:
-    """The words that a question looks for, without those that say nothing; of other scripts any two characters."""
+    """The search terms of a question, without stop words; in scripts without spaces any two characters."""
     found = [word for word in surface(question) if word not in STOP]
     return tuple(dict.fromkeys(phrases(found)))[:MOST_PHRASES]
 

@@ -1,1 +1,1 @@
-"""How words are found again: the terms of a text, what a question asks for, and the ranking; no database."""
+"""Full-text search without a database: tokens of a text, query parsing, and ranking."""

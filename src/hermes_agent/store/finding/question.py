@@ -1,4 +1,4 @@
-"""What a question asks for: words, "phrases in quotes", what is left out by NOT or a minus, and when it was."""
+"""Query parser of the search: words, "quoted phrases", exclusions by NOT or a minus, and dates."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ STOP = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`words` are wanted, the more the better; `required` are the quoted phrases; `excluded` must not be there;
-    `spans` are the days that it names. Phrases of characters that stand alone are pairs."""
+    """A parsed query. `words` are optional, the more the better; `required` are the quoted phrases; `excluded` must
+    not occur; `spans` are the named days. Characters of scripts without spaces come in pairs."""
 
     words: tuple[Phrase, ...]
     required: tuple[Phrase, ...]
@@ -39,18 +39,18 @@ class Question:
 
     @property
     def apart(self) -> tuple[Phrase, ...]:
-        """The words of the quoted phrases, for where nothing holds them together."""
+        """The single words of the quoted phrases, for when no text contains them as phrases."""
         return tuple(dict.fromkeys((term,) for phrase in self.required for term in phrase))
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing that could be looked for."""
+        """Whether it contains nothing to search for."""
         return not (self.words or self.required or self.spans)
 
 
 def understood(text: str, now: float) -> Question:
-    """Any text is a question: no punctuation has a meaning that could be wrong. Only its first 20,000 characters count,
-    `now` is what "yesterday" is counted from."""
+    """Parses any text as a query: no punctuation is a syntax error. Only the first 20,000 characters count; `now` is
+    the base for "yesterday"."""
     spans, rest = dated(text[:LONGEST], now)
     words: list[str] = []
     required: list[Phrase] = []
@@ -76,7 +76,7 @@ def understood(text: str, now: float) -> Question:
 
 
 def phrases(words: list[str]) -> Iterator[Phrase]:
-    """Each word alone; characters that stand alone in pairs. An empty word is a gap."""
+    """Each word as a phrase; characters of scripts without spaces in pairs. An empty word is a gap."""
     before, was_paired = "", False
     for word in [*words, ""]:
         alone = bool(word) and stands_alone(word)
@@ -163,15 +163,15 @@ YEAR = re.compile(r"(?<![\d-])((?:19|20)\d\d)(?!\d|[-/.]\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From the first second to before the last one, since 1970, on this machine's clock."""
+    """A time span from `start` to before `end`, in seconds since 1970, by this machine's time zone."""
 
     start: float
     end: float
 
 
 def dated(question: str, now: float) -> tuple[tuple[Span, ...], str]:
-    """The spans that a question names, and the question without the words that only count from today ("yesterday");
-    a month without a year is that of each of the last ten years."""
+    """The time spans that a question names, and the question without purely relative words ("yesterday"); a month
+    without a year means that month in each of the last ten years."""
     today = datetime.fromtimestamp(now, UTC).astimezone().date()
     spans: list[tuple[date, date]] = []
     rest = question.lower()

@@ -1,5 +1,5 @@
-"""The order of what was found: BM25 over passages of sessions and over messages, added up, nearer to the dates asked
-for first."""
+"""Ranks search results: the sum of BM25 over passages and over messages, higher near the requested dates; makes
+snippets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON = 14 * 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much there is: passages, messages, characters; and how many passages hold each phrase."""
+    """Statistics for BM25: numbers of passages, messages and characters, and how many passages contain each phrase."""
 
     passages: int
     messages: int
@@ -35,7 +35,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """One message of the log."""
+    """A message of the log that was found."""
 
     session: str
     number: int
@@ -46,7 +46,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Messages of one passage in their order, and the passage's length where it has more than these."""
+    """Consecutive messages of one passage, and the passage's length in characters where it has more than these."""
 
     messages: Sequence[Spoken]
     characters: int | None = None
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A message with what it is worth for the question."""
+    """A message with its score for the query."""
 
     message: Spoken
     score: float
@@ -62,7 +62,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A session with its messages that have some of what was asked for, the best first."""
+    """A session with its matching messages, the best first."""
 
     session: str
     score: float
@@ -70,7 +70,7 @@ class Ranked:
 
 
 class Ranking:
-    """Weighs passages for one question; `wanted` are the phrases that count."""
+    """Scores passages for one query; `wanted` are the phrases that count."""
 
     def __init__(self, question: Question, wanted: Sequence[Phrase], counts: Counts) -> None:
         self._question = question
@@ -93,7 +93,7 @@ class Ranking:
         self._near = log(1 + passages)
 
     def ranked(self, passages: Iterable[Run]) -> list[Ranked]:
-        """The sessions of these passages, the best first; each counts as its best passage does."""
+        """The sessions of these passages, the best first; a session scores as its best passage."""
         best: dict[str, float] = {}
         hits: dict[str, list[Scored]] = {}
         for passage in passages:
@@ -192,8 +192,8 @@ Spot = tuple[int, int]
 
 
 def snippet(text: str, wanted: Collection[Phrase]) -> tuple[str, tuple[Spot, ...]]:
-    """At most 180 characters of the text on one line, where most of the phrases stand close together; and from which
-    to which character of it each found word goes."""
+    """At most 180 characters of the text on one line, where most of the phrases are close together, and the ranges
+    of the found words in it."""
     spots = list(spotted(text, wanted))
     middle = _densest(spots)
     first, last = max(0, middle - AROUND), middle + AROUND
@@ -210,7 +210,7 @@ def snippet(text: str, wanted: Collection[Phrase]) -> tuple[str, tuple[Spot, ...
 
 
 def marked(line: str, marks: Iterable[Spot]) -> str:
-    """A snippet with its found words in Markdown's bold."""
+    """The snippet with found words in Markdown bold."""
     parts, reached = [], 0
     for start, end in marks:
         parts += [line[reached:start], "**", line[start:end], "**"]
@@ -219,7 +219,7 @@ def marked(line: str, marks: Iterable[Spot]) -> str:
 
 
 def spotted(text: str, wanted: Collection[Phrase]) -> Iterator[Spot]:
-    """Where the phrases stand, in order and without overlaps."""
+    """Ranges of the phrases in a text, in order and without overlaps."""
     known = frozenset(wanted)
     if text.isascii() and all(len(phrase) == 1 for phrase in known):
         yield from _words(text, known)

@@ -1,4 +1,5 @@
-"""The terms of a text: stems of words, each character of a script without spaces, and each symbol such as an emoji."""
+"""Tokenizer and English stemmer of the search, and the cutting of a log into passages. Tokens are stems of words,
+single characters of scripts without spaces, and symbols such as emoji."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ KEEPS = {"sion": "s", "tion": "t"}
 
 
 class Stems(dict[str, str]):
-    """Word (lower-case, letters a to z) to stem, made when it is first asked for; it forgets all when it is full."""
+    """Cache from word (lower-case, a to z) to stem; cleared when full."""
 
     def __init__(self, most: int = 100_000) -> None:
         super().__init__()
@@ -61,7 +62,7 @@ class Stems(dict[str, str]):
 
 
 def stem(word: str) -> str:
-    """What is left of a word without its endings: "happily" and "happy" are `happi`. Long ones are cut."""
+    """The stem of an English word: "happily" and "happy" give `happi`. Long ones are cut."""
     word = _bases().get(word, word)[:LONGEST]
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
@@ -73,7 +74,7 @@ def stem(word: str) -> str:
 
 
 def roots_of(found: str) -> tuple[str, ...]:
-    """How the words begin that have this stem."""
+    """The beginnings of words that have this stem."""
     # "happi" is also happy, "hope" hoping, "sensibl" sensibility.
     root = found[:-1] if found.endswith(("i", "e", "y", "bl")) else found
     return (root, *_forms().get(found, ()))
@@ -160,41 +161,41 @@ _stems = Stems()
 
 
 def terms(text: str) -> list[Term]:
-    """The terms in their order: lower-case, without accents, stemmed."""
+    """The tokens in order: lower-case, without accents, stemmed."""
     if text.isascii():
         return [_stems[word] for word in PLAIN.findall(text.lower())]
     return [_stems[word] for word in ANY.findall(folded(text))]
 
 
 def beginnings(wanted: Iterable[Term]) -> re.Pattern[str]:
-    """What finds, in a text of ASCII, where a word may begin that has one of these terms."""
+    """A pattern that finds in ASCII text where a word with one of these terms may begin."""
     roots = sorted({re.escape(root) for term in wanted if term.isascii() for root in roots_of(term)})
     # Without any there is nothing to be found, which this pattern says of every text.
     return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(roots)})" if roots else r"(?!)", re.IGNORECASE | re.ASCII)
 
 
 def surface(text: str) -> list[str]:
-    """The words as `terms` sees them before it takes their endings off."""
+    """The words of a text before stemming."""
     return ANY.findall(folded(text))
 
 
 def stemmed(word: str) -> Term:
-    """The term of one word of `surface`."""
+    """The token of one word of `surface`."""
     return _stems[word]
 
 
 def stands_alone(term: Term) -> bool:
-    """Whether it is a character that is a term of its own."""
+    """Whether a token is a single character of a script without spaces, or a symbol."""
     return LONE.fullmatch(term) is not None
 
 
 def spaced(text: str) -> str:
-    """The text with spaces around every character that is a term of its own, for a tokenizer that parts at spaces."""
+    """The text with spaces around each single-character token, for tokenizers that split at spaces."""
     return text if text.isascii() else LONE.sub(r" \g<0> ", text)
 
 
 def placed(text: str) -> list[tuple[Term, int, int]]:
-    """The terms with where each begins and ends in the text as it was written."""
+    """The tokens with their start and end in the original text."""
     spots: list[tuple[Term, int, int]] = []
     for match in ANY.finditer(text):
         spots.extend((term, match.start(), match.end()) for term in terms(match[0]))
@@ -202,7 +203,7 @@ def placed(text: str) -> list[tuple[Term, int, int]]:
 
 
 def folded(text: str) -> str:
-    """Lower-case, in one width, Latin letters without their marks."""
+    """The text in lower case and one width, Latin letters without diacritics."""
     return unicodedata.normalize("NFKC", text).lower().translate(_unmarked())
 
 
@@ -222,7 +223,7 @@ LONGEST_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassageRow:
-    """One message, as far as words go."""
+    """A message as input of `cut`."""
 
     number: int
     at: float
@@ -231,8 +232,8 @@ class PassageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A run of messages of one session, by their numbers and times, and all of their terms; `places` are the number of
-    each message and how many terms there are up to its end."""
+    """A passage: consecutive messages of one session, by numbers and times, with all their tokens. `places` holds
+    for each message its number and the count of tokens up to its end."""
 
     session: str
     first: int
@@ -246,7 +247,7 @@ class Passage:
 
 
 def cut(session: str, lines: Iterable[PassageRow]) -> Iterator[Passage]:
-    """The passages of these messages in their order; the last one may not be full yet."""
+    """Cuts messages into passages in order; the last one may still be open."""
     run: list[PassageRow] = []
     characters = 0
     for line in lines:

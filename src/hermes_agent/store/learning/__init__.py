@@ -1,1 +1,1 @@
-"""What learning keeps in the store: what conversations brought, the jobs that follow, and what waits."""
+"""Tables of learning: counters, jobs, constraints, and proposals."""

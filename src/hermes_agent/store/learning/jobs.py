@@ -1,4 +1,4 @@
-"""The jobs of learning: work that goes on beside conversations, in line until somebody does it under a lease."""
+"""Queue of learning jobs, claimed under leases, and the counters that decide when a review is due."""
 
 from __future__ import annotations
 
@@ -31,32 +31,33 @@ PACE = (
 
 
 class Pace:
-    """Counts by session, and empty reviews by person."""
+    """Counters that set the pace of reviews: tool rounds and messages per session, empty reviews in a row per
+    person."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def count(self, tx: Transaction, session: str, iterations: int, turns: int) -> tuple[int, int]:
-        """Add to the counts of a session; what they are now."""
+        """Add to the counters of a session; their new values."""
         row = await tx.row(COUNT, session, iterations, turns)
         assert row is not None
         return int(row[0]), int(row[1])
 
     async def counted(self, session: str) -> tuple[int, int]:
-        """Rounds of tools and messages since the last reviews."""
+        """Tool rounds and messages since the last reviews."""
         row = await self._engine.read(lambda tx: tx.row(COUNTED, session), brief=True)
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     async def reset(self, tx: Transaction, session: str, what: str) -> None:
-        """Count anew what a review of `skills`, or of `memory`, is due by."""
+        """Reset the counter for reviews of `skills` or of `memory`."""
         await tx.run(RESET[what], session)
 
     async def empty(self, tx: Transaction, principal: str) -> dict[str, int]:
-        """How many reviews in a row kept nothing of this person's, by what was reviewed."""
+        """The number of reviews in a row that kept nothing for this person, by subject."""
         return {row[0]: int(row[1]) for row in await tx.rows(EMPTY, principal)}
 
     async def note(self, tx: Transaction, principal: str, what: str, *, empty: bool) -> None:
-        """A review of this ended: one more that kept nothing, or the row of those is over."""
+        """Record whether a review was empty; one that was not resets the count."""
         await tx.run(PACE, principal, what, int(empty))
 
 
@@ -92,8 +93,8 @@ MOST_ATTEMPTS = 3
 
 
 class JobKind(StrEnum):
-    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported,
-    `probe` of the constraints that are due."""
+    """Kind of a learning job: `review` a conversation, a `curator` pass, `retract` what only a deleted conversation
+    supported, `probe` the constraints that are due."""
 
     REVIEW = "review"
     CURATOR = "curator"
@@ -102,7 +103,7 @@ class JobKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """Where a job stands; the last three are ends."""
+    """State of a job; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -113,9 +114,9 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a job used (tokens, US dollars; None where a price is unknown) and what came of it: changes `kept`, those
-    `waiting` for somebody, calls `refused`; `note` is its last word. `overlaps` are the names of skills that a review
-    saw overlap, `considered` those that a pass of the curator has looked at."""
+    """Cost and outcome of a job: tokens, US dollars (None: unknown price), changes `kept`, `waiting` proposals,
+    `refused` calls; `note` is its last word. `overlaps` are skills that a review saw overlap, `considered` those
+    that a curator pass has examined."""
 
     calls: int = 0
     input: int = 0
@@ -132,8 +133,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkept(Account):
-    """The account of a job for which a model was asked to look after something, the subject `what`, and whether that
-    `brought` anything."""
+    """Account of a job that asked a model about the subject `what`, and whether that `brought` anything."""
 
     what: str
     brought: bool
@@ -141,8 +141,8 @@ class Upkept(Account):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job. `what` are the subjects joined by `+` (`skills+memory`); `first` and `last` number the events of `session`
-    that it is about; `account` is whole once it has ended."""
+    """A learning job. `what` are its subjects joined by `+` (`skills+memory`); `first` and `last` number the events
+    of `session` that it covers; `account` is complete once it ended."""
 
     id: str
     kind: JobKind
@@ -160,20 +160,20 @@ class Job:
 
     @property
     def subjects(self) -> frozenset[str]:
-        """What it is about, one by one."""
+        """Its subjects as a set."""
         return frozenset(filter(None, self.what.split("+")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A job and the right to work on it."""
+    """A job with its lease."""
 
     job: Job
     lease: Lease
 
 
 class Learning:
-    """Jobs. The `pace` is told what a review, or an upkeep, that ends brought."""
+    """The job queue. `pace` records the outcome of each review and upkeep."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
         self._engine, self._clock, self._pace = engine, clock, pace
@@ -181,12 +181,13 @@ class Learning:
         self.ready = self._claims.ready
 
     async def queue(self, tx: Transaction, job: Job) -> None:
-        """Put a job in line; one of that id stays as it is."""
+        """Add a job; an existing one of that id stays unchanged."""
         span = (job.first, job.last, job.created, storable(job.account.note))
         await tx.run(QUEUE, job.id, job.kind.value, job.session, job.principal, job.what, *span)
 
     async def claim(self, kinds: Sequence[JobKind] = tuple(JobKind)) -> Claim | None:
-        """The job that waited longest; None where there is none. What was begun too often is ended as failed."""
+        """Claim the job that waited longest; None where there is none. Jobs with too many attempts are ended as
+        failed."""
         which = f"AND kind IN ({marks(len(kinds), 2)})"
         while (found := await self._claims.claim(which, *(kind.value for kind in kinds))) is not None:
             claim = Claim(job=_job(found[1]), lease=found[0])
@@ -196,16 +197,15 @@ class Learning:
         return None
 
     async def check(self, claim: Claim) -> None:
-        """Tell the others that this worker lives, and raise `LostLease` where the job is not its any more."""
+        """Send a heartbeat, and raise `LostLease` where the job belongs to another worker now."""
         await self._claims.check(claim.lease)
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:
-        """Put the job back in line. It counts as an attempt where it failed, not where this process leaves."""
+        """Put the job back into the queue. With `counts` that is a failed attempt; without, this process is leaving."""
         await self._claims.release(claim.lease, note, counts=counts)
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
-        """End the job with what it used; the pace and the overlaps follow from what it brought, once. A job that is not
-        this claim's any more stays as it is."""
+        """End the job with its account, and update pace and overlaps once. Does nothing for a lost claim."""
         used = (account.calls, account.input, account.cached, account.output, account.cost)
         came = (account.kept, account.waiting, account.refused, storable(account.note))
         now, job = self._clock.now(), claim.job
@@ -224,7 +224,7 @@ class Learning:
         await self._engine.write(change)
 
     async def overlaps(self) -> list[tuple[str, ...]]:
-        """The skills that reviews saw overlap and no pass has looked at yet, by name."""
+        """Names of skills that reviews saw overlap and no curator pass has examined yet."""
         rows = await self._engine.read(lambda tx: tx.rows(OVERLAPS))
         return sorted(tuple(row[0].removeprefix(OVERLAP).split(AND)) for row in rows)
 
@@ -234,11 +234,11 @@ class Learning:
         return None if row is None else _job(row)
 
     async def untold(self) -> list[Job]:
-        """The jobs that brought something of which their conversation was not told."""
+        """Jobs that produced something and were not reported to their conversation."""
         return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(UNTOLD))]
 
     async def mark_reported(self, job: str) -> None:
-        """The conversation was told."""
+        """Record that the job was reported to its conversation."""
         await self._engine.write(lambda tx: tx.run(TOLD, job))
 
     async def list(

@@ -1,4 +1,4 @@
-"""The constraints in what was learned: which are in force, when each is looked at again, and how it ended."""
+"""Table of learned constraints: which are in force, when each is checked again, and how it ended."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ AFTER = f"SELECT id FROM version WHERE home = $home AND id > {SWEPT} ORDER BY id
 
 
 class Sort(StrEnum):
-    """What a learned item is: something to `do`, what a person would `prefer`, what to `avoid`, a `fact`."""
+    """What a learned item teaches: something to `do`, a person's preference (`prefer`), something to `avoid`, a
+    `fact`."""
 
     DO = "do"
     PREFER = "prefer"
@@ -54,8 +55,8 @@ class Sort(StrEnum):
 
 
 class LessonState(StrEnum):
-    """`live` until its check `passed`, it `expired`, newer ones `crowded` it out, or it is `gone` from its file; where
-    a person's word protects it, its end is `proposed`."""
+    """State of a constraint: `live` until its check `passed`, it `expired`, newer ones displaced it (`crowded`), or
+    it is `gone` from its file; `proposed` where its end needs approval, because a person's word protects it."""
 
     LIVE = "live"
     PASSED = "passed"
@@ -67,8 +68,8 @@ class LessonState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """A constraint: `line` is a line of the file `item`, or an entry of the notes; `version` wrote it in `session`,
-    `retired` took it away. Without `expires` it ends with its file alone."""
+    """A constraint: `line` is a line of the file `item`, or an entry of the notes. Ledger version `version` added it
+    in `session`, version `retired` removed it. Without `expires` it ends only with its file."""
 
     sort: Sort
     kind: Kind
@@ -88,21 +89,21 @@ class Lesson:
 
 
 class Lessons:
-    """Lessons are written once and ended once; none is removed."""
+    """Table of constraints: each is written once, ended once, and never deleted."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def any(self, tx: Transaction, now: float) -> bool:
-        """Whether one is to be looked at, or the ledger to be looked through, and nobody is about to."""
+        """Whether a constraint is due or the ledger has unread versions, and no job for that is queued."""
         return await tx.row(ANY, now) is not None
 
     async def after(self, limit: int) -> list[int]:
-        """The versions that were not looked through yet, the oldest first."""
+        """The ledger versions that were not searched for constraints yet, the oldest first."""
         return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(AFTER, limit))]
 
     async def sweep(self, version: int, found: Sequence[Lesson]) -> None:
-        """Keep what a version brought; it is looked through. A line that is in force already stays one."""
+        """Add the constraints of a version and mark it as searched. A line already in force is not added again."""
 
         async def change(tx: Transaction) -> None:
             for one in found:
@@ -114,20 +115,20 @@ class Lessons:
         await self._engine.write(change)
 
     async def due(self, now: float, limit: int = 100) -> list[Lesson]:
-        """What is to be looked at now, the longest overdue first."""
+        """The constraints to check now, the longest overdue first."""
         return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, limit))]
 
     async def live(self, sort: Sort | None = None) -> list[Lesson]:
-        """What is in force, the newest first."""
+        """The constraints in force, the newest first."""
         return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(LIVE, sort.value if sort else ""))]
 
     async def get(self, number: int) -> Lesson | None:
-        """The lesson of that number."""
+        """The constraint of that number."""
         row = await self._engine.read(lambda tx: tx.row(GET, number))
         return None if row is None else _lesson(row)
 
     async def postpone(self, number: int, until: float) -> None:
-        """Look at it again then."""
+        """Set the time of its next check."""
         await self._engine.write(lambda tx: tx.run(POSTPONE, number, until))
 
     async def end(self, number: int, state: LessonState, at: float, retired: int | None = None) -> bool:

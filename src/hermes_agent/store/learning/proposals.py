@@ -1,4 +1,5 @@
-"""What would be learned and waits: for the owner's yes, or in quarantine; and the conversations that bear it out."""
+"""Table of proposals: learned changes that wait for the owner's approval or in quarantine, and the conversations
+that support them."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ LAST_ID = 2**62
 
 
 class Why(StrEnum):
-    """Why it waits: the owner wants to be `asked`, it is `protected` (a person wrote or pinned what it would change),
-    it comes from a `member`'s conversation, or from `outside` text: then it is in quarantine."""
+    """Why a change became a proposal: the owner wants to be `asked`, its target is `protected` (a person wrote or
+    pinned it), it comes from a `member`'s conversation, or from `outside` text (quarantine)."""
 
     ASKED = "asked"
     PROTECTED = "protected"
@@ -60,7 +61,8 @@ PART = ".waits."
 
 
 class ProposalState(StrEnum):
-    """`intended` while it is being applied; `approved` by the owner, `released` by other conversations."""
+    """State of a proposal: `intended` while it is being applied; `approved` by the owner, `released` by other
+    conversations."""
 
     WAITING = "waiting"
     INTENDED = "intended"
@@ -73,9 +75,9 @@ class ProposalState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A change that waits. `call` is the tool call as JSON (`{"name", "arguments"}`), `base` the file that it was made
-    for (None: none, or not of one file), `evidence` JSON (see `learning.evidence`), `taint` says what of it comes from
-    where; `version` is what it became."""
+    """A change that waits. `call` is the tool call as JSON (`{"name", "arguments"}`), `base` the file that it was
+    made for (None: no file, or several), `evidence` JSON (see `learning.drafts.Evidence`), `taint` names its
+    parts of outside origin; `version` is the ledger version that it became."""
 
     why: Why
     kind: Kind
@@ -100,23 +102,23 @@ class Proposal:
 
     @property
     def name(self) -> str:
-        """How people and `learning_support` name it."""
+        """Its name for people and for `learning_support`."""
         return f"p{self.id}"
 
     @property
     def whole(self) -> str:
-        """What it is a part of: those of one `whole` make sense together alone."""
+        """Key of the group that it belongs to: proposals of one group only make sense together."""
         return self.key.partition(PART)[0]
 
 
 class Proposals:
-    """Proposals are written once and ended once; none is removed."""
+    """Table of proposals: each is written once, ended once, and never deleted."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def put(self, tx: Transaction, proposal: Proposal) -> int:
-        """Keep it; its number, that of the earlier one where one of that key is there."""
+        """Add a proposal; its number, or that of an earlier one with the same key."""
         what = (proposal.why.value, proposal.kind.value, storable(proposal.item), proposal.action)
         whose = (proposal.job, proposal.session, storable(proposal.principal), proposal.first, proposal.last)
         more = (proposal.evidence, storable(proposal.taint), proposal.base, proposal.at, proposal.expires)
@@ -131,17 +133,17 @@ class Proposals:
         return None if row is None else _proposal(row)
 
     async def waiting(self, why: Why | None = None) -> list[Proposal]:
-        """What waits, the oldest first."""
+        """The open proposals, the oldest first."""
         return [
             _proposal(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
         ]
 
     async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
-        """All that ever were, the newest first."""
+        """All proposals ever, the newest first."""
         return [_proposal(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, before, limit))]
 
     async def intend(self, number: int) -> bool:
-        """It is about to be applied; False where somebody else ended it or is at it."""
+        """Reserve a proposal for applying; False where it was ended or is reserved."""
         return await self._engine.write(lambda tx: tx.run(INTEND, number)) > 0
 
     async def end(
@@ -151,7 +153,7 @@ class Proposals:
         return await tx.run(END, number, state.value, at, version) > 0
 
     async def wait_on(self, number: int) -> None:
-        """It could not be applied, and waits on."""
+        """Return a proposal that could not be applied to waiting."""
         await self._engine.write(
             lambda tx: tx.run(
                 "UPDATE learning_proposal SET state = 'waiting' WHERE home = $home AND id = $1 AND state = 'intended'",
@@ -160,15 +162,15 @@ class Proposals:
         )
 
     async def expire(self, now: float) -> int:
-        """End what waited too long; how many there were."""
+        """End the overdue proposals; their number."""
         return await self._engine.write(lambda tx: tx.run(EXPIRE, now))
 
     async def support(self, tx: Transaction, item: str, session: str, at: float) -> None:
-        """A conversation bears an item out."""
+        """Record that a conversation supports an item."""
         await tx.run(SUPPORT, item, session, at)
 
     async def supporters(self, item: str) -> tuple[str, ...]:
-        """The conversations that bear it out, the first first."""
+        """The conversations that support an item, the earliest first."""
         return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(SUPPORTERS, item)))
 
 

@@ -1,1 +1,1 @@
-"""PostgreSQL through asyncpg: what SQLite does for one machine, for many."""
+"""PostgreSQL backend of the store, through asyncpg, for homes on several machines."""

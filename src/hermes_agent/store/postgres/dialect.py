@@ -1,4 +1,4 @@
-"""The way into PostgreSQL: reached, migrated, with the engine and the presence of one database."""
+"""Opens a PostgreSQL database: connects, migrates, and builds its engine, presence and index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IS_STANDBY = "SELECT pg_is_in_recovery()"
 
 
 async def open_postgres(place: str, clock: Clock, timings: Timings, home: int) -> Engines:
-    """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
+    """Connect to the server at the URL and migrate the database. Raises a `StoreError`; never falls back."""
     try:
         connection = await link(place)
         try:
@@ -56,7 +56,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings, home: int) -
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:
-    """Apply the migrations that the database lacks, in one transaction. Raises `DatabaseTooNew`."""
+    """Apply missing migrations in one transaction. Raises `DatabaseTooNew`."""
     if await _version(connection) == newest(steps):
         return
     await connection.execute("BEGIN")

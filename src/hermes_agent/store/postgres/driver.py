@@ -1,4 +1,4 @@
-"""asyncpg behind the few calls that the store makes, and what its failures mean."""
+"""asyncpg driver: the few calls that the store makes, a connection pool, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Listener = Callable[..., None]
 
 
 class Link(Protocol):
-    """An asyncpg connection, as far as the store uses it."""
+    """The part of an asyncpg connection that the store uses."""
 
     async def fetch(self, sql: str, *params: Value) -> list[Any]: ...
 
@@ -63,7 +63,7 @@ def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
 
 
 async def link(url: str) -> Link:
-    """A new connection. Raises `OSError` or what asyncpg raises."""
+    """Open a connection. Raises `OSError` or what asyncpg raises."""
     connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
     connection = await connect(url, timeout=10.0, command_timeout=60.0)
     try:
@@ -75,7 +75,7 @@ async def link(url: str) -> Link:
 
 
 async def unlink(connection: Link) -> None:
-    """Say good-bye, and hang up on a server that does not answer."""
+    """Close a connection, forcibly where the server does not answer."""
     try:
         async with asyncio.timeout(2.0):
             await connection.close()
@@ -84,12 +84,12 @@ async def unlink(connection: Link) -> None:
 
 
 def sqlstate(error: BaseException) -> str:
-    """The five characters by which PostgreSQL names a failure, "" for another one."""
+    """The SQLSTATE code of an error, "" for errors without one."""
     return str(getattr(error, "sqlstate", None) or "")
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is gone, so that nothing more is known about what was under way."""
+    """Whether the connection is gone, which leaves the outcome of a running statement unknown."""
     if isinstance(error, (OSError, TimeoutError)):
         return True
     if sqlstate(error).startswith(LOST):
@@ -101,7 +101,7 @@ def is_lost(error: BaseException) -> bool:
 
 
 def explain(error: Exception) -> Exception:
-    """The named error for what PostgreSQL raised; anything else as it is."""
+    """The `StoreError` for what PostgreSQL raised; other errors unchanged."""
     if sqlstate(error) == NO_ROOM:
         return DiskFull("No room left on the PostgreSQL server's disk. Nothing that was saved before is lost.")
     if sqlstate(error) in SHARED:
@@ -120,7 +120,7 @@ ROLLBACK = "ROLLBACK"
 
 @dataclass(slots=True, kw_only=True)
 class Pooled:
-    """A connection and the name under which it marks its commits. `usable` is set where it may serve again."""
+    """A pooled connection with the client name that marks its commits. `usable`: it may be reused."""
 
     link: Link
     client: str
@@ -129,7 +129,7 @@ class Pooled:
     plans: dict[str, str] = field(default_factory=dict)
 
     async def prepared(self, sql: str) -> str:
-        """The name under which the server keeps the plan of this statement; made once, outside a transaction."""
+        """The name of the prepared statement for this SQL; prepared once, outside a transaction."""
         name = self.plans.get(sql)
         if name is None:
             name = f"plan{len(self.plans)}"
@@ -138,14 +138,15 @@ class Pooled:
         return name
 
     async def roll_back(self) -> None:
-        """Undo the open transaction, so that the connection can serve again."""
+        """Roll back the open transaction, so that the connection can be reused."""
         if not self.link.is_closed():
             await self.link.execute(ROLLBACK)
             self.usable = True
 
 
 class Pool:
-    """At most `CONNECTIONS`, the last used first; one that was left in the middle of something is thrown away."""
+    """Pool of at most `CONNECTIONS`, the last used first; a connection left in the middle of a statement is
+    discarded."""
 
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
@@ -156,7 +157,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Pooled]:
-        """A connection of one's own for a while. Raises `OSError` or what asyncpg raises."""
+        """Borrow a connection. Raises `OSError` or what asyncpg raises."""
         async with self._free:
             pooled = self._kept() or await self._made()
             pooled.usable = False
@@ -171,7 +172,7 @@ class Pool:
                     pooled.link.terminate()
 
     async def close(self) -> None:
-        """Say good-bye on every idle connection."""
+        """Close every idle connection."""
         while self._idle:
             pooled = self._idle.pop()
             if not pooled.link.is_closed():

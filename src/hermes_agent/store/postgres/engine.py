@@ -1,4 +1,5 @@
-"""The PostgreSQL engine: changes on pooled connections, run to a known end even where a commit's answer is lost."""
+"""PostgreSQL engine: runs changes on pooled connections and determines the outcome of a commit whose answer was
+lost."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ NOTIFY = "SELECT pg_notify($1, $2)"
 
 
 class PostgresTransaction:
-    """A transaction on one connection, begun by its first statement; `token` is what marks it as committed."""
+    """A transaction on one connection, begun by its first statement; `token` marks it as committed."""
 
     dialect = Dialect.POSTGRES
 
@@ -72,7 +73,7 @@ class PostgresTransaction:
         await self._connection.executemany(sql.replace("$home", self._home), seq_of_params)
 
     async def mark(self) -> bool:
-        """Leave the token where the change wrote something; whether it did."""
+        """Write the token if the change wrote anything; whether it did."""
         if not self.marked:
             self.marked = bool(await self._run(MARK, self._client, self.token))
         return self.marked
@@ -89,7 +90,7 @@ class PostgresTransaction:
 
 
 class _Unknown(Exception):
-    """The connection was lost while a commit was under way."""
+    """Raised when the connection was lost during a commit, so that its outcome is unknown."""
 
     def __init__(self, client: str, token: str, result: Any) -> None:  # noqa: ANN401  what the change returned
         super().__init__("connection lost")
@@ -104,11 +105,10 @@ async def commit(connection: Link) -> None:
 
 
 class PostgresEngine:
-    """`Engine` over one PostgreSQL database.
+    """Implements `Engine` on a PostgreSQL database.
 
-    A change whose commit was answered by silence is looked up by its transaction id on a new connection: it counts if
-    it was committed, and is run again if it was not. While the server is away, changes and queries wait up to
-    `patience` seconds.
+    A commit whose answer was lost is looked up by its token on a new connection, and run again only if it was not
+    committed. While the server is unreachable, changes and queries wait up to `patience` seconds.
     """
 
     dialect = Dialect.POSTGRES

@@ -1,4 +1,4 @@
-"""The search index on PostgreSQL: a tsvector for each passage of a session, filled from the log in commit order."""
+"""Full-text index on PostgreSQL: one tsvector per passage of a session, filled from the log in commit order."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class PostgresIndex:
-    """`Index` in the log's own database; words of deleted entries go with them."""
+    """Implements `Index` in the log's own database; deleted entries lose their words with their rows."""
 
     def __init__(self, engine: PostgresEngine) -> None:
         self._engine = engine
@@ -130,11 +130,11 @@ class PostgresIndex:
         return [Extent(session=session, first=first, last=last) for session, first, last in rows]
 
     async def close(self) -> None:
-        """Nothing of its own is open."""
+        """Does nothing: it uses the engine's connections."""
 
 
 async def adopt(connection: Link) -> None:
-    """Have the index begin anew where the database was restored from a dump of another server."""
+    """Restart the index where the database was restored from another server's dump."""
     if (await connection.fetch(IS_RESTORED))[0][0]:
         await connection.execute(BEGIN_ANEW)
 

@@ -1,4 +1,4 @@
-"""A worker's presence on a PostgreSQL server: one connection that listens for rings and holds the lock of life."""
+"""Liveness of a worker on PostgreSQL: one connection listens for wake-ups and holds an advisory lock."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ PATIENCE = 5.0
 
 
 class PostgresPresence:
-    """`Presence` for the workers of one database.
+    """Implements `Presence` on PostgreSQL.
 
-    The lock belongs to the connection: it goes when the process dies, and is taken again when the connection was lost
-    and came back. `grace` and `blink` are those of `Timings`.
+    The advisory lock belongs to the connection: it is released when the process dies, and re-acquired after a
+    reconnect. `grace` and `blink` are those of `Timings`.
     """
 
     look_seconds = 0.2

@@ -1,5 +1,4 @@
-"""Values as text that PostgreSQL reads: in statements that must go out together in one message, which takes no
-parameters, and as full text."""
+"""PostgreSQL literals: parameters written into statements that must go out in one message, tsvectors and tsqueries."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ LAST_POSITION = 16_383  # Later ones are all taken for this one.
 
 
 def executing(plan: str, params: Sequence[Value]) -> str:
-    """The call of a prepared statement with its parameters written into it."""
+    """An EXECUTE of a prepared statement with literal parameters."""
     return f"EXECUTE {plan}({', '.join(map(literal, params))})"
 
 
 def literal(value: Value) -> str:
-    """The value as PostgreSQL reads it. Texts are escaped for either setting of `standard_conforming_strings`."""
+    """The value as an SQL literal, escaped for either setting of `standard_conforming_strings`."""
     match value:
         case None:
             return "NULL"
@@ -31,10 +30,10 @@ def literal(value: Value) -> str:
 
 
 def vector_of(terms: Sequence[Term]) -> str:
-    """The terms as the text of a tsvector, with their positions; they hold no quotes, and no parser sees them."""
+    """The tokens as the text of a tsvector with positions; they hold no quotes, and no parser changes them."""
     return " ".join(f"'{term}':{min(place, LAST_POSITION)}" for place, term in enumerate(terms, 1))
 
 
 def query_of(phrase: Phrase) -> str:
-    """Terms that follow each other, as the text of a tsquery."""
+    """A phrase as the text of a tsquery."""
     return "(" + " <-> ".join(f"'{term}'" for term in phrase) + ")"

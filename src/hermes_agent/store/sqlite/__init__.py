@@ -1,1 +1,1 @@
-"""SQLite through apsw: one file, one writer thread per process, readers beside it."""
+"""SQLite backend of the store, through apsw: one file, one writer thread per process, concurrent readers."""

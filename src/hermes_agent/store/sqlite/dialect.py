@@ -1,4 +1,4 @@
-"""The way into SQLite: the engine and the presence of one file."""
+"""Opens a SQLite database: builds its engine, presence and index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SQLITE_INDEX = "hermes_agent.store.sqlite.index:SqliteIndex"
 
 
 async def open_sqlite(place: str, clock: Clock, timings: Timings, home: int) -> Engines:
-    """Open (or make) the file at `place`. Raises a `StoreError`."""
+    """Open the file at `place`; creates it where missing. Raises a `StoreError`."""
     path = _absolute(place)
     engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting, home=home)
     await engine.start()

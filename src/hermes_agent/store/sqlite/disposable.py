@@ -1,4 +1,4 @@
-"""A file with an index that can be made again at any time: opened when first used, replaced when it is damaged."""
+"""A SQLite file that can be rebuilt at any time, such as an index: opened on first use, replaced when damaged."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _nothing(connection: apsw.Connection) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the file is: `name` in words, `format` the number under which `schema` is known, `opened` what each new
-    connection needs, `filled` what makes up for a file that was thrown away."""
+    """Description of a disposable file: `name` in words, `format` the version of its `schema`, `opened` prepares
+    each connection, `filled` refills a file that was recreated."""
 
     name: str
     path: Path
@@ -43,9 +43,9 @@ class Plan:
 
 
 class Disposable:
-    """The one connection of this process to such a file, in a thread of its own.
+    """This process's one connection to such a file, in its own thread.
 
-    A file of another format is emptied, a damaged one is deleted and made again, which the log mentions once.
+    Empties a file of another format; deletes and recreates a damaged one, which is logged once.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -56,8 +56,9 @@ class Disposable:
         self._connection: apsw.Connection | None = None
 
     async def work(self, work: Callable[[apsw.Connection], T], *, brief: bool = False) -> T:
-        """The result of this work. Raises `StoreError` where the file cannot be read or written. `brief` work takes
-        less time than to hand it to the thread and take it back: while the thread rests it is done at once."""
+        """Run a function on the connection; its result. Raises `StoreError` where the file cannot be read or
+        written. `brief` work runs in the caller's thread while the own thread is idle, because switching takes
+        longer."""
         if brief and self._connection is not None and not self._under_way:
             return self._safely(work)
         if self._thread is None:

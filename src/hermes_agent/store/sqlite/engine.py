@@ -1,4 +1,4 @@
-"""The SQLite engine: one writer thread that commits changes in groups, and reader threads beside it."""
+"""SQLite engine: one writer thread that commits changes in groups, and concurrent reader threads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SqliteTransaction:
 
 
 class _Job:
-    """A change on its way through the writer, and the future of the one who waits for it."""
+    """A queued change with the future of its caller."""
 
     __slots__ = ("change", "durable", "error", "future", "loop", "notify", "result", "rings")
 
@@ -91,7 +91,7 @@ class _Stop:
 
 
 class SqliteEngine:
-    """`Engine` over one SQLite file."""
+    """Implements `Engine` on a SQLite file."""
 
     dialect = Dialect.SQLITE
 
@@ -113,15 +113,15 @@ class SqliteEngine:
 
     @property
     def blocked(self) -> str:
-        """Which other program keeps the writer waiting, as a sentence; empty where none does."""
+        """The sentence that names another program that blocks the writer; empty where none does."""
         return self._busy.blocked
 
     def hurry(self) -> None:
-        """Wait for other programs no longer than a moment from now on: this one ends."""
+        """Limit waiting for other programs to a moment: this program is ending."""
         self._busy.hurry()
 
     async def start(self) -> None:
-        """Open the file (made or migrated where needed) and start the writer. Raises a `StoreError`."""
+        """Open the file (created or migrated where needed) and start the writer. Raises a `StoreError`."""
         ready = _Job(_nothing, durable=False)
         context = copy_context()
         threading.Thread(target=context.run, args=(self._writer, ready), name="store-writer", daemon=True).start()
@@ -269,7 +269,7 @@ class SqliteEngine:
 
 
 class _Writing:
-    """The writer's connection: a group of changes becomes one commit."""
+    """The writer's connection: commits a group of changes at once."""
 
     def __init__(self, connection: apsw.Connection, path: Path, home: int = 1) -> None:
         self._connection = connection
@@ -277,7 +277,7 @@ class _Writing:
         self._durable = True
 
     def commit(self, jobs: list[_Job]) -> None:
-        """Run the changes in one transaction; each job holds its result or its error when this returns."""
+        """Run the changes in one transaction; every job has its result or error when this returns."""
         if jobs and not self._tried(jobs):
             # The transaction was lost with everybody's work: each change alone finds out whose fault it is.
             for job in jobs:

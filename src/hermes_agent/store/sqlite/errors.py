@@ -1,4 +1,5 @@
-"""What SQLite says, as the errors that this program names."""
+"""Translates SQLite errors, waits for locked files and names the process behind a lock, and refuses network file
+systems."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def _nothing(_: str) -> None:
 
 
 class BusyWait:
-    """The busy handler of a connection: waits at most `seconds`, and no longer than anybody `wants` what is waited for.
-    `told` is called once, after `PATIENCE` seconds, with a sentence. `blocked` says meanwhile who is waited for."""
+    """Busy handler of a connection: waits at most `seconds`, and only while `wants` is true. `told` is called once
+    with a sentence, after `PATIENCE` seconds; `blocked` names the blocking program meanwhile."""
 
     def __init__(
         self, path: Path, seconds: float, wants: Callable[[], bool], told: Callable[[str], None] = _nothing
@@ -42,15 +43,15 @@ class BusyWait:
         self._until = float("inf")
 
     def install(self, connection: apsw.Connection) -> None:
-        """Have this connection wait so."""
+        """Use it on this connection."""
         connection.set_busy_handler(self)
 
     def hurry(self) -> None:
-        """Wait no longer than a moment from now on: the program ends."""
+        """Limit the wait to a moment: the program is ending."""
         self._until = min(self._until, time.monotonic() + HURRY)
 
     def done(self) -> None:
-        """What was waited for is there, or given up."""
+        """End the wait: the lock was acquired or given up."""
         self.blocked = ""
 
     def __call__(self, tries: int) -> bool:
@@ -69,7 +70,7 @@ class BusyWait:
 
 
 def writer_of(path: Path) -> str:
-    """The process that has the database locked for writing, as far as the system tells."""
+    """The process that holds the write lock, as far as the system tells."""
     for file, byte in ((f"{path}{SHARED_MEMORY}", WRITES), (f"{path}", RESERVED), (f"{path}", PENDING)):
         try:
             pid = kernel_holder(Path(file).stat(), "POSIX", byte)
@@ -122,7 +123,7 @@ SENTENCES: tuple[tuple[tuple[type[apsw.Error], ...], type[StoreError], str], ...
 
 
 def explain(error: apsw.Error, path: Path) -> StoreError:
-    """The sentence for what SQLite raised about the database at `path`."""
+    """The `StoreError` for what SQLite raised about the database at `path`."""
     kind = type(error)
     if getattr(error, "extendedresult", 0) in NO_ROOM and _is_full(path.parent):
         kind = apsw.FullError
@@ -198,7 +199,8 @@ def refuse_network(path: Path, mounts: Path = MOUNTS) -> None:
 
 
 def file_system(path: Path, table: str) -> str:
-    """The type of the mount that `path` lies on, "" if none is listed; the later of two mounts at one place counts."""
+    """The file system type of the mount that contains `path`, "" if none is listed; of two mounts at one place the
+    later counts."""
     text, best, kind = str(path), "", ""
     for line in table.splitlines():
         fields = line.split(" ")

@@ -1,4 +1,4 @@
-"""The search index beside a SQLite log: `index.db` with FTS5, disposable, never in a message's transaction."""
+"""Full-text index for SQLite: `index.db` with FTS5, disposable, never part of a message's transaction."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class SqliteIndex:
-    """`Index` in a file of its own."""
+    """Implements `Index` in a separate SQLite file."""
 
     def __init__(self, path: Path, log_path: Path, *, busy_seconds: float) -> None:
         attach = f"ATTACH 'file:{quote(str(log_path))}?mode=ro' AS log"

@@ -1,4 +1,4 @@
-"""A SQLite file made ready: created once, checked, migrated after a verified copy."""
+"""Opens a SQLite file: creates it once, checks it, and migrates it after a verified copy."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ CHECKPOINT_PAGES = 1000
 
 @dataclass(slots=True, kw_only=True)
 class OpenFile:
-    """An open database; `notice` is what the person should know of how it was found (empty: nothing)."""
+    """An open database; `notice` tells the person about its state when it was found (empty: nothing)."""
 
     connection: apsw.Connection
     sidecars: Sidecars
     notice: str = ""
 
     def close(self) -> None:
-        """Close it, and let others find it closed."""
+        """Close it and release its lock."""
         self.connection.close()
         self.sidecars.close()
 
 
 def open_writer(path: Path, busy_seconds: float, steps: Path = STEPS) -> OpenFile:
-    """The writing connection of an up-to-date database; the file is made or migrated first where needed.
+    """The writing connection of an up-to-date database; creates or migrates the file first.
 
     Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable`, `OSError` or `apsw.Error`.
     """
@@ -113,7 +113,7 @@ def _committed(sidecars: Sidecars, connection: apsw.Connection, _name: str, page
 
 
 def connect(path: Path, busy_seconds: float, *, readonly: bool = False) -> apsw.Connection:
-    """A connection with this program's settings to a database that exists."""
+    """A connection with this program's settings to an existing database."""
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
     connection = apsw.Connection(str(path), flags=flags)
     connection.set_busy_timeout(int(busy_seconds * 1000))
@@ -122,7 +122,7 @@ def connect(path: Path, busy_seconds: float, *, readonly: bool = False) -> apsw.
 
 
 def version(connection: apsw.Connection, path: Path, latest: int) -> int:
-    """The number of the last migration of this database; raises where it is not ours or later than this program."""
+    """The number of the database's last migration; raises where the file is not ours or later than this program."""
     made_by, current = connection.pragma("application_id"), connection.pragma("user_version")
     if made_by != APPLICATION:
         raise DatabaseDamaged(f"{path} is a database of another program. Move it away and start again.")
@@ -135,7 +135,7 @@ def version(connection: apsw.Connection, path: Path, latest: int) -> int:
 
 
 def creation_lock(path: Path, seconds: float = float("inf")) -> AbstractContextManager[None]:
-    """One process at a time makes or migrates the database at `path`."""
+    """Lock for creating or migrating the database at `path`, one process at a time."""
     return locked(path.parent / "locks" / f"{path.name}.lock", seconds)
 
 
@@ -160,8 +160,8 @@ def _apply(connection: apsw.Connection, steps: list[Step]) -> None:
 
 
 def verified_copy(connection: apsw.Connection, target: Path, *, compact: bool = False) -> None:
-    """Copy the database to `target`, which is only there under that name once it passed SQLite's own check; where
-    `compact`, without the room that was freed. Both copy one moment, whoever writes meanwhile."""
+    """Copy the database to `target`, which gets that name only after SQLite's own check; with `compact`, without
+    free pages. The copy is a consistent snapshot, whoever writes meanwhile."""
     draft = target.with_name(target.name + ".new")
     discard(draft)
     if compact:

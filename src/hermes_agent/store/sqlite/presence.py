@@ -1,4 +1,5 @@
-"""A worker's presence beside a SQLite file: a lock that the kernel frees when the process dies, and a bell."""
+"""Liveness of a worker on SQLite: a lock file that the kernel frees when the process dies, and a socket for
+wake-ups."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ GLANCE = 1.0
 
 
 class SqlitePresence:
-    """`Presence` for the processes that share one home.
+    """Implements `Presence` for the processes that share one home.
 
-    The event loop is woken when the process of a peer ends, so that a death is noticed at once and an idle worker costs
-    nothing. A peer whose process this system does not show (another container on the same folder, a system without
-    pidfd) is looked at every `GLANCE` seconds.
+    The event loop is woken when the process of a peer ends, so that a death is noticed at once and an idle worker
+    costs nothing. A peer whose process is not visible (another container on the same folder, a system without
+    pidfd) is polled every `GLANCE` seconds.
     """
 
     look_seconds = 30.0
@@ -143,8 +144,8 @@ class SqlitePresence:
 
 
 class _Watch:
-    """Calls `died` in the event loop when a process ends. Raises `OSError` or `AttributeError` where the system has no
-    way to tell."""
+    """Calls `died` in the event loop when a process ends. Raises `OSError` or `AttributeError` where the system
+    cannot tell."""
 
     def __init__(self, pid: int, died: Callable[[], None]) -> None:
         self._process = os.pidfd_open(pid)
@@ -198,8 +199,7 @@ NAME = len(f"/0123456789ab{SUFFIX}")
 
 
 def bell_folder(home: Path) -> Path:
-    """Where the sockets of all processes that share `home` are: `run/` in it, or a short name where that is too
-    long."""
+    """The folder of the wake-up sockets of a home: `run/` in it, or a shorter path where that is too long."""
     folder = home.absolute() / "run"
     if len(os.fsencode(folder)) + NAME <= LONGEST_PATH:
         return folder
@@ -208,8 +208,8 @@ def bell_folder(home: Path) -> Path:
 
 
 class Bell:
-    """Sends an empty message to the socket of a worker; one that is gone, already rung or not to be reached is no
-    error: it looks by itself now and then."""
+    """Wakes workers by an empty datagram to their socket. One that is gone, already woken or unreachable is no
+    error: it polls now and then."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -222,7 +222,7 @@ class Bell:
             self._send(f"{self._folder}/{name}")
 
     def close(self) -> None:
-        """Give back the sending socket."""
+        """Close the sending socket."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -253,7 +253,8 @@ class Bell:
 
 
 def listen(folder: Path, worker: str) -> socket.socket:
-    """The socket of this worker; it must be made before the worker's first look for mail, so that no ring is lost."""
+    """The wake-up socket of this worker; create it before the worker's first look for mail, so that no wake-up is
+    lost."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user")

@@ -1,8 +1,9 @@
-"""The files beside a database (`-wal`, `-shm`, `-journal`): whether they are its own, and where those of another go.
+"""The files beside a database (`-wal`, `-shm`, `-journal`): verifies that they belong to it and sets foreign ones
+aside.
 
-SQLite does not know whose `-wal` it finds: beside a file that was made, moved or restored after a process died, it
-would write the pages of one database into another. So each process that has the database open holds a shared lock on
-`locks/NAME.used`, and that file says which file the `-wal` goes with. Who finds nobody else there compares.
+SQLite does not check whose `-wal` it finds: beside a file that was made, moved or restored after a process died,
+it would write the pages of one database into another. So each process with the database open holds a shared lock
+on `locks/NAME.used`, which also records the file that the `-wal` belongs to. A process that is alone compares.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ BEGINNING = struct.Struct(">8xI4xII8x")  # the header of all: page size, two sal
 
 
 class Sidecars:
-    """What lies beside the database at `path`, for a process that has it open until `close`. `alone`: nobody else
-    has. Raises `OSError`."""
+    """The sidecar files of the database at `path`, for a process that has it open until `close`. `alone`: no other
+    process has. Raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,26 +38,27 @@ class Sidecars:
         self._known = os.pread(self._lock, 200, 0).decode("ascii", "replace").strip()
 
     def share(self) -> None:
-        """Let others in: what is beside the database is known to be its own now."""
+        """Let other processes in: the sidecars are verified now."""
         fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """The database is closed."""
+        """Release the lock; the database is closed."""
         os.close(self._lock)
 
     @property
     def had_one(self) -> bool:
-        """Whether there was a database here before, as far as anything shows."""
+        """Whether there are traces of an earlier database here."""
         return bool(self._known) or any(self._beside(suffix).exists() for suffix in SUFFIXES)
 
     def record(self) -> None:
-        """Note which file it is, as it stands now: after it was opened, and whenever pages of the `-wal` were taken
-        into it. That it cannot be noted costs no more than the comparison."""
+        """Record the current file: after opening, and whenever pages of the `-wal` were checkpointed. A failure only
+        costs a comparison."""
         with suppress(OSError):
             os.pwrite(self._lock, f"{self._here():<120}".encode("ascii"), 0)
 
     def belong(self) -> bool:
-        """Whether the `-wal` may be taken into this database; asked by who is alone. True where nothing tells."""
+        """Whether the `-wal` may be replayed into this database; for a process that is alone. True where nothing
+        tells."""
         wal = self._beside("-wal")
         if not self._known or not wal.exists() or not wal.stat().st_size:
             return True
@@ -67,8 +69,8 @@ class Sidecars:
         return not written_last or self._holds_any_page(wal.read_bytes())
 
     def set_aside(self) -> Path | None:
-        """Rename what lies beside so that no database finds it; the name that a database would have to have for it to
-        be its own, None where nothing was there. Raises `OSError`."""
+        """Rename the sidecars so that no database finds them; the database name that they would belong to, None
+        where there were none. Raises `OSError`."""
         found = [suffix for suffix in SUFFIXES if self._beside(suffix).exists()]
         if not found:
             return None
@@ -100,6 +102,6 @@ class Sidecars:
 
 
 def discard(path: Path) -> None:
-    """Delete a database that may be made again, and what lies beside it. Raises `OSError`."""
+    """Delete a disposable database with its sidecars. Raises `OSError`."""
     for suffix in ("", *SUFFIXES):
         Path(f"{path}{suffix}").unlink(missing_ok=True)

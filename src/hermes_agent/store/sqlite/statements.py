@@ -1,4 +1,4 @@
-"""Statements for SQLite: the shared SQL rewritten once, and a coroutine driven without an event loop."""
+"""Adapts shared SQL to SQLite, and runs a coroutine without an event loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _texts: dict[tuple[str, int], str] = {}
 
 
 def sqlite_text(sql: str, home: int = 1) -> str:
-    """The shared SQL as SQLite reads it: `?1` for `$1`, the number for `$home`, and no row locks, since there is one
-    writer."""
+    """The shared SQL for SQLite: `?1` for `$1`, the number for `$home`, and no row locks, since there is one writer."""
     text = _texts.get((sql, home))
     if text is None:
         text = _PARAMETER.sub(r"?\1", sql.replace("$home", str(home)))
@@ -23,7 +22,7 @@ def sqlite_text(sql: str, home: int = 1) -> str:
 
 
 def drive(change: Awaitable[T]) -> T:
-    """Run a coroutine that never suspends to its end, and return what it returns."""
+    """Run a coroutine that never suspends to its end; its result."""
     steps = change.__await__()
     try:
         next(steps)
