@@ -16,7 +16,7 @@ from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse, TerminalSettings
 from hermes_agent.tools.shell import ShellTools
 from tests.tools.bench import Bench, Context, words
-from tests.tools.test_shell import id_in, until
+from tests.tools.shell.test_shell import id_in, until
 
 HIDING = Hiding(
     redact=lambda text: text.replace("hunter2-hunter2", "[secret KEY]"),
