@@ -1,4 +1,4 @@
-"""Messages as OpenAI's requests write them, and as the parts of ours."""
+"""OpenAI request messages: their schemas, and conversion to and from our message parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Part = Text | Image | File
 
 
 def described(**more: object) -> msgspec.Meta:
-    """What the description says besides of a field, and the code checks in words of its own."""
+    """JSON schema keywords that the OpenAPI description shows and the code validates itself."""
     return msgspec.Meta(extra_json_schema=more)
 
 
@@ -114,12 +114,12 @@ Words = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def origin_of(speaker: Principal) -> Origin:
-    """How what this person says is labelled."""
+    """The trust label of text from this principal."""
     return Origin(speaker.standing)
 
 
 def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
-    """The parts of a message. Raises `Refused` for what no message can hold."""
+    """Convert a message's content to our parts. Raises `Refused` for invalid content."""
     origin = origin_of(speaker)
     if content is None:
         return ()
@@ -129,7 +129,7 @@ def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
 
 
 def says(parts: tuple[Part, ...]) -> bool:
-    """Whether there is anything in a message: a word, a picture, a file."""
+    """Whether a message has any text, picture or file."""
     return any(not isinstance(part, Text) or part.text.strip() for part in parts)
 
 
@@ -173,12 +173,12 @@ def _data(url: str, field: str) -> tuple[str, str]:
 
 
 def content_of(parts: Sequence[object]) -> list[InputText | InputImage | InputFile]:
-    """The parts of one of our messages, as the responses API writes them."""
+    """Convert our parts to responses API content."""
     return [said_as(part) for part in parts if isinstance(part, Text | Image | File)]
 
 
 def said_as(part: Part) -> InputText | InputImage | InputFile:
-    """One of our parts, as the responses API writes it."""
+    """Convert one of our parts to responses API content."""
     match part:
         case Text(text=text):
             return InputText(text=text)
@@ -189,7 +189,7 @@ def said_as(part: Part) -> InputText | InputImage | InputFile:
 
 
 def text_of(content: Content | None) -> str:
-    """The words of a message."""
+    """The text of a message."""
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(part.text for part in content if isinstance(part, TextPart | InputText | OutputText))

@@ -1,4 +1,4 @@
-"""What the server answers: the objects of OpenAI's API, and those of ours."""
+"""Schemas of the API's response bodies: OpenAI's objects and our own."""
 
 from __future__ import annotations
 
