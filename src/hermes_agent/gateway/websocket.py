@@ -1,4 +1,4 @@
-"""A WebSocket to a platform: JSON in and out; whatever ends it is `NotNow` with the reason."""
+"""WebSocket client for platforms: JSON messages; connection errors become `NotNow`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIBRARY = "httpx2.websockets"
 
 
 class Closed(NotNow):
-    """The platform ended the connection, with a code that may say why."""
+    """The platform closed the connection; `code` is the close code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -31,24 +31,24 @@ class Closed(NotNow):
 
 
 class Socket:
-    """An open connection."""
+    """An open WebSocket connection."""
 
     def __init__(self, session: AsyncWebSocketSession) -> None:
         self._session = session
 
     async def send(self, value: dict[str, Any]) -> None:
-        """Raises `NotNow`."""
+        """Send a JSON message. Raises `NotNow`."""
         try:
             await self._session.send_text(json.dumps(value))
         except late(f"{LIBRARY}:HTTPXWSException") as error:
             raise NotNow("The connection broke.") from error
 
     async def leave(self, code: int) -> None:
-        """End the connection with a code; one that is ended already stays so."""
+        """Close the connection with a code, unless it is closed."""
         await self._session.close(code)
 
     async def receive(self, patience: float | None = None) -> dict[str, Any]:
-        """The next message, an empty one where it was no JSON object. Raises `Closed`; `NotNow` after that many seconds
+        """Receive the next message; empty if it is no JSON object. Raises `Closed`; `NotNow` after that many seconds
         of silence."""
         try:
             async with asyncio.timeout(patience):
@@ -69,8 +69,8 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
-    """A connection until the block ends, which is left with the code `leaves`. Raises `NotNow` where none comes about;
-    what the block raises comes out as it is, though the library works in a task group."""
+    """Context manager: connect, and close with the code `leaves`. Raises `NotNow` if the connection fails; errors of
+    the block are raised as they are, not as a group."""
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
@@ -90,7 +90,7 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
 
 
 def require(extra: str) -> None:
-    """Raise `ConfigError` where the library for WebSockets is not installed."""
+    """Raise `ConfigError` if the WebSocket library is not installed."""
     try:
         late("wsproto")
     except ImportError as error:
