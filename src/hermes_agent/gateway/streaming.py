@@ -119,8 +119,8 @@ class Known:
 @dataclass(slots=True, kw_only=True)
 class Streaming:
     """All drafts of this process, fed by `overhear` with every event; a run that ends before its first update costs
-    only a timer. `held`: slots whose first text is being sent; `astray`: a slot may be claimed here without a
-    draft. `wake` is called when delivery may continue after a draft."""
+    only a timer. `held`: slots whose first text is being sent; `astray`: a slot may be claimed without anyone
+    sending it, so delivery gives it back. `wake` is called when delivery may continue after a draft."""
 
     runtime: System
     wake: Callable[[], None]
