@@ -227,7 +227,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One model exchange of a recording."""
+    """One model exchange of a recording, as a row for people."""
 
     step: int
     session: str

@@ -29,7 +29,7 @@ SETTINGS = "hermes_agent.app.settings:Settings"
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """The shell environment of a command; everything is loaded on first use."""
+    """What a command gets: options, environment variables, home, settings and secrets, each loaded on first use."""
 
     invocation: Invocation = field(default_factory=Invocation)
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)

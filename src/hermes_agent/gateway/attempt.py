@@ -37,7 +37,8 @@ LONGEST_STORE_PAUSE = 30.0
 
 
 class Begins(Protocol):
-    """Records that the next piece of a slot is about to be sent (`store.outbox`). Raises `LostLease`."""
+    """Callback that records, before sending, that the next piece of a slot is about to be sent (`store.outbox`).
+    Raises `LostLease`."""
 
     def __call__(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> Awaitable[None]: ...
 

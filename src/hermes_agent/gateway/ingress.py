@@ -1,4 +1,4 @@
-"""Ingress: from a channel event to an inbound message, a command, an answer to a question, or a refusal."""
+"""Ingress: turns channel events into inbound messages, commands, answers to questions, or refusals."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class MailRead(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Moment):
-    """The prompt environment at the start of a session, and the tools offered."""
+    """The prompt environment that was read for a session, and the tools offered."""
 
     facts: Environment
     tools: tuple[ToolSchema, ...]
@@ -138,7 +138,7 @@ class Seen(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSection(Moment):
-    """The text of a prompt tail source beside a message."""
+    """The text that a prompt tail source added to a message."""
 
     name: str
     words: str

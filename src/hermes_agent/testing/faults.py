@@ -41,7 +41,7 @@ class _Midway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset(_Midway):
-    """The connection is reset (RST)."""
+    """Fault: the connection is reset (RST) in mid-stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFile:
-    """A file of notes; `size` and `limit` in characters."""
+    """A notes file with its entries; `size` and `limit` in characters."""
 
     file: str
     entries: tuple[str, ...]

@@ -47,13 +47,13 @@ THEME = Theme(
 
 
 class LeftHeading(Heading):
-    """A left-aligned heading."""
+    """Renders headings left-aligned."""
 
     LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
 
 class BareCode(CodeBlock):
-    """A code block inside a list or quote, without background."""
+    """Renders code inside a list or quote without background."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -62,7 +62,7 @@ class BareCode(CodeBlock):
 
 
 class DottedItem(ListItem):
-    """A numbered list item in the form `1. one`."""
+    """Renders numbered list items as `1. one`."""
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         numeral = f"{number}. ".rjust(len(str(last_number - 1)) + 3)
@@ -74,7 +74,7 @@ class DottedItem(ListItem):
 
 
 class PlainTable(TableElement):
-    """A table with only a line under its header."""
+    """Renders tables with only a line under their header."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -86,7 +86,7 @@ class PlainTable(TableElement):
 
 
 class ChatMarkdown(Markdown):
-    """Markdown as models write it: line breaks are kept, and `Vec<T>` is text, not HTML."""
+    """Renders Markdown as models write it: line breaks are kept, and `Vec<T>` is text, not HTML."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,

@@ -40,7 +40,7 @@ class Unanswerable(ChannelError):
 
 
 class Unchanged(ChannelError):
-    """The message has this content already."""
+    """An edit had no effect: the message already has this content."""
 
 
 REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {

@@ -57,13 +57,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The call may run."""
+    """Decision that the call may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The call may not run; `reason` is a sentence for the model and the person. `unasked`: only because nobody is
-    there to ask."""
+    """Decision that the call may not run; `reason` is a sentence for the model and the person. `unasked`: only
+    because nobody is there to ask."""
 
     reason: str
     unasked: bool = False
@@ -71,7 +71,8 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class NeedsApproval:
-    """The call needs a person's approval because of `reasons`. `key` is the hash that an answer is bound to."""
+    """Decision that a person must approve the call, because of `reasons`. `key` is the hash that an answer is bound
+    to."""
 
     question: Question
     key: str
