@@ -74,8 +74,8 @@ SHOWN = 20
 
 
 async def decided(ended: Ended, context: CallContext) -> Ended:
-    """Ask the person about deletions that a remote command made, and apply the answer; nothing is deleted if nobody
-    can answer."""
+    """Ask the person whether files that a command deleted in a remote place are to be deleted here too, and apply
+    the answer; they stay if nobody can answer."""
     deletion = ended.deletion
     if deletion is None:
         return ended

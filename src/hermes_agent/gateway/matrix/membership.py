@@ -122,7 +122,8 @@ class Membership:
         self.rooms.forget(room)
 
     async def _succeeds(self, room: str) -> bool:
-        """Treat a room as the successor of another if both say so: either claim alone could be forged."""
+        """Treat a room as the successor of the one it names, if that one confirms it: anybody can claim it of their
+        own room."""
         before = text(table((await self.rooms.state(room, "m.room.create")).get("predecessor")).get("room_id"))
         if not before or (await self.rooms.state(before, "m.room.tombstone")).get("replacement_room") != room:
             return False
