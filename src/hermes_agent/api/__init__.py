@@ -1,1 +1,1 @@
-"""The API server: the agent for programs, over HTTP, in OpenAI's words and in its own."""
+"""HTTP API server: OpenAI-compatible endpoints, and Hermes's own for runs and sessions."""

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: one message in, the agent's reply out, whatever tools it took to find it."""
+"""Endpoint `/v1/chat/completions`: OpenAI chat completions, answered by a run of the agent."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from hermes_agent.host.inbound.sse import DONE, event
 
 
 class StreamOptions(msgspec.Struct, kw_only=True):
-    """What a stream tells besides words."""
+    """Options of a streamed answer."""
 
     include_usage: bool = False
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """A chat completion's request. What is not named here (`temperature`, `max_tokens` and the like) is passed over:
+    """Body of a chat completion request. Fields not listed (`temperature`, `max_tokens` and the like) are ignored:
     the agent's settings decide."""
 
     messages: Annotated[list[Said], msgspec.Meta(min_length=1, max_length=10_000, description=LAST)]
@@ -47,7 +47,7 @@ class ChatRequest(msgspec.Struct, kw_only=True):
 
 
 async def chat(state: AppState, call: Call[ChatRequest, Nothing]) -> Answer:
-    """Say the last message, and answer with the reply."""
+    """Start a run with the last message and answer with its reply, whole or streamed."""
     request = call.body
     if request.tools or request.functions:
         raise bad(TOOLS, "tools", UNSUPPORTED)
@@ -66,13 +66,13 @@ async def chat(state: AppState, call: Call[ChatRequest, Nothing]) -> Answer:
 
 
 class Completion:
-    """One chat completion: as an object, and as the chunks of a stream."""
+    """Serializes a run as a chat completion: one object, or the chunks of a stream. Implements `Shape`."""
 
     def __init__(self, story: RunView, model: str, created: int, *, usage: bool) -> None:
         self._story, self._model, self._created, self._usage = story, model, created, usage
 
     def whole(self) -> ChatCompletion:
-        """The completion of a run that rests. Raises `Refused` for one that failed."""
+        """The completion of a finished or waiting run. Raises `Refused` for a failed one."""
         story = self._story
         if story.status == "failed":
             raise failed(story.error, story.text)
@@ -86,19 +86,19 @@ class Completion:
         )
 
     def begin(self) -> Iterator[bytes]:
-        """Whose words they are."""
+        """The first chunk, with the role."""
         yield self._chunk(Delta(role="assistant", content=""))
 
     def more(self, text: str, *, first: bool) -> bytes:  # noqa: ARG002  a shape's own
-        """Words."""
+        """A chunk of text."""
         return self._chunk(Delta(content=text))
 
     def break_off(self, error: Refused) -> bytes:
-        """What ended the stream."""
+        """An error event that ends the stream."""
         return event(body_of(error))
 
     def end(self, text: str) -> Iterator[bytes]:  # noqa: ARG002  a shape's own
-        """How the run ended, and the line that ends a stream."""
+        """The last chunk (finish reason, usage) and `[DONE]`."""
         if self._story.status == "failed":
             yield self.break_off(failed(self._story.error, self._story.text))
             return

@@ -1,4 +1,4 @@
-"""What chat completions, responses and runs share: what a request means, waiting for its run, its words as events."""
+"""Shared by chat completions, responses and runs: turns a request into a run, waits for it, and streams it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ UNSUPPORTED = "unsupported_parameter"
 
 
 class Format(msgspec.Struct, kw_only=True):
-    """How the answer is to be written: only as text."""
+    """The answer's format: only text."""
 
     type: Annotated[str, described(const="text")] = "text"
 
 
 class Shape(Protocol):
-    """How one protocol writes a run: whole, or as the events of a stream, in this order."""
+    """Serializer of a run in one API protocol: whole, or as stream events in the order begin, more, end (or
+    break_off)."""
 
     def whole(self) -> msgspec.Struct: ...
 
@@ -49,7 +50,8 @@ class Shape(Protocol):
 
 
 def wish_of(call: Call[Any, Any], said: Sequence[Said], param: str, **more: Any) -> Wish:  # noqa: ANN401  fields of a wish
-    """What a request means: its last message is to be said, in the session that its headers name. Raises `Refused`."""
+    """Translate a request: its last message, the earlier ones as history, and the session named in its headers.
+    Raises `Refused`."""
     found = {name: call.headers.get(name, "") for name in (SESSION, NAME, ONCE)}
     for name, value in found.items():
         if len(value) > LONGEST_HEADER:
@@ -63,12 +65,12 @@ def wish_of(call: Call[Any, Any], said: Sequence[Said], param: str, **more: Any)
 
 
 def system_of(said: Iterable[Said]) -> str:
-    """What the messages of the program itself say."""
+    """The text of the system and developer messages."""
     return "\n\n".join(filter(None, (text_of(each.content) for each in said if each.role in SYSTEM)))
 
 
 def run_headers(begun: Begun) -> dict[str, str]:
-    """The headers that say which session and run it was."""
+    """Response headers with the session and run ids."""
     return {SESSION: begun.ref.session, "x-hermes-run-id": begun.ref.id()}
 
 
@@ -81,8 +83,8 @@ async def complete(
     stream: bool | None,
     waits: bool = True,
 ) -> Answer:
-    """Say it, and answer in this shape (of the run and its model's name): with the events of its run, or whole, at
-    once or when the run rests."""
+    """Submit the message and answer in the protocol of `shape_of`: as a stream, or whole, at once or (`waits`) when
+    the run ends or waits for a person."""
     begun = await state.service.say(wish)
     story = RunView(ref=begun.ref)
     if waits and not stream:
@@ -94,7 +96,7 @@ async def complete(
 
 
 async def events_of(state: AppState, begun: Begun, story: RunView, shape: Shape) -> AsyncGenerator[bytes, None]:
-    """A run in this shape, as events: its words as they come, each turn's apart, then what is left of its reply."""
+    """Stream a run's text as protocol events, turn by turn, then the rest of its reply."""
     for line in shape.begin():
         yield line
     sent = ""
@@ -122,7 +124,8 @@ async def _words(state: AppState, begun: Begun, story: RunView) -> AsyncGenerato
 
 
 async def finish(state: AppState, begun: Begun, story: RunView, call: Call[Any, Any]) -> None:
-    """Wait until the run rests. Raises `Refused` where the client does not wait that long; the run goes on."""
+    """Wait until the run ends or waits for a person. Raises `Refused` if the client disconnects first; the run
+    continues."""
     resting = spawn(_rest(state, begun, story), name=f"rest of {begun.ref.id()}")
     leaving = spawn(call.left.wait(), name=f"client of {begun.ref.id()}")
     try:
@@ -140,7 +143,8 @@ async def finish(state: AppState, begun: Begun, story: RunView, call: Call[Any, 
 
 
 async def _rest(state: AppState, begun: Begun, story: RunView) -> HermesError | None:
-    """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
+    """Wait until the run ends or waits for a person. Returns an error instead of raising it, as it is reported to
+    the client."""
     try:
         async with aclosing(state.service.listen(begun, story, live=False)) as events:
             async for _ in events:

@@ -1,5 +1,4 @@
-"""Endpoints: a method and path, the types that go in and out, the function that answers; and how a request becomes its
-call."""
+"""Endpoint framework: the `Endpoint` record, authentication, and decoding of a request's body and query."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppState:
-    """What every endpoint works with. `ending` is set when the server is to end: who only watches comes back to another
-    process."""
+    """Shared state of all endpoints. `ending` is set on shutdown: open event streams close, and clients reconnect."""
 
     runtime: System
     keys: Keys
@@ -50,17 +48,18 @@ class AppState:
         return self.runtime.settings.api
 
     def access(self, who: Principal) -> Access[System]:
-        """This person at the system."""
+        """The access rights of this principal."""
         return Access(system=self.runtime, who=who)
 
 
 class Nothing(msgspec.Struct):
-    """A body or query that says nothing."""
+    """An empty body or query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[B, Q]):
-    """One request as its endpoint gets it; header names are in lower case. `left` is set when the client has gone."""
+    """A decoded request as its endpoint gets it; header names in lower case. `left` is set when the client
+    disconnects."""
 
     who: Principal
     path: Mapping[str, str]
@@ -76,8 +75,8 @@ Act = Callable[[AppState, Call[Any, Any]], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One line of the API. `status` is that of a success; `is_open` where no key is needed; `streams` where the answer
-    may come as events."""
+    """Definition of one endpoint: method, path, types and handler. `status` is the success status; `is_open`: no key
+    needed; `streams`: may answer with server-sent events."""
 
     method: str
     path: str
@@ -93,7 +92,7 @@ class Endpoint:
 
 
 class EndpointApp:
-    """One endpoint as a handler of the listener."""
+    """Request handler for one endpoint: authenticates, decodes and calls it."""
 
     def __init__(self, state: AppState, endpoint: Endpoint) -> None:
         self._state = state
@@ -101,7 +100,7 @@ class EndpointApp:
         self._body = msgspec.json.Decoder(endpoint.body)
 
     async def __call__(self, request: Request) -> Response:
-        """Answer one request. Raises what becomes an error's answer."""
+        """Answer one request. Raises errors that become error responses."""
         endpoint, headers = self._endpoint, request.headers
         who = NOBODY if endpoint.is_open else self._who(headers)
         body = await read(request, int(self._state.settings.max_body_mb * MEGABYTE))
@@ -147,7 +146,7 @@ class EndpointApp:
             raise bad(f"The body is not JSON: {error}", code="invalid_json") from error
 
     def _read(self, body: bytes) -> Any:  # noqa: ANN401  the endpoint's own type
-        """A body, in which a whole number may be written as one of any kind (`1.0`)."""
+        """Decode a body; accepts `1.0` for integers."""
         try:
             return self._body.decode(body)
         except msgspec.ValidationError:
@@ -167,6 +166,6 @@ def _whole_numbers(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
 
 
 def _field(error: msgspec.ValidationError) -> str | None:
-    """The field that is wrong, as the message names it; None where it is the whole."""
+    """The invalid field that a validation error names; None for the whole body."""
     found = FIELD.search(str(error))
     return found[1] if found else None

@@ -1,4 +1,4 @@
-"""What a client says was said before: told apart from what the log has, or put into a new one."""
+"""Client-sent conversation history: compares it with a session's log, or writes it into a new one."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from hermes_agent.core.model import StopReason, Usage
 
 
 def mark_of(instructions: str, first: str) -> str:
-    """What conversations are looked up by that begin like this."""
+    """Lookup key for sessions that start with these instructions and this first message."""
     return hashlib.sha256(f"{len(instructions)}\n{instructions}{first}".encode("utf-8", "surrogatepass")).hexdigest()[
         :32
     ]
 
 
 def pins_of(instructions: str, system: str) -> tuple[Pinned, ...]:
-    """What a request wants held, word for word, whatever is compacted: its own instructions, and what its session is to
-    go by from then on."""
+    """Pins for a request's instructions (this run) and system text (from then on), which compaction never changes."""
     named = hashlib.sha256(system.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     pins = (Pinned(pin=INSTRUCTIONS, text=instructions), Pinned(pin=f"{SYSTEM_PIN}{named}", text=system))
     return tuple(pin for pin in pins if pin.text)
 
 
 def events_of(history: Iterable[Said], speaker: Principal) -> list[Durable]:
-    """What a client says was said, for the beginning of a log."""
+    """Log events for a client-sent history."""
     events: list[Durable] = []
     for said in history:
         if said.role == "assistant":
@@ -55,10 +54,9 @@ def _reply(text: str) -> Replied:
 
 
 def tells(entries: Iterable[Entry], history: Sequence[Said], speaker: Principal) -> bool:
-    """Whether a log holds just what a client says was said: the same words and files, in the same order, and nothing
-    more.
+    """Whether a log holds exactly the client's history: the same texts and files in the same order.
 
-    An answer may have reached the client as the reply alone, or streamed, with the words of every turn.
+    A reply may have reached the client alone or, when streamed, with the text of every turn; both match.
     """
     log = _spoken(entries)
     if log is None or len(log) != len(history):
@@ -71,13 +69,12 @@ def tells(entries: Iterable[Entry], history: Sequence[Said], speaker: Principal)
 
 
 def _files(parts: Sequence[object]) -> list[object]:
-    """What is no words in a message."""
+    """The message parts that are not text."""
     return [part for part in parts if not isinstance(part, Text)]
 
 
 def _spoken(entries: Iterable[Entry]) -> list[tuple[frozenset[str], list[object] | None]] | None:
-    """Each thing that was said in a log: the forms in which it was shown, and the files in it (None: it is a reply).
-    None where something was taken back."""
+    """Each message of a log: its possible texts, and its files (None for a reply). None if something was undone."""
     log: list[tuple[frozenset[str], list[object] | None]] = []
     turns: list[str] = []
     for entry in entries:

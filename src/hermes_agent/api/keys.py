@@ -1,4 +1,4 @@
-"""Who a key lets in: each is a principal with a standing, told apart in constant time."""
+"""API key authentication: maps a key to its principal, in constant time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PLATFORM = API_PLATFORM
 
 @dataclass(slots=True, kw_only=True)
 class Keys:
-    """The keys of a server, kept as their hashes; they change with the settings."""
+    """The API keys of a server, stored as hashes; replaced when the settings change."""
 
     hashes: tuple[tuple[bytes, Principal], ...] = ()
 
     def whose(self, presented: str) -> Principal | None:
-        """Whom a key lets in. Takes as long for a wrong one as for a right one."""
+        """The principal of a key; None if it is unknown. Constant time."""
         hashed = digest(presented)
         found = None
         for known, principal in self.hashes:
@@ -33,12 +33,13 @@ class Keys:
 
 
 def digest(key: str) -> bytes:
-    """What is kept and compared of a key; as long for each."""
+    """SHA-256 of a key, for storage and comparison."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
 def open_keys(settings: ApiSettings, secret: Callable[[str], str]) -> Keys:
-    """The keys that the settings name. Raises `ConfigError` where there is none, one is short, or two are the same."""
+    """Load the keys that the settings name. Raises `ConfigError` if there is none, one is too short, or two are
+    equal."""
     wanted: Mapping[str, tuple[str, Standing]] = {
         API_OWNER: (API_KEY, Standing.OWNER),
         **{name: (key.secret, key.standing) for name, key in settings.keys.items()},
@@ -58,7 +59,7 @@ def open_keys(settings: ApiSettings, secret: Callable[[str], str]) -> Keys:
 
 
 def short(name: str, secret_name: str, value: str) -> str:
-    """What is wrong with a key that is missing or too short."""
+    """The error message for a missing or too short key."""
     make = f"`hermes api key` makes the owner's, `hermes secrets set {secret_name or 'NAME'}` keeps any other."
     if not secret_name:
         return f"api.keys.{name}.secret names no secret. {make}"

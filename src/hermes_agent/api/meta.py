@@ -1,4 +1,4 @@
-"""What the server says of itself: models, skills, health, figures, and its own description."""
+"""Endpoints about the server: models, skills, health and metrics."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_SKILLS = 500
 
 
 async def models(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """The names that `model` may have."""
+    """List the names allowed as `model`."""
     return ModelList(data=[ModelFacts(id=name) for name in names(state, call.who.standing)])
 
 
 async def model(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """One of them."""
+    """Show one model name."""
     name = call.path["id"]
     if name not in names(state, call.who.standing):
         raise missing(f"There is no model `{name[:100]}` here.", "model_not_found")
@@ -31,7 +31,7 @@ async def model(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
 
 
 def names(state: AppState, standing: Standing) -> list[str]:
-    """The agent itself; and for the owner, who may choose, the model that is configured."""
+    """The agent itself and, for the owner, who may choose, the configured model."""
     found = [SELF]
     if standing is Standing.OWNER:
         try:
@@ -42,7 +42,7 @@ def names(state: AppState, standing: Standing) -> list[str]:
 
 
 async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """The skills."""
+    """List the skills."""
     cards = await list_skills(state.access(call.who), MOST_SKILLS)
     return SkillList(
         data=[SkillFacts(name=card.name, description=card.description, layer=card.layer.value) for card in cards]
@@ -50,19 +50,19 @@ async def skills(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
 
 
 async def health(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
-    """Whether the process gets on; 503 where it does not."""
+    """Health check; status 503 on failure."""
     return await healthy(state.runtime)
 
 
 async def healthy(runtime: System) -> Response:
-    """How a system is."""
+    """The health response of a system."""
     reasons = [ailment.text for ailment in await runtime.health.ailments()]
     body = Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
     return in_json(body, 503 if reasons else 200)
 
 
 async def metrics(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
-    """What is counted, for Prometheus."""
+    """Metrics for Prometheus."""
     text = state.metrics.text(state.service.waiting)
     return Response(headers={"content-type": MEDIA_TYPE}, body=text)
 

@@ -1,4 +1,4 @@
-"""What is counted, and how a Prometheus server reads it."""
+"""Prometheus metrics of the HTTP servers: counters, a latency histogram, and process figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KILO = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(slots=True)
 class Metrics:
-    """Counts of one server since its start."""
+    """Counters of one server since its start."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
@@ -28,13 +28,14 @@ class Metrics:
     total_seconds: float = 0.0
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request had its answer's first byte; `path` is the endpoint's pattern, so that there are few of them."""
+        """Count a request when its answer starts; `path` is the endpoint's pattern, to keep the number of labels
+        small."""
         self.requests[method, path, status] += 1
         self.total_seconds += seconds
         self.seconds[next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
 
     def text(self, waiting: int) -> bytes:
-        """Everything in Prometheus's text format."""
+        """All metrics in Prometheus's text format."""
         return ("\n".join(self._lines(waiting)) + "\n").encode()
 
     def _lines(self, waiting: int) -> Iterator[str]:
@@ -64,7 +65,7 @@ class Metrics:
 
 
 def _label(value: str) -> str:
-    """A name as the format has it between quotes."""
+    """Escape a label value."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

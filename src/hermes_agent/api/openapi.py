@@ -1,4 +1,4 @@
-"""The API's own description, made out of the table of endpoints."""
+"""Generates the OpenAPI description from the table of endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = {JSON: {"schema": {"type": "object"}}, "text/plain": {"schema": {"type":
 
 
 def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """OpenAPI 3.1, as plain values."""
+    """The OpenAPI 3.1 document as plain values."""
     kinds = {kind for each in endpoints for kind in (each.body, each.query, each.answer) if kind is not None}
     kinds = (kinds - {Nothing}) | {ErrorAnswer}
     ordered = sorted(kinds, key=lambda kind: kind.__name__)

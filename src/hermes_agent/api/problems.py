@@ -1,4 +1,4 @@
-"""What a request gets that cannot be answered: OpenAI's error shape, with a sentence that says what to do."""
+"""Error responses in OpenAI's format: maps exceptions to status, code and message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 
 class ErrorFacts(msgspec.Struct, kw_only=True):
-    """What went wrong: `message` for a person, `code` for a program."""
+    """An error: `message` for people, `code` for programs."""
 
     message: str
     type: str
@@ -26,7 +26,7 @@ class ErrorFacts(msgspec.Struct, kw_only=True):
 
 
 class ErrorAnswer(msgspec.Struct, kw_only=True):
-    """The body of every answer that is no success."""
+    """The body of every error answer."""
 
     error: ErrorFacts
 
@@ -36,24 +36,24 @@ SERVER = 500
 
 
 def type_of(status: int) -> str:
-    """OpenAI's word for a kind of error."""
+    """OpenAI's error type for a status."""
     if status in TYPES:
         return TYPES[status]
     return "server_error" if status >= SERVER else "invalid_request_error"
 
 
 def bad(message: str, param: str | None = None, code: str = "") -> Refused:
-    """A request that is wrong."""
+    """A 400 error: invalid request."""
     return Refused(400, message, param=param, code=code)
 
 
 def missing(message: str, code: str = "not_found") -> Refused:
-    """What was asked for is not there, or not for this person."""
+    """A 404 error: missing, or not visible to this principal."""
     return Refused(404, message, code=code)
 
 
 def busy(message: str) -> Refused:
-    """Too much at once."""
+    """A 429 error: too many requests."""
     return Refused(429, message, code="too_many_requests", headers=AGAIN)
 
 
@@ -73,13 +73,13 @@ PROVIDER = (502, "provider_failed")
 
 
 def failed(error: str, text: str) -> Refused:
-    """A run that ended with an error of this class; the sentence is the run's own."""
+    """The error for a run that failed with this error class; `text` is the run's own message."""
     status, code = FAILURES.get(error, PROVIDER)
     return Refused(status, text, code=code, headers=FINAL)
 
 
 def problem_of(error: Exception) -> Refused:
-    """An error as the answer that a client gets."""
+    """Map any exception to an error response."""
     match error:
         case Refused():
             return error
@@ -96,18 +96,18 @@ def problem_of(error: Exception) -> Refused:
 
 
 def body_of(error: Refused) -> ErrorAnswer:
-    """The body of an error's answer."""
+    """The JSON body of an error."""
     return ErrorAnswer(
         error=ErrorFacts(message=str(error), type=type_of(error.status), param=error.param, code=error.code)
     )
 
 
 def answer_of(error: Exception) -> Response:
-    """The answer of a request that failed."""
+    """The whole response for a failed request."""
     problem = problem_of(error)
     return in_json(body_of(problem), problem.status, problem.headers)
 
 
 def in_json(body: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON."""
+    """A JSON response."""
     return Response(status=status, headers={"content-type": JSON, **(headers or {})}, body=written(body))

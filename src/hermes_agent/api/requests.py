@@ -1,4 +1,4 @@
-"""Messages as OpenAI's requests write them, and as the parts of ours."""
+"""OpenAI request messages: their schemas, and conversion to and from our message parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Part = Text | Image | File
 
 
 def described(**more: object) -> msgspec.Meta:
-    """What the description says besides of a field, and the code checks in words of its own."""
+    """JSON schema keywords that the OpenAPI description shows and the code validates itself."""
     return msgspec.Meta(extra_json_schema=more)
 
 
@@ -31,7 +31,7 @@ NoItems = Annotated[list[Any] | None, described(maxItems=0)]
 
 
 class ImageUrl(msgspec.Struct, kw_only=True):
-    """Where an image is: `https://...`, or `data:image/png;base64,...`."""
+    """An image's URL: `https://...`, or `data:image/png;base64,...`."""
 
     url: Address
 
@@ -44,43 +44,43 @@ class FileData(msgspec.Struct, kw_only=True):
 
 
 class TextPart(msgspec.Struct, kw_only=True, tag_field="type", tag="text"):
-    """Words."""
+    """A text part of a message."""
 
     text: str
 
 
 class ImagePart(msgspec.Struct, kw_only=True, tag_field="type", tag="image_url"):
-    """An image."""
+    """An image part of a message."""
 
     image_url: ImageUrl
 
 
 class FilePart(msgspec.Struct, kw_only=True, tag_field="type", tag="file"):
-    """A file."""
+    """A file part of a message."""
 
     file: FileData
 
 
 class InputText(msgspec.Struct, kw_only=True, tag_field="type", tag="input_text"):
-    """Words, as the responses API writes them."""
+    """A text part, as the responses API writes it."""
 
     text: str
 
 
 class OutputText(msgspec.Struct, kw_only=True, tag_field="type", tag="output_text"):
-    """Words that were an answer."""
+    """A text part of an earlier answer."""
 
     text: str
 
 
 class InputImage(msgspec.Struct, kw_only=True, tag_field="type", tag="input_image"):
-    """An image, as the responses API writes it."""
+    """An image part, as the responses API writes it."""
 
     image_url: Address
 
 
 class InputFile(msgspec.Struct, kw_only=True, tag_field="type", tag="input_file"):
-    """A file, as the responses API writes it."""
+    """A file part, as the responses API writes it."""
 
     file_data: Data
     filename: str = "file"
@@ -103,7 +103,7 @@ class Said(msgspec.Struct, kw_only=True):
 
 
 class InputItem(msgspec.Struct, kw_only=True):
-    """One item of a response's input: only messages can be said."""
+    """One item of a response's input; only messages are accepted."""
 
     type: Annotated[str, described(const="message")] = "message"
     role: Role = "user"
@@ -114,12 +114,12 @@ Words = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def origin_of(speaker: Principal) -> Origin:
-    """How what this person says is labelled."""
+    """The trust label of text from this principal."""
     return Origin(speaker.standing)
 
 
 def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
-    """The parts of a message. Raises `Refused` for what no message can hold."""
+    """Convert a message's content to our parts. Raises `Refused` for invalid content."""
     origin = origin_of(speaker)
     if content is None:
         return ()
@@ -129,7 +129,7 @@ def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
 
 
 def says(parts: tuple[Part, ...]) -> bool:
-    """Whether there is anything in a message: a word, a picture, a file."""
+    """Whether a message has any text, picture or file."""
     return any(not isinstance(part, Text) or part.text.strip() for part in parts)
 
 
@@ -173,12 +173,12 @@ def _data(url: str, field: str) -> tuple[str, str]:
 
 
 def content_of(parts: Sequence[object]) -> list[InputText | InputImage | InputFile]:
-    """The parts of one of our messages, as the responses API writes them."""
+    """Convert our parts to responses API content."""
     return [said_as(part) for part in parts if isinstance(part, Text | Image | File)]
 
 
 def said_as(part: Part) -> InputText | InputImage | InputFile:
-    """One of our parts, as the responses API writes it."""
+    """Convert one of our parts to responses API content."""
     match part:
         case Text(text=text):
             return InputText(text=text)
@@ -189,7 +189,7 @@ def said_as(part: Part) -> InputText | InputImage | InputFile:
 
 
 def text_of(content: Content | None) -> str:
-    """The words of a message."""
+    """The text of a message."""
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(part.text for part in content if isinstance(part, TextPart | InputText | OutputText))

@@ -1,4 +1,4 @@
-"""What the server answers: the objects of OpenAI's API, and those of ours."""
+"""Schemas of the API's response bodies: OpenAI's objects and our own."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hermes_agent.api.requests import InputFile, InputImage, InputText
 
 
 class PromptDetails(msgspec.Struct, kw_only=True):
-    """Of the tokens in: how many were read from the provider's cache."""
+    """How many input tokens were read from the provider's cache."""
 
     cached_tokens: int = 0
 
 
 class CompletionDetails(msgspec.Struct, kw_only=True):
-    """Of the tokens out: how many were thinking."""
+    """How many output tokens were reasoning."""
 
     reasoning_tokens: int = 0
 
 
 class ChatUsage(msgspec.Struct, kw_only=True):
-    """Tokens of all model calls of the run, as the provider counted them."""
+    """Token usage of all model calls of the run, as the provider counted it."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -32,7 +32,7 @@ class ChatUsage(msgspec.Struct, kw_only=True):
 
 
 class ResponseUsage(msgspec.Struct, kw_only=True):
-    """The same, in the words of the responses API."""
+    """Token usage, as the responses API writes it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -42,7 +42,7 @@ class ResponseUsage(msgspec.Struct, kw_only=True):
 
 
 class Question(msgspec.Struct, kw_only=True):
-    """What a run asks and waits for."""
+    """The question that a run waits with."""
 
     id: str
     text: str
@@ -51,8 +51,8 @@ class Question(msgspec.Struct, kw_only=True):
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """A run: from a message to its reply. `status` is `waiting` where `question` is to be answered; `notices` are what
-    the runtime told the person besides."""
+    """A run: from a message to its reply. `status` is `waiting` while `question` waits for an answer; `notices` are
+    further notices for the person."""
 
     id: str
     session: str
@@ -76,7 +76,7 @@ class ChatAnswer(msgspec.Struct, kw_only=True):
 
 
 class Choice(msgspec.Struct, kw_only=True):
-    """The one answer."""
+    """The only choice of a chat completion."""
 
     message: ChatAnswer
     finish_reason: Literal["stop", "length"]
@@ -85,7 +85,7 @@ class Choice(msgspec.Struct, kw_only=True):
 
 
 class ChatCompletion(msgspec.Struct, kw_only=True):
-    """A chat completion; `hermes` says which run it was."""
+    """A chat completion; `hermes` is its run."""
 
     id: str
     created: int
@@ -97,14 +97,14 @@ class ChatCompletion(msgspec.Struct, kw_only=True):
 
 
 class Delta(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is new in a chunk."""
+    """The new content of a chunk."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
 
 
 class ChunkChoice(msgspec.Struct, kw_only=True):
-    """The one answer, as far as it is new."""
+    """The only choice of a chunk, with its new content."""
 
     delta: Delta
     finish_reason: Literal["stop", "length"] | None = None
@@ -113,7 +113,7 @@ class ChunkChoice(msgspec.Struct, kw_only=True):
 
 
 class ChatChunk(msgspec.Struct, kw_only=True):
-    """One event of a streamed chat completion."""
+    """One chunk of a streamed chat completion."""
 
     id: str
     created: int
@@ -124,7 +124,7 @@ class ChatChunk(msgspec.Struct, kw_only=True):
 
 
 class OutputWords(msgspec.Struct, kw_only=True):
-    """Words of a message of a response."""
+    """A text part of a response's message."""
 
     text: str
     type: Literal["output_text"] = "output_text"
@@ -150,13 +150,13 @@ class ResponseError(msgspec.Struct, kw_only=True):
 
 
 class Incomplete(msgspec.Struct, kw_only=True):
-    """Why a response is not whole."""
+    """Why a response is incomplete."""
 
     reason: str
 
 
 class Response(msgspec.Struct, kw_only=True):
-    """A response; its id names the session and the message that it answers, and is never forgotten."""
+    """A response; its id identifies the session and the message that it answers, and does not expire."""
 
     id: str
     created_at: int
@@ -181,7 +181,7 @@ class Response(msgspec.Struct, kw_only=True):
 
 
 class InputMessage(msgspec.Struct, kw_only=True):
-    """What a response answers."""
+    """The message that a response answers."""
 
     id: str
     content: list[InputText | InputImage | InputFile]
@@ -191,7 +191,7 @@ class InputMessage(msgspec.Struct, kw_only=True):
 
 
 class InputList(msgspec.Struct, kw_only=True):
-    """The input of a response: one message, nothing until its run began."""
+    """The input of a response: one message; empty until its run starts."""
 
     data: list[InputMessage]
     first_id: str | None = None
@@ -201,7 +201,7 @@ class InputList(msgspec.Struct, kw_only=True):
 
 
 class ModelFacts(msgspec.Struct, kw_only=True):
-    """A name that `model` may have."""
+    """A name allowed as `model`."""
 
     id: str
     created: int = 0
@@ -210,14 +210,14 @@ class ModelFacts(msgspec.Struct, kw_only=True):
 
 
 class ModelList(msgspec.Struct, kw_only=True):
-    """The names that `model` may have."""
+    """The names allowed as `model`."""
 
     data: list[ModelFacts]
     object: Literal["list"] = "list"
 
 
 class SessionFacts(msgspec.Struct, kw_only=True):
-    """A conversation."""
+    """A session (conversation) with its metadata."""
 
     id: str
     title: str
@@ -232,7 +232,7 @@ class SessionFacts(msgspec.Struct, kw_only=True):
 
 
 class SessionList(msgspec.Struct, kw_only=True):
-    """Conversations, the one used last first; `next` is the `before` of the next page."""
+    """Sessions, most recently used first; `next` is the `before` of the next page."""
 
     data: list[SessionFacts]
     next: str | None = None
@@ -240,7 +240,7 @@ class SessionList(msgspec.Struct, kw_only=True):
 
 
 class MessageFacts(msgspec.Struct, kw_only=True):
-    """What was said: by whom, when, and under which number of the log."""
+    """A message or reply: author, time, text, and its number in the log."""
 
     number: int
     at: float
@@ -250,7 +250,7 @@ class MessageFacts(msgspec.Struct, kw_only=True):
 
 
 class MessageList(msgspec.Struct, kw_only=True):
-    """What was said in a part of a session's log; `last` is the `after` of the next page."""
+    """Messages in a part of a session's log; `last` is the `after` of the next page."""
 
     data: list[MessageFacts]
     last: int
@@ -266,7 +266,7 @@ class EventList(msgspec.Struct, kw_only=True):
 
 
 class HitFacts(msgspec.Struct, kw_only=True):
-    """A message that was found."""
+    """A search hit: a message."""
 
     session: str
     number: int
@@ -276,7 +276,7 @@ class HitFacts(msgspec.Struct, kw_only=True):
 
 
 class HitList(msgspec.Struct, kw_only=True):
-    """Messages that were found, the best first."""
+    """Search hits, best match first."""
 
     data: list[HitFacts]
     object: Literal["list"] = "list"
@@ -298,7 +298,7 @@ class SkillList(msgspec.Struct, kw_only=True):
 
 
 class Health(msgspec.Struct, kw_only=True):
-    """Whether the server works; `reasons` say what does not."""
+    """Health of the server; `reasons` say what fails."""
 
     status: Literal["ok", "failing"]
     version: str
@@ -306,19 +306,19 @@ class Health(msgspec.Struct, kw_only=True):
 
 
 class Removed(msgspec.Struct, kw_only=True):
-    """What is no more."""
+    """Confirms a deletion."""
 
     id: str
     deleted: bool = True
 
 
 class ResponseRemoved(Removed, kw_only=True):
-    """A response that is no more."""
+    """Confirms the deletion of a response."""
 
     object: Literal["response"] = "response"
 
 
 class Done(msgspec.Struct, kw_only=True):
-    """Whether there was something to do."""
+    """Whether the action had any effect."""
 
     done: bool

@@ -1,4 +1,4 @@
-"""`/v1/responses`: the same in the words of OpenAI's responses API; an answer's id is where the next one goes on."""
+"""Endpoints `/v1/responses`: OpenAI's responses API; `previous_response_id` continues a session."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ STATUS = {
 
 
 class TextOptions(msgspec.Struct, kw_only=True):
-    """How the answer is to be written: only as text."""
+    """The answer's format: only text."""
 
     format: Format | None = None
 
 
 class ResponseRequest(msgspec.Struct, kw_only=True):
-    """A response's request. What is not named here is passed over: the agent's settings decide."""
+    """Body of a responses request. Fields not listed are ignored: the agent's settings decide."""
 
     input: Annotated[
         Annotated[str, described(pattern=r"\S")]
@@ -68,20 +68,20 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
-    """How an answer is to be told again: whole, or as a `stream` of the events after that number."""
+    """How to return an earlier response: whole, or as a `stream` of the events after that number."""
 
     stream: bool = False
     starting_after: Number | None = None
 
 
 class InputQuery(msgspec.Struct, kw_only=True):
-    """Which part of an input: what comes behind the item of that id."""
+    """Pagination of input items: those after this id."""
 
     after: str = ""
 
 
 async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answer:
-    """Say something, and answer with the reply."""
+    """Start a run and answer with its reply: whole, streamed, or in the background."""
     request = call.body
     if request.tools:
         raise bad(TOOLS, "tools", UNSUPPORTED)
@@ -107,7 +107,7 @@ async def respond(state: AppState, call: Call[ResponseRequest, Nothing]) -> Answ
 
 
 async def response(state: AppState, call: Call[Nothing, KeptQuery]) -> Answer:
-    """An answer as the log has it."""
+    """Show an earlier response from the log, whole or as a stream."""
     story = await _found(state, call)
     if not call.query.stream:
         return _kept(state, story).whole()
@@ -121,13 +121,13 @@ async def _found(state: AppState, call: Call[Nothing, Any]) -> RunView:
 
 
 def _kept(state: AppState, story: RunView, after: int = -1) -> Page:
-    """A response that was begun before; who asks for it again need not know what it was asked with."""
+    """A response created earlier, without the parameters of its request."""
     model = story.model or state.service.name_of("")
     return Page(story, ResponseRequest(input=""), model, int(story.at or state.runtime.clock.now()), after)
 
 
 async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answer:
-    """The message that a response answers."""
+    """List the input message of a response."""
     ref = (await _found(state, call)).ref
     item = f"msg_{ref.session}_{ref.row}_in"
     found = [taken.message for taken in await _taken(state, ref.session) if taken.inbox == ref.row]
@@ -138,7 +138,7 @@ async def input_items(state: AppState, call: Call[Nothing, InputQuery]) -> Answe
 
 
 async def remove(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Remove an answer with its session, where no other one stands there."""
+    """Delete a response with its session, if no other response belongs to it."""
     ref = (await _found(state, call)).ref
     waiting = await has_other_mail(state.runtime, ref.session, ref.row)  # First: what waits may be taken meanwhile.
     if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(state, ref.session)):
@@ -154,16 +154,16 @@ async def _taken(state: AppState, session: str) -> list[MessageTaken]:
 
 
 async def cancel(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Stop the run of an answer that is not whole yet."""
+    """Cancel an unfinished response by stopping its run."""
     await state.service.stop(await _found(state, call))
     return _kept(state, await _found(state, call)).whole()
 
 
 class Page:
-    """One response: as an object, and as the events of a stream, those with a number above `after`.
+    """Serializes a run as a response object, or as stream events numbered above `after`. Implements `Shape`.
 
-    Events are numbered by the characters that were told when they came: so they have the same numbers whenever and in
-    whatever pieces the words are told again.
+    Event numbers derive from the characters sent so far, so a repeated stream has the same numbers however its text
+    is chunked.
     """
 
     def __init__(self, story: RunView, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
@@ -171,7 +171,7 @@ class Page:
         self._number = 0
 
     def whole(self) -> Response:
-        """The response as far as it is."""
+        """The response in its current state."""
         story, request = self._story, self._request
         return Response(
             id=story.ref.id(RESPONSE),
@@ -202,11 +202,11 @@ class Page:
             yield self._event(name, {"response": self.whole()})
 
     def break_off(self, error: Refused) -> bytes:
-        """What ended the stream."""
+        """An error event that ends the stream."""
         return self._event("error", {"code": error.code, "message": str(error), "param": None})
 
     def more(self, text: str, *, first: bool) -> bytes:
-        """Words; all turns' come as one message, with a blank line between."""
+        """Text events; all turns form one message, separated by blank lines."""
         lines = []
         if first:
             item = self._message(0, "")

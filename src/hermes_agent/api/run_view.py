@@ -1,5 +1,4 @@
-"""A run as those see it who wait for it: folded from events, live or out of the log; and the id under which it is
-found."""
+"""State of a run as API clients see it, folded from live or logged events; and the public ids of runs."""
 
 from __future__ import annotations
 
@@ -48,26 +47,26 @@ STATUS: dict[Outcome, Status] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
-    """Where a run is found: the session, and the row of the inbox that holds the message which it answers."""
+    """Identifies a run: its session, and the inbox row of the message that started it."""
 
     session: str
     row: int
 
     def id(self, kind: str = RUN) -> str:
-        """The id that a client keeps."""
+        """The public id."""
         return f"{kind}_{self.session}_{self.row}"
 
 
 def ref_of(name: str) -> Ref | None:
-    """What an id stands for; None where it is none."""
+    """Parse a public id; None if it is invalid."""
     found = ID.fullmatch(name)
     return Ref(session=found["session"], row=int(found["row"])) if found else None
 
 
 @dataclass(slots=True, kw_only=True)
 class RunView:
-    """What is known so far of the run that took one message. `spoken` are the texts of its turns, in order; `at` is
-    when it took it, in seconds since 1970."""
+    """Current state of the run that took one message, folded from events. `spoken`: the texts of its turns, in
+    order; `at`: its start in seconds since 1970."""
 
     ref: Ref
     run: str = ""
@@ -90,11 +89,11 @@ class RunView:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing more comes by itself: it is over, or a person is to answer first."""
+        """Whether no more events come by themselves: the run has ended or waits for a person."""
         return self.is_over or self.question is not None
 
     def take(self, seen: Seen | Entry) -> bool:
-        """Fold one event in; False where it is of another run."""
+        """Apply one event; False if it belongs to another run."""
         event = seen.event
         if not self.run and isinstance(event, MessageTaken) and event.inbox == self.ref.row:
             self.run, self.status, self.began, self.at = seen.run, "running", seen.number, seen.at
@@ -132,7 +131,7 @@ class RunView:
             self.spoken.append(event.message.text)
 
     def facts(self) -> Run:
-        """The run as it is shown."""
+        """The run as an API object."""
         return Run(
             id=self.ref.id(),
             session=self.ref.session,
@@ -147,7 +146,7 @@ class RunView:
         )
 
     def response_usage(self) -> ResponseUsage:
-        """Tokens, in the words of the responses API."""
+        """Token usage in the responses API's schema."""
         used = self.usage
         return ResponseUsage(
             input_tokens=used.input,
@@ -158,7 +157,7 @@ class RunView:
         )
 
     def chat_usage(self) -> ChatUsage:
-        """Tokens, in the words of chat completions."""
+        """Token usage in the chat completions schema."""
         used = self.usage
         return ChatUsage(
             prompt_tokens=used.input,
@@ -170,7 +169,7 @@ class RunView:
 
 
 def asked_for(story: RunView) -> str:
-    """What is said in place of a reply where the run waits for a person."""
+    """The text shown instead of a reply while the run waits for a person."""
     question = story.question
     assert question is not None  # It rests and is not over.
     choices = f" ({', '.join(question.choices)})" if question.choices else ""
@@ -178,15 +177,15 @@ def asked_for(story: RunView) -> str:
 
 
 def shown(story: RunView) -> str:
-    """What stands for the reply of a run that rests: its text, or what it asks."""
+    """The reply of a run that ended, or the question it waits with."""
     return story.text if story.is_over else asked_for(story)
 
 
 class Words:
-    """A run's words as a stream sends them. What was sent cannot be taken back: an attempt that begins anew is sent
+    """Converts a run's events into the text of a stream. Sent text cannot be taken back: a retried attempt continues
     from where it differs.
 
-    Words that were not seen live (the run is in another process), or not from where their turn began, come with the
+    Text that was not seen live (the run is in another process), or not from the turn's start, is sent with the
     turn's whole reply.
     """
 
@@ -198,7 +197,7 @@ class Words:
         self._last = ""
 
     def take(self, event: Event) -> str:
-        """What this event adds to the stream."""
+        """The text that this event adds to the stream."""
         match event:
             case TurnStarted():
                 self._is_seen = True
@@ -214,7 +213,7 @@ class Words:
         return ""
 
     def rest(self, text: str) -> str:
-        """What the run's end says beyond the words of its last turn."""
+        """The part of the final reply that was not streamed yet."""
         if not text or (text.endswith(self._last) and self._last):
             return ""
         if self._last and text.startswith(self._last):
@@ -234,7 +233,7 @@ class Words:
         return again[len(sent) :] if again.startswith(sent) else f"{BETWEEN}{again}"
 
     def _whole(self, text: str, *, cut: bool) -> str:
-        """The turn is whole: what of it was not seen live, and nothing where it went another way."""
+        """The turn's text that was not seen live; empty if it differs from what was sent."""
         sent, before = self._sent, self._before
         self._sent, self._again, self._last, self._is_seen = "", None, text, False
         self._before = "" if cut else BETWEEN

@@ -1,4 +1,4 @@
-"""`/v1/runs`: runs as they are: begun, watched from any event on, answered, stopped."""
+"""Endpoints `/v1/runs`: start, show, watch, answer and stop runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class RunRequest(msgspec.Struct, kw_only=True):
-    """What is to be said. `session` goes on there, `key` in the conversation that this name of yours stands for;
-    `busy` says what happens where a run is under way."""
+    """A message for a new run. `session` continues that session, `key` the conversation with that name of yours;
+    `busy` says what to do while a run is active."""
 
     input: Spoken
     session: str = ""
@@ -42,20 +42,20 @@ class RunRequest(msgspec.Struct, kw_only=True):
 
 
 class EventsQuery(msgspec.Struct, kw_only=True):
-    """Where to begin: the number of the last event that was seen."""
+    """The number of the last event already seen."""
 
     after: Number = 0
 
 
 class AnswerRequest(msgspec.Struct, kw_only=True):
-    """The answer to what a run asks: one of the choices, or words of your own; `question` names the question."""
+    """The answer to a run's question: one of its choices, or free text; `question` is its id."""
 
     answer: Words
     question: str = ""
 
 
 async def start(state: AppState, call: Call[RunRequest, Nothing]) -> Answer:
-    """Say something, and do not wait."""
+    """Start a run and return at once."""
     request = call.body
     said = Said(role="user", content=request.input)
     if not says(parts_of(said.content, call.who)):
@@ -70,7 +70,7 @@ async def start(state: AppState, call: Call[RunRequest, Nothing]) -> Answer:
 
 
 def check_folder(folder: str, who: Principal) -> None:
-    """Raise `Refused` for a folder that this person may not choose, or that is none on any machine."""
+    """Raise `Refused` if this principal may not choose the folder, or the path is invalid."""
     if who.standing is not Standing.OWNER:
         raise Refused(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
     if not folder.startswith("/") or "\0" in folder:
@@ -78,12 +78,12 @@ def check_folder(folder: str, who: Principal) -> None:
 
 
 async def show(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Where a run stands."""
+    """Show a run's state."""
     return (await state.service.run_view(call.who, call.path["id"])).facts()
 
 
 async def watch(state: AppState, call: Call[Nothing, EventsQuery]) -> Answer:
-    """The events of a run from a number on, up to its end."""
+    """Stream a run's events after a number, until it ends."""
     story = await state.service.run_view(call.who, call.path["id"])
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
@@ -91,8 +91,8 @@ async def watch(state: AppState, call: Call[Nothing, EventsQuery]) -> Answer:
 
 
 async def _events(state: AppState, ref: Ref, known: RunView, after: int) -> AsyncGenerator[bytes, None]:
-    """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for. None
-    more where the session is deleted or the run will not come: it says so itself to whoever looks at it."""
+    """Events after the number `after`, with the live ones between them; waits for a run that has not begun. Ends if
+    the session is deleted or the run will never start."""
     if known.is_over:
         async for entry in run_log(state.runtime, ref.session, known.run, after):
             yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
@@ -117,7 +117,7 @@ def _line(seen: Seen) -> bytes:
 
 
 async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
-    """Answer what the run asks."""
+    """Answer the question that a run waits with."""
     story = await state.service.run_view(call.who, call.path["id"])
     ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
@@ -137,7 +137,7 @@ async def answer(state: AppState, call: Call[AnswerRequest, Nothing]) -> Answer:
 
 
 async def stop(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """End the run at once."""
+    """Stop the run."""
     return Done(done=await state.service.stop(await state.service.run_view(call.who, call.path["id"])))
 
 

@@ -1,4 +1,4 @@
-"""The API and webhooks on their sockets: beside a gateway, or as a process of their own."""
+"""Starts and stops the HTTP servers for the API and webhooks, inside a gateway or as a process of their own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hermes_agent.host.paths import Home
 
 
 async def describe(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
-    """The API's own description."""
+    """Serve the OpenAPI document."""
     return Response(headers={"content-type": JSON}, body=described())
 
 
@@ -50,13 +50,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 
 @lru_cache(maxsize=1)
 def described() -> bytes:
-    """The description as it is sent."""
+    """The OpenAPI document as bytes, cached."""
     return written(description(ENDPOINTS))
 
 
 @asynccontextmanager
 async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIterator[Listening]:
-    """The API of this system, as its settings say, until the block ends. Raises `OSError`."""
+    """Context manager: serve the API as configured. Raises `OSError`."""
     settings, routes = runtime.settings.api, Routes()
     state = AppState(runtime=runtime, keys=keys, service=AgentService(runtime), metrics=metrics)
     for each in ENDPOINTS:
@@ -74,7 +74,7 @@ async def api_server(runtime: System, keys: Keys, metrics: Metrics) -> AsyncIter
 
 
 def counted(handler: Handler, host: str, port: int, metrics: Metrics) -> AbstractAsyncContextManager[Listening]:
-    """Serve a handler, counted, until the block ends; then answers under way are waited for a little. Raises
+    """Context manager: serve a handler and count its requests; on exit waits shortly for open answers. Raises
     `OSError`."""
 
     def answered(request: Request, status: int) -> None:
@@ -97,8 +97,8 @@ async def serve(
     tape: Tape | None = None,
     platform: PlatformOf = own_platform,
 ) -> None:
-    """Serve the API of this home, and its webhooks, until told to end; `tape` and `platform` as in `Options`. Raises
-    `ConfigError`."""
+    """Run the API server, with webhooks if enabled, until told to stop; `tape` and `platform` as in `Options`.
+    Raises `ConfigError`."""
     options = Options(queue=SERVED, own_only=False, reviews=True, tape=tape, platform=platform)
     async with open_system(home, options) as runtime:
         if runtime.notice:
@@ -118,7 +118,7 @@ async def serve(
 
 @dataclass(slots=True, kw_only=True)
 class Post:
-    """One server: how it is opened, and the address and port that it has been told to listen on (None: none)."""
+    """One listening server: how to open it, and the address and port it is bound to (None: closed)."""
 
     open: Callable[[], AbstractAsyncContextManager[Listening]]
     words: str
@@ -128,11 +128,12 @@ class Post:
 
     @property
     def address(self) -> str:
-        """Where it listens, in words; empty: nowhere."""
+        """Where it listens, as text; empty if closed."""
         return self.words.format(url=self.url) if self.url else ""
 
     async def rebind(self, wanted: tuple[str, int] | None, say: Say) -> None:
-        """Listen there. Raises `ConfigError` where nobody can, and goes on where it was, unless that has its port."""
+        """Move to this address. Raises `ConfigError` if it cannot be bound; the old one stays open unless it has the
+        same port."""
         if wanted == self.place:
             return
         if wanted is None or (self.place is not None and wanted[1] == self.place[1]):
@@ -150,22 +151,21 @@ class Post:
         say(self.address)
 
     async def close(self) -> None:
-        """Listen no more; answers under way are waited for a little."""
+        """Stop listening, after a short wait for open answers."""
         self.place, self.url = None, ""
         await self.closing.aclose()
 
 
 @asynccontextmanager
 async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Listening]:
-    """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`, `OSError`."""
+    """Context manager: serve the webhook routes as configured. Raises `ConfigError`, `OSError`."""
     settings = runtime.settings.webhooks
     async with counted(await webhooks(runtime, metrics), settings.host, settings.port, metrics) as place:
         yield place
 
 
 class Servers:
-    """The API of a system and its webhooks, listening where the settings want them to; `alone`, the API always does.
-    Its runs and their hooks are the system's."""
+    """The API and webhook servers of a system, which follow settings changes; with `alone` the API is always on."""
 
     def __init__(self, runtime: System, say: Say, *, alone: bool = False) -> None:
         self._keys = keys = Keys()
@@ -179,20 +179,20 @@ class Servers:
 
     @property
     def url(self) -> str:
-        """Where the API is; empty: nowhere."""
+        """The API's URL; empty if it is off."""
         return self._api.url
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where each of them listens, in words."""
+        """Where each server listens, as text."""
         return tuple(filter(None, (self._api.address, self._webhooks.address)))
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
-        """Raise `ConfigError` for keys and routes that cannot be."""
+        """Raise `ConfigError` for invalid keys or routes."""
         check(settings, secret, alone=self._alone)
 
     async def follow(self, settings: Settings) -> None:
-        """Listen where these settings say, let in who has a key of theirs. Raises `ConfigError`."""
+        """Apply settings: rebind the servers and replace the keys. Raises `ConfigError`."""
         api, webhooks = settings.api, settings.webhooks
         async with self._moving:  # A gateway that begins, and the settings that change meanwhile, both say where.
             if self._closed:
@@ -203,7 +203,7 @@ class Servers:
             await self._webhooks.rebind((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Close both servers."""
         self._closed = True
         async with self._moving:
             await self._webhooks.close()
@@ -211,21 +211,21 @@ class Servers:
 
 
 def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:
-    """Raise `ConfigError` for keys and routes that cannot be."""
+    """Raise `ConfigError` for invalid keys or routes."""
     wanted_keys(settings, secret, alone=alone)
     check_webhooks(settings.webhooks, settings.gateway.channels)
 
 
 def wanted_keys(settings: Settings, secret: Callable[[str], str], *, alone: bool) -> Keys | None:
-    """The keys of the API that is to be served; None where none is. Raises `ConfigError`."""
+    """The keys of the API; None if the API is off. Raises `ConfigError`."""
     if alone:
         return keys_of(settings, secret)
     return open_keys(settings.api, secret) if settings.api.enabled else None
 
 
 def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
-    """The keys of the API; None where it has none and only webhooks are to be served, which prove themselves. Raises
-    `ConfigError`."""
+    """The keys of the API; None if it has none and only webhooks, which authenticate by signature, are served.
+    Raises `ConfigError`."""
     if settings.webhooks.enabled and not settings.api.keys and not secret(API_KEY):
         return None
     return open_keys(settings.api, secret)

@@ -1,4 +1,4 @@
-"""From a request to a run: which session it means, what is said there, and how its events come back."""
+"""Turns API requests into runs: finds or creates the session, submits the message, and follows the run's events."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ BEGIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What somebody wants said, and where: in the session of that id, in the one that a name of theirs stands for,
-    after an earlier answer, after a `history` that they tell, or in a new one.
+    """A message to submit, and its target session: by id, by the client's own name, after an earlier response, by
+    matching `history`, or new.
 
-    `once` makes a repeated request, of the same `digest`, count once. `instructions` and `model` (empty: the session's)
-    are for this one alone; what `system` says holds from then on.
+    `once` is the idempotency key, compared with `digest`. `instructions` and `model` (empty: the session's) hold for
+    this run; `system` holds from then on.
     """
 
     who: Principal
@@ -67,8 +67,8 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A message that was taken in: where its run is found, the number of the log to read from, and the model that is
-    to answer (empty: the configured one)."""
+    """A submitted message: the reference of its run, the log number to read from, and the model (empty: the
+    configured one)."""
 
     ref: Ref
     after: int
@@ -76,7 +76,7 @@ class Begun:
 
 
 class AgentService:
-    """Says what people want said, for one server."""
+    """Submits API messages to the agent and lets clients watch, find and stop their runs."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
@@ -87,7 +87,7 @@ class AgentService:
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
-        """Take a message in; durable when this returns. Raises `Refused`, `UnknownSession`."""
+        """Submit a message; it is durable when this returns. Raises `Refused`, `UnknownSession`."""
         if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
         if wish.once:
@@ -114,7 +114,7 @@ class AgentService:
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
     async def _repeated(self, wish: Wish) -> Begun | None:
-        """What was begun by the same request before. Raises `Refused` where it was another one."""
+        """The run of an earlier request with the same idempotency key. Raises `Refused` if that request differed."""
         mail, digest = await find_mail(self._runtime, PLATFORM, _source(wish))
         if mail is None:
             return None
@@ -124,7 +124,7 @@ class AgentService:
         return Begun(ref=Ref(session=mail.session, row=mail.id), after=0, model=wish.model)
 
     async def _as_logged(self, wish: Wish) -> tuple[Said, ...]:
-        """What a client tells, as the log has it: of what is too large for the window the same beginning and end."""
+        """The client's history as the log holds it: large parts shortened in the same way."""
         runtime, told = self._runtime, list(wish.history)
         for place, said in enumerate(told):
             parts = parts_of(said.content, wish.who) if said.role == "user" else ()
@@ -142,7 +142,7 @@ class AgentService:
 
     @property
     def _workspace(self) -> str:
-        """Where runs work unless they say otherwise; made where it is not there. Raises `Refused`."""
+        """The default working folder of runs; created if missing. Raises `Refused`."""
         folder = self._runtime.settings.api.workspace or str(self._runtime.home.root / "workspace")
         if folder != self._made:
             try:
@@ -154,7 +154,8 @@ class AgentService:
         return folder
 
     async def listen(self, begun: Begun, story: RunView, *, live: bool = True) -> AsyncGenerator[Seen, None]:
-        """The events of the run, each folded into `story` first, until it rests; without `live` those of the log."""
+        """Iterate the run's events, each applied to `story` first, until it ends or waits for a person; without
+        `live` only logged events."""
         watched = self._runtime.hermes.watch(begun.ref.session, begun.after, begun.ref.row, live=live)
         async with self._waited_for(), aclosing(watched) as events:
             async for seen in events:
@@ -172,12 +173,12 @@ class AgentService:
             self.waiting -= 1
 
     async def _asks(self, ref: Ref, question: str) -> bool:
-        """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
+        """Whether a run still waits with that question; older ones turn up when a log is read from the start."""
         now = (await story_of(self._runtime, ref)).question
         return now is not None and now.id == question
 
     async def run_view(self, who: Principal, name: str, noun: str = "run") -> RunView:
-        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Refused`."""
+        """A run's logged state, by its public id; `noun` names it in errors. Raises `Refused`."""
         none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
         ref = ref_of(name)
         if ref is None:
@@ -196,8 +197,8 @@ class AgentService:
         return story
 
     async def stop(self, story: RunView) -> bool:
-        """End a run at once; one that has not begun ends when it begins, and what runs before it goes on. False where
-        it is over."""
+        """Stop a run; one still queued is stopped when it starts, without touching the run before it. False if it
+        has ended."""
         ref = story.ref
         if story.is_over:
             return False
@@ -211,7 +212,7 @@ class AgentService:
         return True
 
     async def _stop_begun(self, ref: Ref) -> None:
-        """Stop the run that takes that mail as soon as it does; nothing where the mail ends without one."""
+        """Stop the run for this message as soon as it starts; nothing if it never starts."""
         story = RunView(ref=ref)
         with suppress(NothingMore, UnknownSession):
             async with aclosing(self._runtime.hermes.watch(ref.session, 0, ref.row, live=False)) as events:
@@ -220,7 +221,7 @@ class AgentService:
             await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
 
     def model_of(self, wish: Wish) -> str:
-        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Refused`."""
+        """The model that a request names; empty for the configured one. Raises `Refused`."""
         if wish.model in OURS:
             return ""
         if wish.who.standing is not Standing.OWNER:
@@ -231,7 +232,7 @@ class AgentService:
             raise missing(f"There is no model `{wish.model[:100]}` here: {error}", "model_not_found") from error
 
     def name_of(self, model: str) -> str:
-        """The whole name of a model (empty: the configured one), as an answer names who made it."""
+        """The full name of a model (empty: the configured one)."""
         try:
             return self._runtime.route(model).name
         except NoModel:
@@ -248,7 +249,7 @@ class AgentService:
         return replace(begun, model=wish.model or record.model)
 
     async def _opened(self, wish: Wish, place: Conversation) -> SessionRecord:
-        """A new session that begins with what the client says was said before; with a name the one of that name."""
+        """A new session that begins with the client's history, or the one with the client's name."""
         hermes, workspace = self._runtime.hermes, wish.workspace or self._workspace
         record = await hermes.open_session(place, wish.who, workspace=workspace, new=not wish.name)
         if wish.history:
@@ -256,8 +257,8 @@ class AgentService:
         return record
 
     async def _after(self, wish: Wish) -> SessionRecord:
-        """The session of an earlier answer where that is its last and nobody else goes on there now, else a copy that
-        ends with it."""
+        """The session of an earlier response if that is its last and it is free, else a copy of it up to that
+        response."""
         try:
             found = await self.run_view(wish.who, wish.previous, "response")
             if found.is_over and not found.run:
@@ -282,7 +283,7 @@ class AgentService:
         )
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
-        """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
+        """Whether an idle session holds exactly the client's history; it is then reserved for this request."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id, ended=False):
             return False
         entries = await read_log(Access(system=self._runtime, who=wish.who), record.id)
@@ -290,7 +291,7 @@ class AgentService:
         return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
 
     def _claims(self, session: str, number: int) -> bool:
-        """Take a session for one request until its log goes on behind that number; False where another one has it."""
+        """Reserve a session for one request until its log grows; False if another request has it."""
         if self._matched.get(session) == number:
             return False
         self._matched[session] = number
@@ -322,7 +323,7 @@ class AgentService:
 
 
 async def story_of(runtime: System, ref: Ref) -> RunView:
-    """What the log tells of a run, read from the message that it took to its end."""
+    """A run's state, folded from the log."""
     story = RunView(ref=ref)
     async for page in mail_log(runtime, ref.session, ref.row):
         for entry in page:
@@ -340,13 +341,13 @@ def _place(wish: Wish) -> Conversation:
 
 
 def _source(wish: Wish) -> str:
-    """The identity under which a repeated request counts once; each person's keys are their own."""
+    """The idempotency identity of a request; each principal's keys are separate."""
     hashed = hashlib.sha256(wish.once.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{wish.who.user}:{hashed}"
 
 
 def digest_of(wish: Wish) -> str:
-    """Tells a request from another one; as what, or how, it is to be answered makes none."""
+    """Content digest of a request, without its output options, for comparing repeats."""
     where = (wish.session, wish.name, wish.previous, wish.workspace, wish.busy)
     said = (wish.parts, wish.history, wish.instructions, wish.system, wish.model)
     return hashlib.sha256(written((*where, *said))).hexdigest()

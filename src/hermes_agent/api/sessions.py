@@ -1,4 +1,4 @@
-"""`/v1/sessions` and `/v1/search`: conversations, what was said in them, and where."""
+"""Endpoints `/v1/sessions` and `/v1/search`: list, show, rename, branch, delete and search sessions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Title = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
-    """Which page of the sessions."""
+    """Pagination of sessions."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
     before: str = ""
 
 
 class LogQuery(msgspec.Struct, kw_only=True):
-    """Which part of a log."""
+    """Pagination of a log."""
 
     after: Number = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
@@ -47,21 +47,21 @@ class TitleRequest(msgspec.Struct, kw_only=True):
 
 
 class BranchRequest(msgspec.Struct, kw_only=True):
-    """A copy of a session, up to the event `upto` (all of it where that is left out)."""
+    """Request to copy a session up to the event `upto` (default: all)."""
 
     title: Title = ""
     upto: Number | None = None
 
 
 class SearchQuery(msgspec.Struct, kw_only=True):
-    """What to look for: words, "quoted words" that stand together, -words that are left out."""
+    """Search query: words, "quoted phrases", and -words to exclude."""
 
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
 
 
 async def list_sessions(state: AppState, call: Call[Nothing, PageQuery]) -> Answer:
-    """The sessions that this person may see, the one used last first."""
+    """List the sessions this principal may see, most recently used first."""
     page = call.query
     records = await operations.list_sessions(state.access(call.who), page.limit, page.before)
     more = records[-1].id if len(records) == page.limit else None
@@ -69,30 +69,30 @@ async def list_sessions(state: AppState, call: Call[Nothing, PageQuery]) -> Answ
 
 
 async def get_session(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """One session."""
+    """Show one session."""
     return facts_of(await operations.get_session(state.access(call.who), call.path["id"]))
 
 
 async def rename(state: AppState, call: Call[TitleRequest, Nothing]) -> Answer:
-    """Give it another title."""
+    """Change a session's title."""
     return facts_of(await operations.rename_session(state.access(call.who), call.path["id"], call.body.title))
 
 
 async def delete(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
-    """Remove it with its log."""
+    """Delete a session with its log."""
     await operations.delete_session(state.access(call.who), call.path["id"])
     return Removed(id=call.path["id"])
 
 
 async def branch(state: AppState, call: Call[BranchRequest, Nothing]) -> Answer:
-    """A copy of it."""
+    """Copy a session."""
     return facts_of(
         await operations.branch_session(state.access(call.who), call.path["id"], call.body.title, call.body.upto)
     )
 
 
 async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
-    """What was said: the messages of people, and the agent's words."""
+    """List a session's messages and replies."""
     said = []
     entries = await operations.read_log(state.access(call.who), call.path["id"], call.query.after, call.query.limit)
     for entry in entries:
@@ -113,7 +113,7 @@ async def messages(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
 
 
 async def events(state: AppState, call: Call[Nothing, LogQuery]) -> Answer:
-    """A part of the log."""
+    """List a part of a session's log."""
     entries = await operations.read_log(state.access(call.who), call.path["id"], call.query.after, call.query.limit)
     return EventList(data=entries, last=_last(entries, call))
 
@@ -123,7 +123,7 @@ def _last(entries: Sequence[Entry], call: Call[Nothing, LogQuery]) -> int:
 
 
 async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
-    """Messages by their words."""
+    """Search messages."""
     if not call.query.q.strip():
         raise bad("Say what to look for.", "q")
     hits = await operations.search_messages(state.access(call.who), call.query.q, call.query.limit)
@@ -136,7 +136,7 @@ async def search(state: AppState, call: Call[Nothing, SearchQuery]) -> Answer:
 
 
 def facts_of(record: operations.SessionRecord) -> SessionFacts:
-    """A session as it is shown."""
+    """A session as an API object."""
     return SessionFacts(
         id=record.id,
         title=record.title,

@@ -1,1 +1,2 @@
-"""One system out of the parts: wiring, the front door, the slash commands, the library facade."""
+"""Application layer: wires the packages below into one system, with settings, operations, commands and the Python
+API."""

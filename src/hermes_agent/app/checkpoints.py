@@ -1,4 +1,4 @@
-"""Takes a checkpoint before the first call of a turn that may change files."""
+"""Tool-call hook that takes a checkpoint of files before the first call of a turn that may change them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
 
 
 def checkpoints_of(home: Home, settings: CheckpointSettings, clock: Clock) -> Checkpoints:
-    """The checkpoints of a home."""
+    """The checkpoint store of a home."""
     return Checkpoints(home.root / FOLDER, settings, clock)
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckpointHook:
-    """Takes them, for one run. `person` is the person's own home folder, which is never kept as a whole; `patience` is
-    for how many seconds nothing is said.
+    """Takes checkpoints for one run. `person`: the user's home folder, which is never saved as a whole; `patience`:
+    seconds before progress is shown.
 
-    A checkpoint that cannot be taken is told once, and keeps nobody from working.
+    A failed checkpoint is reported once and does not block the call.
     """
 
     checkpoints: Checkpoints
@@ -47,7 +47,7 @@ class CheckpointHook:
     one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Take a checkpoint of each folder that the call is the first of its turn to change; its files are in it."""
+        """Take a checkpoint of each folder that this call is the first of its turn to change."""
         if proposed.facts.effect is Effect.READS or proposed.tool.needs.isdisjoint(CHANGES):
             return
         async with self.one_at_a_time:
@@ -95,6 +95,6 @@ class CheckpointHook:
 
 
 def checkpoint_hook(needs: Needs) -> CheckpointHook:
-    """The hook of one run."""
+    """Factory of the hook of one run."""
     checkpoints = checkpoints_of(needs.get(Home), needs.get(CheckpointSettings), needs.get(Clock))
     return CheckpointHook(checkpoints=checkpoints, person=Path(os.path.realpath(Path.home())))

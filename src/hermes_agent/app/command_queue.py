@@ -1,4 +1,4 @@
-"""Slash commands of chats: durable like any message, done once, in their order, answered in the same chat."""
+"""Durable queue of slash commands from chats: runs each once, in order per conversation, and answers in its chat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ModelOf = Callable[[Conversation], str]
 
 
 async def as_it_is(inbound: Inbound) -> Inbound:
-    """Nothing of the message is missing."""
+    """The default completion of a message: returns it unchanged."""
     return inbound
 
 
@@ -43,7 +43,7 @@ DEADLY = "Failed: the program crashed {crashes} times during this command. Send 
 
 
 def is_command(text: str) -> bool:
-    """Whether a text is meant as a command."""
+    """Whether a text looks like a slash command, known or not."""
     try:
         return find_command(text) is not None
     except NoCommand:
@@ -51,7 +51,7 @@ def is_command(text: str) -> bool:
 
 
 def parse_command(text: str) -> tuple[str, bool]:
-    """The word that a command begins with, and whether there is a command of that name (or it may be a skill)."""
+    """The command word of a line, and whether a command has that name (otherwise it may be a skill)."""
     name = text.strip().partition(" ")[0].removeprefix("/")
     try:
         return name, find_command(f"/{name}") is not None
@@ -60,14 +60,14 @@ def parse_command(text: str) -> tuple[str, bool]:
 
 
 def bypasses_queue(name: str) -> bool:
-    """Whether the command of that name is done before anything that waits."""
+    """Whether the command of that name runs ahead of the queue."""
     command: Command = late(COMMAND_TABLE[name])
     return command.at_once
 
 
 class CommandQueue:
-    """Does what people order; `answered` is called when there is something to deliver. A command that a crash
-    interrupted is done again. New sessions work in `workspace`, with the model of `model_of`."""
+    """Runs queued slash commands; `answered` is called when the outbox has a new answer. A command interrupted by a
+    crash is run again. New sessions work in `workspace`, with the model from `model_of`."""
 
     def __init__(
         self, runtime: System, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""
@@ -84,43 +84,43 @@ class CommandQueue:
         self._asked: dict[str | None, asyncio.Event] = {}
 
     async def enqueue(self, inbound: Inbound) -> None:
-        """Take an order in; durable when this returns. The same one twice is done once."""
+        """Store a command durably and start a worker for its lane. A duplicate is ignored."""
         lane = lane_of(inbound.conversation)
         if await self._store.inbox.accept(inbound, lane, COMMANDS) is not None:
             self._ensure_worker(lane)
 
     def on_withdrawn(self, lane: str) -> None:
-        """A command in this lane was deleted by its sender, if the lane is one of commands."""
+        """A message of this lane was deleted by its sender: wake the worker if it is a command lane."""
         if lane.startswith(LANE):
             self._ensure_worker(lane)
 
     def wait(self, conversation: Conversation) -> bool:
-        """Whether commands of this conversation wait or run: what is said after them comes after them."""
+        """Whether commands of this conversation are queued or running; later messages have to wait for them."""
         return None in self._tasks or lane_of(conversation) in self._tasks
 
     async def do_at_once(self, inbound: Inbound) -> None:
-        """Do an order before anything that waits, once, and say what came of it."""
+        """Run a command ahead of the queue, once, and send its answer."""
         if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
             await self.answer(inbound, await self._do(inbound))
 
     async def stop(self, inbound: Inbound, *, fetched: bool = False) -> None:
-        """Stop the run of a conversation at once, before anything that waits, and say so. `fetched`: something else of
-        it was stopped too."""
+        """Stop the conversation's run at once, ahead of the queue, and say so. `fetched`: other work of it was
+        already stopped."""
         record = await self._store.sessions.current(inbound.conversation.key)
         stopped = (record is not None and await self._runtime.hermes.stop(record.id)) or fetched
         await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
 
     async def answer(self, inbound: Inbound, text: str) -> None:
-        """Say something in the chat that a message came from, once."""
+        """Put an answer into the outbox for the chat of this message, once."""
         await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, inbound.conversation, text)))
         self._answered()
 
     def resume(self) -> None:
-        """Do what earlier processes left."""
+        """Run commands that earlier processes left in the queue."""
         self._ensure_worker(None)
 
     async def drain(self) -> None:
-        """Return when nothing is being done."""
+        """Wait until no command is running."""
         while self._tasks:
             await asyncio.wait(tuple(self._tasks.values()))
 
@@ -131,7 +131,7 @@ class CommandQueue:
         self._asked[lane].set()
 
     async def _drain(self, lane: str | None) -> None:
-        """Do what waits in the lane (None: in any), until nothing does, not even after a pause."""
+        """Worker loop: run queued commands of the lane (None: of any lane) until none is left, also after a pause."""
         asked, pause = self._asked[lane], FIRST_PAUSE
         try:
             while asked.is_set():
@@ -145,8 +145,8 @@ class CommandQueue:
             del self._tasks[lane], self._asked[lane]
 
     async def _done(self, lane: str | None, pause: float) -> float | None:
-        """Do what is ready, several lanes side by side; seconds until more is (`pause` where the store fails), None
-        where nothing waits."""
+        """Run all ready lanes in parallel. Returns seconds until the next is ready (`pause` if the store fails),
+        None if the queue is empty."""
         ready: float | None = None
         try:
             async with asyncio.TaskGroup() as side_by_side:
@@ -182,12 +182,12 @@ class CommandQueue:
             self._locks.on_released(lease)
 
     def _not_done(self, lease: Lease) -> str:
-        """Why an order of that lane is not tried again."""
+        """Why a command of this lane is not retried; empty if it may run."""
         return lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
 
     async def _end(self, lease: Lease, row: int, letter: Letter, refused: str = "") -> bool:
-        """Commit that it is done, or `refused` for a reason, with what is said about it; whether that was all of the
-        lane."""
+        """Commit the end of a command (`refused`: why it was not run) with its answer. Returns whether the lane is
+        released."""
         ending = Ending.REFUSED if refused else Ending.ANSWERED
 
         async def change(tx: Transaction) -> bool:
@@ -239,14 +239,14 @@ class CommandQueue:
 
 
 async def _within(asked: asyncio.Event, seconds: float) -> None:
-    """Return after so many seconds, or when somebody asks."""
+    """Wait until `asked` is set or the seconds have passed."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await asked.wait()
 
 
 def lane_of(conversation: Conversation) -> str:
-    """The lane of a conversation's commands."""
+    """The command lane of a conversation."""
     return f"{LANE}{conversation.key}"
 
 

@@ -1,4 +1,4 @@
-"""What `hermes demo` stands on: a temporary home, the broken project, the scripted model on loopback, the log."""
+"""Fixtures of `hermes demo`: a temporary home, a sample project and a scripted model server on loopback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLOW_LOG = "stocktake.log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A prepared demonstration: `url` is where the scripted model answers while the stage stands."""
+    """A prepared demo environment. `url`: address of the scripted model server."""
 
     home: Home
     project: Path
@@ -37,8 +37,8 @@ class Stage:
 
 @asynccontextmanager
 async def demo_stage(folder: Path, name: str = REPAIRED) -> AsyncIterator[Stage]:
-    """Prepare a demonstration on the project of that name, in an empty folder; the model answers until the block ends.
-    Raises `OSError`."""
+    """Context manager: set up the demo with the project of that name in an empty folder, and serve the scripted
+    model. Raises `OSError`."""
     root = folder / "home"
     home = Home(root=root, base=root).ensure()
     project = folder / "project"
@@ -50,7 +50,7 @@ async def demo_stage(folder: Path, name: str = REPAIRED) -> AsyncIterator[Stage]
 
 
 def begin_anew(stage: Stage, change: str = "") -> None:
-    """Take away what the task left in the project; `change` names the project whose files come over it."""
+    """Remove what the task left in the project; `change` names a project to copy over it."""
     shutil.rmtree(stage.project / "dist", ignore_errors=True)
     (stage.project / "published.txt").unlink(missing_ok=True)
     if change:
@@ -58,7 +58,7 @@ def begin_anew(stage: Stage, change: str = "") -> None:
 
 
 async def log_of(stage: Stage, session: str) -> tuple[Entry, ...]:
-    """Everything that a session's log holds. No process may be at work on it."""
+    """The whole log of a session. No other process may be working on it."""
     store = await open_store(str(stage.home.database), clock=SystemClock())
     try:
         return tuple(await store.history.entries(session))

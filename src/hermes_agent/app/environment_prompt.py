@@ -1,4 +1,4 @@
-"""What the prompt says about this place: who the agent is, the project's own context file, the machine, the day."""
+"""Environment sections of the system prompt: identity (SOUL.md), project context files, machine, notes and date."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ def environment_of(
     notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
     window: int = 0,
 ) -> Environment:
-    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread where the workspace may be
-    far away.
+    """Read the files and facts for a new prompt prefix. Blocking: call it in a thread if the workspace may be remote.
 
-    A small `window` (tokens; 0: not known) leaves less room for the files. `place` are lines on where the conversation
-    is; `notes` gives what is remembered, and sentences for the person about what was left out of it.
+    A small `window` (tokens; 0: unknown) leaves less room for files. `place`: lines about where the conversation is;
+    `notes` returns the notes and warnings about parts left out.
     """
     soul, longest = home / "SOUL.md", longest_file(window)
     identity, said = screened(_cut(read_text(soul), soul.name, longest), soul.name)
@@ -54,7 +53,7 @@ def environment_of(
 
 
 def unread(path: Path) -> tuple[str, ...]:
-    """That a file of the home which is there cannot be read as text, as a sentence; nothing where it can be."""
+    """A warning if a file of the home exists but cannot be read as text; otherwise nothing."""
     try:
         if not path.is_file():
             return (f"{path} is not a file; the session continues without it.",) if path.exists() else ()
@@ -67,13 +66,13 @@ def unread(path: Path) -> tuple[str, ...]:
 
 
 def longest_file(window: int) -> int:
-    """How many characters of a file a prompt has room for."""
+    """Most characters of one file in the prompt, by window size."""
     return min(LONGEST_CONTEXT, round(CONTEXT_SHARE * window * BYTES_PER_TOKEN)) if window else LONGEST_CONTEXT
 
 
 def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """The text without the paragraphs that must not reach a prompt, and a sentence for the person where there were
-    any."""
+    """Remove paragraphs that the scanner rejects (prompt injection); returns the text and a warning if any were
+    removed."""
     if not text:
         return "", ()
     clean, reason = late(SCREENED)(text, name)
@@ -81,9 +80,9 @@ def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[str, tuple[str, ...]]:
-    """The nearest of `.hermes.md` or `HERMES.md` up to the git root, else the folder's `AGENTS.md`, `CLAUDE.md` or
-    `.cursorrules`, screened; empty where there is none. A link that leads out of the project, or to what is no text
-    (`.env`), is not followed; the second value says so."""
+    """The project's context file: the nearest `.hermes.md` or `HERMES.md` up to the git root, else `AGENTS.md`,
+    `CLAUDE.md` or `.cursorrules`, screened. Empty if there is none. Links out of the project, or to non-text
+    files (`.env`), are skipped with a warning (second value)."""
     root = git_root(workspace) or workspace
     above = [folder for folder in (workspace, *workspace.parents) if folder.is_relative_to(root)]
     places: list[tuple[Path, tuple[str, ...]]] = [(folder, CONTEXT_FILES) for folder in above]
@@ -100,8 +99,8 @@ def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[st
 def context_in(
     folder: Path, root: Path, names: Sequence[str], longest: int = LONGEST_CONTEXT
 ) -> tuple[str, tuple[str, ...]]:
-    """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
-    empty where it has none."""
+    """The first of these context files in the folder, screened and with a heading, and warnings; empty if there is
+    none."""
     warnings: tuple[str, ...] = ()
     for name in names:
         text, told = _context_text(folder / name, root, longest)
@@ -117,14 +116,14 @@ def git_root(folder: Path) -> Path | None:
 
 
 def environment(workspace: Path, place: str) -> str:
-    """The folder and the machine in a line each, then those of the place."""
+    """The section `# Environment`: working folder, machine, then the lines of `place`."""
     machine = f"- System: {platform.system()} {platform.release()}, {platform.machine()}"
     return f"# Environment\n- Working folder: {workspace}\n{machine}\n{place}".rstrip()
 
 
 def read_text(path: Path) -> str:
-    """The beginning of a text file, empty where there is none (or a device, which might have no end); bytes that are
-    not UTF-8 are shown as replacement characters."""
+    """The beginning of a text file; empty if it is missing or no regular file. Invalid UTF-8 becomes replacement
+    characters."""
     try:
         return _beginning(path) if path.is_file() else ""
     except OSError:

@@ -1,4 +1,4 @@
-"""What stands around every call: permission, guardrails, the size of answers, the context files of subfolders."""
+"""Tool-call hooks: permission checks, loop guardrails, truncation of large results, context files of subfolders."""
 
 from __future__ import annotations
 
@@ -50,9 +50,12 @@ HINT = "Do not try it in another form. Find another way, or say in your reply wh
 
 
 class Commands(Protocol):
-    """- `directory` is where a session's next command runs, empty where that is its workspace;
-    - `exported` are the variables that it sees, empty where they are those of this process, or not known here; blocks;
-    - `fed` is the command whose input a call with these arguments writes to, empty where it writes to none."""
+    """What permission checks need to know about a session's shell commands.
+
+    - `directory` is the folder of the next command, empty if that is the workspace;
+    - `exported` are its environment variables, empty if they are this process's or unknown; blocks;
+    - `fed` is the running command whose stdin a call with these arguments writes to, empty if none.
+    """
 
     async def directory(self, session: str) -> str: ...
 
@@ -63,8 +66,8 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionHook:
-    """Asks `permission` before each call. `commands` knows those of a session, `variables` are what they see; `smart`
-    is asked before a person where there is one."""
+    """Checks `permission` before each call. `commands` knows a session's shells, `variables` are their environment;
+    `smart` is the auxiliary model asked before a person, if any."""
 
     permission: Permission
     commands: Commands
@@ -115,7 +118,7 @@ class PermissionHook:
         return fingerprint(seen, str(proposed.arguments.get(COMMAND, "")))
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:
-        """The auxiliary model's decision, or the question as it was."""
+        """The auxiliary model's decision, or the unchanged question for the person."""
         if self.smart is None:
             return asked
         match await self.smart.opinion(request, asked.reasons):
@@ -130,12 +133,12 @@ class PermissionHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailHook:
-    """Watches the calls of one run; each run has a `watch` of its own."""
+    """Detects repeated calls in one run and answers, warns or ends the run. One `watch` per run."""
 
     watch: Watch
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Raise `Refused` with the answer that stands in the call's place, or `GoingInCircles` to end the run."""
+        """Raise `Refused` with the answer to give instead, or `GoingInCircles` to end the run."""
         decision = self.watch.before(_call(proposed))
         match decision.kind:
             case "run":
@@ -146,7 +149,7 @@ class GuardrailHook:
                 raise GoingInCircles(f"Stopped: {decision.text}. The limits are under `guardrails`.")
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer, with guidance behind it where it helps."""
+        """The answer, with guidance appended if the call repeats."""
         text = "".join(part.text for part in answer.parts if isinstance(part, Text))
         guidance = self.watch.after(_call(proposed), failed=answer.is_error, result=text)
         if not guidance:
@@ -160,7 +163,7 @@ def _call(proposed: Proposed) -> Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpillHook:
-    """Shortens answers that are too large to give to a model at once; the whole stays on disk."""
+    """Truncates results that are too large for the model; the whole result is saved on disk."""
 
     spill: Spill
 
@@ -168,14 +171,14 @@ class SpillHook:
         """Nothing to decide."""
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer, or its head and tail with the path of the whole."""
+        """The answer, or its head and tail with the path of the whole result."""
         return await self.spill.fit(proposed.tool.schema.name, answer, proposed.context.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubfolderContextHook:
-    """Adds the context files of subfolders to the first result of a call that touches their folder, for one run. `log`
-    remembers by session which were shown, also in another process; a path that was `looked` at needs no second look."""
+    """Appends a subfolder's context files to the first result of a call that touches it, for one run. `log`
+    remembers per session which were shown, across processes; `looked` caches checked paths."""
 
     log: ReadLog
     looked: set[tuple[str, str]] = field(default_factory=set)
@@ -184,8 +187,7 @@ class SubfolderContextHook:
         """Nothing to decide."""
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer, and behind it the context files of each folder below the working folder that the call is the
-        first to touch."""
+        """The answer, followed by the context files of each subfolder touched for the first time."""
         paths, context = proposed.facts.paths, proposed.context
         looks = {(context.session, path) for path in paths or ()}
         if answer.is_error or not paths or looks <= self.looked:
@@ -208,7 +210,7 @@ class SubfolderContextHook:
 
 
 def _below(path: Path, root: Path) -> Iterator[Path]:
-    """The folders from below the working folder down to the one of this path; none where it lies elsewhere."""
+    """The folders from below the working folder down to this path; none if it lies elsewhere."""
     folder = path if path.is_dir() else path.parent
     if not folder.is_relative_to(root):
         return
@@ -218,14 +220,14 @@ def _below(path: Path, root: Path) -> Iterator[Path]:
 
 
 def permission_of(needs: Needs) -> Permission:
-    """What decides about the calls of a process."""
+    """Factory of the permission policy of a process."""
     remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock))
     settings, allowed = needs.get(ApprovalSettings), needs.get(Options).allow
     return Permission(settings, remembered, allowed=allowed, source=str(own_source()))
 
 
 def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> PermissionHook:
-    """The hook that asks for permission, and before a person the auxiliary model where it may."""
+    """Factory of the permission hook, with the auxiliary judge in mode `smart`."""
     is_smart = needs.get(ApprovalSettings).mode == "smart"
     return PermissionHook(
         permission=needs.made(PERMISSION),
@@ -237,16 +239,16 @@ def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> Permiss
 
 
 def guardrail_hook(needs: Needs) -> GuardrailHook:
-    """The hook that watches one run."""
+    """Factory of the guardrail hook of one run."""
     return GuardrailHook(watch=Watch(needs.get(GuardrailSettings)))
 
 
 def spill_hook(needs: Needs) -> SpillHook:
-    """The hook that keeps whole answers, without secrets, in the cache."""
+    """Factory of the spill hook: saves whole results, redacted, in the cache."""
     folder = needs.get(Home).cache / "results"
     return SpillHook(spill=Spill(folder, caps_of(needs), needs.get(Secrets).redact))
 
 
 def subfolder_context_hook(needs: Needs) -> SubfolderContextHook:
-    """The hook that keeps in the cache what was shown."""
+    """Factory of the subfolder hook, with its log in the cache."""
     return SubfolderContextHook(log=ReadLog(needs.get(Home).cache / "context"))

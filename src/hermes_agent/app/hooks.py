@@ -1,4 +1,4 @@
-"""The hooks of one process: which there are, which were allowed, and how an event reaches them."""
+"""User-defined hooks: programs run on events (messages, runs, tool calls, replies), each after the owner's consent."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ FOLDER = re.compile(r"\$(?:(?P<bare>HERMES_HOME|PWD|HOME)\b|\{(?P<braced>HERMES_
 
 
 class Consents:
-    """The hashes of what was allowed, in a file of the home; a damaged one allows nothing."""
+    """File of allowed hooks: name -> hash of what was allowed. A damaged file allows nothing."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def has(self, name: str, mark: str) -> bool:
-        """Whether the hook of that name was allowed as it is now."""
+        """Whether the hook of that name is allowed in its present form."""
         return self._read().get(name) == mark
 
     def give(self, name: str, mark: str) -> None:
-        """Allow it as it is now. Raises `HomeError`."""
+        """Allow the hook in its present form. Raises `HomeError`."""
         self._write({**self._read(), name: mark})
 
     def take_back(self, name: str) -> bool:
-        """Allow it no more; False where it was not allowed."""
+        """Revoke the consent; False if there was none."""
         known = self._read()
         if known.pop(name, None) is None:
             return False
@@ -75,8 +75,8 @@ class Consents:
 
 
 def mark_of(hook: HookSettings, root: Path) -> str:
-    """The hash of all that decides what a hook does: its settings, and the files that it names. Raises `ConfigError`
-    where its file is not there."""
+    """Hash of everything that decides what a hook does: its settings and the files it names. Raises `ConfigError` if
+    its file is missing."""
     facts = [repr((hook.on, hook.command, hook.python, hook.tools)).encode()]
     for path in files_of(hook, root):
         content = read_small(path, LARGEST_SCRIPT)
@@ -87,8 +87,8 @@ def mark_of(hook: HookSettings, root: Path) -> str:
 
 
 def files_of(hook: HookSettings, root: Path) -> list[Path]:
-    """The files whose content is part of a hook: its Python file, or those that its command names: with a path, or as
-    programs. What it writes to is none of them."""
+    """The files that belong to a hook and are hashed: its Python file, or the programs and paths its command names.
+    Files it only writes to are excluded."""
     if hook.python:
         return [resolved(hook.python, root)]
     command = FOLDER.sub(lambda it: str(Path.home() if "HOME" in (it["bare"], it["braced"]) else root), hook.command)
@@ -98,7 +98,7 @@ def files_of(hook: HookSettings, root: Path) -> list[Path]:
 
 
 def _shell_words(command: str) -> list[str]:
-    """The words as a shell reads them, which may hold blanks, but where it writes to; none where a quote is open."""
+    """The words as a shell splits them, without redirection targets; none if a quote is unclosed."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
@@ -113,7 +113,7 @@ def _is_program(path: Path) -> bool:
 
 
 def resolved(name: str, root: Path) -> Path:
-    """A path as a hook's setting means it: from the home, unless it is absolute."""
+    """Resolve a path of a hook's settings: relative to the home, unless absolute."""
     return root / Path(name).expanduser()
 
 
@@ -139,12 +139,12 @@ json.dump(answer, out)
 
 
 class HookFailed(HermesError):
-    """A hook did not end as it should have."""
+    """A hook crashed, timed out or exited with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a hook answered: a reason to stop (empty: none), words to add, a text in place of the one it was given."""
+    """A hook's answer: a reason to block (empty: none), context to add, a replacement text."""
 
     block: str = ""
     context: str = ""
@@ -160,7 +160,7 @@ class _Answer(msgspec.Struct):
 
 
 async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, variables: Mapping[str, str]) -> Verdict:
-    """What the hook answers to an event. Raises `HookFailed`."""
+    """Run a hook for an event and parse its answer. Raises `HookFailed`."""
     if hook.python:
         argv = [sys.executable, "-I", "-c", RUNNER, str(resolved(hook.python, root))]
     else:
@@ -185,7 +185,7 @@ async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, var
 
 
 def _verdict(out: bytes) -> Verdict:
-    """An answer in JSON; words that are none are only for whoever looks at the hook."""
+    """Parse an answer in JSON; other output is ignored."""
     with suppress(msgspec.DecodeError, RecursionError):
         answer = msgspec.json.decode(out, type=_Answer)
         blocks = bool(answer.block) or answer.decision in ("block", "deny")
@@ -205,8 +205,7 @@ HINT = "A hook of the person's decides this. Find another way, or say in your re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """One hook: its name, what it is, the hash of that, and whether just that was allowed; `problem` says why it can
-    never run."""
+    """A configured hook with its hash and whether that hash is allowed; `problem`: why it can never run."""
 
     name: str
     hook: HookSettings
@@ -216,7 +215,7 @@ class Known:
 
 
 def known_hooks(settings: Mapping[str, HookSettings], root: Path) -> list[Known]:
-    """Every hook of the settings, as it stands. Blocking: reads its files."""
+    """All configured hooks with their current state. Blocking: reads their files."""
     consents = Consents(root / CONSENTS)
     return [_known(name, hook, root, consents) for name, hook in settings.items()]
 
@@ -231,7 +230,7 @@ def _known(name: str, hook: HookSettings, root: Path, consents: Consents) -> Kno
 
 
 def check(name: str, hook: HookSettings) -> None:
-    """Raise `ConfigError` for a hook that could never run."""
+    """Raise `ConfigError` for invalid hook settings."""
     unknown = sorted(set(hook.on) - EVENTS)
     if unknown or not hook.on:
         raise ConfigError(f"hooks.{name}.on: `{', '.join(unknown)}` is none of {', '.join(sorted(EVENTS))}.")
@@ -244,8 +243,8 @@ def check(name: str, hook: HookSettings) -> None:
 
 
 class Hooks:
-    """Tells hooks of events, those of one event after another. A hook that was not allowed as it stands is not run;
-    it is looked at again before each use, so that what was changed has to be allowed anew."""
+    """Fires events to the configured hooks, one after another. The hash is checked before each use: a hook that
+    changed since it was allowed does not run."""
 
     def __init__(self, settings: Mapping[str, HookSettings], root: Path, variables: Mapping[str, str]) -> None:
         self._settings = settings
@@ -255,15 +254,15 @@ class Hooks:
         self._under_way: set[asyncio.Task[Verdict]] = set()
 
     def waits_for(self, event: str) -> bool:
-        """Whether any hook is there for an event."""
+        """Whether any hook is configured for an event."""
         return any(event in hook.on for hook in self._settings.values())
 
     def around_calls(self) -> tuple[AroundCalls, ...]:
-        """What stands around each tool call; nothing where no hook waits for one."""
+        """The tool-call hook; empty if no hook listens to tool calls."""
         return (AroundCalls(hooks=self),) if self.waits_for("tool:before") or self.waits_for("tool:after") else ()
 
     async def fire(self, event: str, facts: Mapping[str, Any], *, tool: str = "", strict: bool = False) -> Verdict:
-        """Tell the hooks of an event; their answers together. With `strict` a hook that fails says no."""
+        """Run all hooks of an event and merge their answers. With `strict` a failed hook blocks."""
         found = Verdict()
         for name, hook in self._settings.items():
             if event not in hook.on or (tool and not re.fullmatch(hook.tools, tool)):
@@ -293,7 +292,7 @@ class Hooks:
             return Verdict(block=f"The hook {name} failed: {error}.") if strict else Verdict()
 
     async def received(self, inbound: Inbound) -> Inbound:
-        """A message as the hooks let it in. Raises `HermesError` where one does not."""
+        """Filter an inbound message through `message:received`. Raises `HermesError` if a hook blocks it."""
         facts = {"platform": inbound.conversation.platform, "principal": inbound.principal.key, "text": inbound.text}
         verdict = await self.fire("message:received", facts)
         if verdict.block:
@@ -304,7 +303,7 @@ class Hooks:
         return replace(inbound, parts=(*inbound.parts, added))
 
     async def reply(self, session: str, ended: RunEnded) -> RunEnded:
-        """The end of a run as it is kept and shown: its reply may be another text."""
+        """The run's end with the reply as hooks of `reply:before` changed it."""
         if ended.outcome is not Outcome.ANSWERED:
             return ended
         verdict = await self.fire("reply:before", {"session": session, "text": ended.text})
@@ -312,11 +311,11 @@ class Hooks:
         return replace(ended, text=verdict.block or text)
 
     def begun(self, session: str) -> None:
-        """Tell that a run began; nobody waits for what the hooks do."""
+        """Fire `run:start` in the background."""
         self._beside("run:start", {"session": session})
 
     def over(self, record: Session, _: View, ended: RunEnded) -> None:
-        """Tell that a run ended; nobody waits for what the hooks do."""
+        """Fire `run:end` in the background."""
         facts = {"outcome": ended.outcome.value, "turns": ended.turns, "text": ended.text}
         self._beside("run:end", {"session": record.id, **facts})
 
@@ -327,30 +326,30 @@ class Hooks:
             task.add_done_callback(self._under_way.discard)
 
     async def close(self) -> None:
-        """Return when all that was told has been heard; each hook has its time."""
+        """Wait for all hooks fired in the background; each has its timeout."""
         while self._under_way:
             await asyncio.wait(self._under_way)
 
 
 def hooks_of(settings: Mapping[str, HookSettings], root: Path, variables: Mapping[str, str]) -> Hooks:
-    """The hooks of a home; they see the environment without its secrets."""
+    """Factory of a home's hooks; their environment has no secrets."""
     return Hooks(settings, root, {**scrubbed(variables), "HERMES_HOME": str(root)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AroundCalls:
-    """The hooks around each tool call of a run."""
+    """Tool-call hook that fires `tool:before` and `tool:after`."""
 
     hooks: Hooks
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Raise `Refused` where a hook says no, or fails."""
+        """Raise `Refused` if a hook blocks the call or fails."""
         verdict = await self.hooks.fire("tool:before", _facts(proposed), tool=proposed.tool.schema.name, strict=True)
         if verdict.block:
             raise Refused(verdict.block, hint=HINT)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer, with what hooks add to it."""
+        """The answer, with the context that hooks add."""
         said = "".join(part.text for part in answer.parts if isinstance(part, Text))
         facts = {**_facts(proposed), "text": said, "is_error": answer.is_error}
         verdict = await self.hooks.fire("tool:after", facts, tool=proposed.tool.schema.name)

@@ -1,4 +1,4 @@
-"""The store of a home, its own or one shared with a household; and the person whose home it is."""
+"""Opens a home's database, its own or one shared by several homes (a household), and names the local owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ LONGEST = 64
 async def open_store_of(
     home: Home, settings: StoreSettings, clock: Clock | None = None, ids: Ids | None = None
 ) -> Store:
-    """The store that the settings name. Raises `HomeError`, `StoreError`: `DatabaseInUse` where another home has it."""
+    """Open the store that the settings name. Raises `HomeError`, `StoreError`; `DatabaseInUse` if another home owns
+    it."""
     own = str(home.database)
     if settings.url in ("", own, f"sqlite:///{own}"):
         return await open_store(own, clock=clock, ids=ids)
@@ -40,8 +41,7 @@ async def open_store_of(
 
 
 def id_of(home: Home) -> str:
-    """What a home is known by in a database that is not its own, in the file `home.id`; made where there is none.
-    Raises `HomeError`."""
+    """The home's id in a shared database, from the file `home.id`; created if missing. Raises `HomeError`."""
     path = home.root / ID
     if (found := _read(path)) is None:
         draft = path.with_name(f".{ID}.{os.getpid()}")
@@ -61,5 +61,5 @@ def _read(path: Path) -> str | None:
 
 
 def local_owner() -> Principal:
-    """The person of this machine."""
+    """The principal of this machine's user."""
     return Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER)

@@ -1,4 +1,5 @@
-"""What comes in and would take too much of a model's window: kept whole as a file, shown by its beginning and end."""
+"""Large input handling: text or files too big for the model's window are saved to disk and shown by their head and
+tail."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spooled:
-    """A file that holds what came in; `lines` counts its line ends."""
+    """A file that holds large input; `size` in bytes, `lines` counts newlines."""
 
     path: Path
     size: int
@@ -33,8 +34,8 @@ class Spooled:
 
 
 def spool(folder: Path, chunks: Iterable[bytes], ending: str = ".txt") -> Spooled:
-    """Write the chunks into a file of this folder, for its owner alone. It is named by its content, so that the same
-    content is the same file. Raises `HomeError`; whatever ends it early, no half of a file stays."""
+    """Write the chunks to a private file in this folder, named by content hash, so equal content gives one file.
+    Leaves no partial file. Raises `HomeError`."""
     size, lines, digest = 0, 0, hashlib.sha256()
     temporary = folder / f".{os.urandom(8).hex()}.new"
     try:
@@ -58,7 +59,7 @@ def spool(folder: Path, chunks: Iterable[bytes], ending: str = ".txt") -> Spoole
 
 
 def named(path: Path) -> Spooled:
-    """A file that is there already, wherever it is. Raises `HermesError` where it is none that can be read."""
+    """An existing file as `Spooled`. Raises `HermesError` if it cannot be read."""
     lines, real = 0, path.expanduser().absolute()
     try:
         if not real.is_file():
@@ -89,16 +90,15 @@ Part = Text | Image | File
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Parts of a message, and the sentence for the person about what of them is kept as a file; empty where all of it
-    stands in the message."""
+    """Message parts after fitting, and a notice for the person about what was moved to a file (empty: nothing)."""
 
     parts: tuple[Part, ...]
     notice: str = ""
 
 
 class Intake:
-    """Keeps large input in `folder`; a `strict` one refuses it. `window` gives the tokens of a model's window, by its
-    name (empty: the configured one)."""
+    """Fits messages into a model's window: saves large input in `folder`, or refuses it if `strict`. `window` gives
+    a model's window in tokens, by name (empty: the configured one)."""
 
     def __init__(self, folder: Path, window: Callable[[str], Awaitable[int]], *, strict: bool = False) -> None:
         self.folder = folder
@@ -106,7 +106,7 @@ class Intake:
         self._strict = strict
 
     async def fit(self, inbound: Inbound, model: str) -> Inbound:
-        """The message as this model gets it. Raises `InputTooLarge`, and `StoreError` where nothing can be kept."""
+        """The message as this model gets it. Raises `InputTooLarge`, and `StoreError` if nothing can be saved."""
         taken = await asyncio.to_thread(self.fitted, inbound.parts, await self.window(model))
         if not taken.notice:
             return inbound
@@ -116,7 +116,7 @@ class Intake:
         return replace(inbound, parts=taken.parts, notice="\n".join(filter(None, (inbound.notice, notice))))
 
     def fitted(self, parts: Sequence[Part], window: int) -> Taken:
-        """The parts, the largest kept as files until the rest takes no more than its share of the window."""
+        """Save the largest parts as files until the rest fits its share of the window."""
         most, left = limit(window), total(parts)
         found: list[tuple[Part, ...]] = [(part,) for part in parts]
         notices = []
@@ -130,7 +130,7 @@ class Intake:
         return Taken(parts=tuple(part for each in found for part in each), notice=" ".join(notices))
 
     def keep(self, part: Part) -> Spooled:
-        """The part as a file. Raises `StoreError`."""
+        """Save the part as a file. Raises `StoreError`."""
         content = part.text.encode("utf-8", "replace") if isinstance(part, Text) else base64.b64decode(part.data)
         ending = ENDING.search(part.name) if isinstance(part, File) else None
         try:
@@ -139,12 +139,12 @@ class Intake:
             raise StoreError(str(error)) from error
 
     async def kept(self, text: str) -> str:
-        """The path of a file with this text. Raises `StoreError`."""
+        """Save a text and return the file's path. Raises `StoreError`."""
         return str((await asyncio.to_thread(self.keep, Text(text=text))).path)
 
     def of_file(self, file: Spooled, origin: Origin, window: int, *, name: str = "") -> Taken:
-        """A file as parts of a message: a picture, its text where that is short enough, else what stands for it.
-        Raises `HermesError` where it cannot be read."""
+        """A file as message parts: a picture, its text if short enough, else a placeholder with head and tail.
+        Raises `HermesError` if it cannot be read."""
         try:
             with file.path.open("rb") as opened:
                 head = opened.read(SNIFFED)
@@ -163,7 +163,7 @@ class Intake:
         return standing_for(file, origin, window)
 
     def check(self, size: int, window: int) -> None:
-        """Raise `InputTooLarge` where so many bytes are too many and may not be kept as a file."""
+        """Raise `InputTooLarge` if input of this size is refused (`strict`)."""
         if self._strict and size > limit(window):
             raise InputTooLarge(
                 f"The input has {size:,} bytes, and one message to this model may have {limit(window):,}. Without "
@@ -172,22 +172,22 @@ class Intake:
 
 
 def limit(window: int) -> int:
-    """Bytes of a message that are shown whole to a model with a window of so many tokens."""
+    """Most bytes of a message shown whole to a model with this window (tokens)."""
     return max(LEAST, round(window * SHARE) * BYTES_PER_TOKEN)
 
 
 def is_small(parts: Sequence[Part]) -> bool:
-    """Whether a message fits into any window."""
+    """Whether a message fits into any window, so that no check is needed."""
     return sum(map(_bytes, parts)) <= LEAST
 
 
 def total(parts: Iterable[Part]) -> int:
-    """Bytes of a message that count against the window: a picture costs the same whatever its size is."""
+    """Bytes of a message that count against the window; pictures do not count."""
     return sum(_bytes(part) for part in parts if not isinstance(part, Image))
 
 
 def standing_for(file: Spooled, origin: Origin, window: int) -> Taken:
-    """What stands in a message for a file that it does not hold."""
+    """The placeholder for a file too large to include: what it is, its path, head and tail."""
     with file.path.open("rb") as opened:
         head = opened.read(SNIFFED)
         what = image_type(head) or binary_kind(head)
@@ -222,7 +222,8 @@ FILE = re.compile(r"cache/(?:input|results)/[0-9a-f]{20}(?:\.\w{1,10})?")
 
 @asynccontextmanager
 async def without_files(store: Store, home: Home, session: str = "") -> AsyncIterator[None]:
-    """Sessions are deleted in the block (this one, or any): the files that no log names afterwards are deleted too."""
+    """Context manager around deleting sessions (this one, or any): removes saved input files that no log refers to
+    any more."""
     before = _named(await store.history.holding(FOLDERS, session))
     yield
     if before and (gone := before - _named(await store.history.holding(FOLDERS))):

@@ -1,4 +1,4 @@
-"""The library: `from hermes_agent import Agent, Tool`, for programs that bring their own functions."""
+"""Python API of the package: `from hermes_agent import Agent, Tool`, for programs with their own functions."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ DEMO = "demo/scripted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A function that the model may call.
+    """A Python function that the model may call.
 
-    `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema. `capabilities`
-    says what it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted them refuses the
-    call. `depends_on` names tools that must have answered before, in this or an earlier run of the conversation: of one
-    reply's calls theirs come first, and a call without them is refused.
+    `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema.
+    `capabilities` says what it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted
+    them refuses the call. `depends_on` names tools that must have answered first, in this or an earlier run of the
+    conversation: within one reply their calls run first, and a call without them is refused.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Tool:
 
 
 class ToolRecord(TypedDict):
-    """One call of a tool: what went in and out, seconds, and the error where there was one (None otherwise)."""
+    """Record of one tool call: input, output, duration in seconds, and the error (None if it succeeded)."""
 
     tool: str
     input: dict[str, Any]
@@ -59,14 +59,14 @@ class ToolRecord(TypedDict):
 
 @dataclass(slots=True)
 class AgentState:
-    """What an agent has done so far: its session's id and every tool call, oldest first."""
+    """An agent's history: its session id and every tool call, oldest first."""
 
     session: str = ""
     tool_history: list[ToolRecord] = field(default_factory=list)
 
 
 class RunResult(str):
-    """The reply. It is the text itself, and knows how the run ended."""
+    """A run's reply: a string that also has the run's `outcome` and number of `turns`."""
 
     outcome: Outcome
     turns: int
@@ -82,11 +82,10 @@ class RunResult(str):
 class Agent:
     """An agent for use in a program: one conversation, continued with each `run`.
 
-    Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...);
-    `capabilities` grants what tools may need (None: whatever those tools declare). `model` is `vendor/model`,
-    empty for the configured one; where none is configured and there is no key, the scripted demo model answers, and a
-    warning says so. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
-    asked: what would need a person's yes is refused.
+    It has the registered tools and the named built-in `toolsets` (`files`, `shell`, ...). `capabilities` grants what
+    tools may use (None: whatever those tools declare). `model` is `vendor/model`, empty for the configured one; if
+    none is configured and there is no key, the scripted demo model answers, with a warning. `home` holds settings,
+    keys and conversations (default HERMES_HOME). Nobody is asked: calls that need approval are refused.
     """
 
     def __init__(
@@ -112,8 +111,8 @@ class Agent:
         self._inputs: dict[str, dict[str, Any]] = {}
 
     def register_tool(self, tool: Tool) -> None:
-        """Let the model call a function. A name that is taken raises `HermesError`; so does a signature without a
-        schema, and a circle of tools that depend on each other."""
+        """Add a tool. Raises `HermesError` for a name already taken, a signature without a schema, or circular
+        `depends_on`."""
         if tool.name in self._tools:
             raise HermesError(f"A tool called `{tool.name}` is registered already.")
         try:
@@ -125,17 +124,16 @@ class Agent:
         self._tools[tool.name] = tool
 
     def record(self, file: str | Path) -> None:
-        """Write all runs from now on into this new file."""
+        """Record all runs from now on into this new file."""
         self._tape = late(TAPE)(record=str(file))
 
     def replay(self, file: str | Path, *, nearest: bool = False, live_from: int | None = None) -> None:
-        """Answer from this recording from now on: strictly, or with `nearest` from the most similar exchange, or up to
+        """Answer from a recording from now on: strictly, or with `nearest` from the most similar exchange, or up to
         the step `live_from`. Raises `CassetteError`."""
         self._tape = late(TAPE)(replay=str(file), nearest=nearest, live_from=live_from)
 
     def run(self, prompt: str) -> RunResult:
-        """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event
-        loop."""
+        """Send a prompt and wait for the reply. Raises `HermesError` on failure. Not for use inside an event loop."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -145,7 +143,7 @@ class Agent:
         return asyncio.run(self.arun(prompt))
 
     async def arun(self, prompt: str) -> RunResult:
-        """Say something and await the reply. Raises `HermesError` where there is none."""
+        """Send a prompt and await the reply. Raises `HermesError` on failure."""
         ended = None
         async with aclosing(self.stream(prompt)) as events:
             async for event in events:
@@ -155,7 +153,7 @@ class Agent:
         return RunResult.of(ended)
 
     async def stream(self, prompt: str) -> AsyncGenerator[Event, None]:
-        """Say something and watch: every event of the run, `RunEnded` last."""
+        """Send a prompt and yield every event of the run, `RunEnded` last."""
         options = Options(
             model=self._model,
             queue=f"library:{self.name}",
@@ -195,7 +193,7 @@ class Agent:
         return self.state.session, after
 
     def _model_of(self, runtime: System) -> str:
-        """The model by name; the scripted one where nobody chose any and there is none to ask."""
+        """The model name; the scripted demo model if none is configured or available."""
         if self._model or self._tape or runtime.model or runtime.settings.model.default:
             return self._model
         try:
@@ -226,7 +224,7 @@ class Agent:
 
 
 def _circle(new: Tool, known: Mapping[str, Tool]) -> list[str]:
-    """The names on a way from a tool back to itself; empty where there is none."""
+    """The cycle in `depends_on` through this tool, as names; empty if there is none."""
     ways = [[new.name]]
     tools = {**known, new.name: new}
     while ways:

@@ -1,4 +1,5 @@
-"""The built-in toolsets: what makes each, and their tools by surface, which the manifest knows without loading them."""
+"""Built-in toolsets: their factories, and a manifest of tool schemas that avoids importing a tool before its first
+call."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a tool without it."""
+    """A tool's schema and needs, as stored in manifest.json."""
 
     name: str
     description: str
@@ -34,12 +35,12 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def manifest() -> Mapping[str, tuple[ManifestEntry, ...]]:
-    """The manifest entries of each built-in toolset."""
+    """Load manifest.json: the entries of each built-in toolset."""
     return msgspec.json.decode(FILE.read_bytes(), type=dict[str, tuple[ManifestEntry, ...]])
 
 
 def entry_of(tool: Tool) -> ManifestEntry:
-    """The manifest entry of a tool that is loaded."""
+    """The manifest entry of a loaded tool."""
     schema = tool.schema
     return ManifestEntry(
         name=schema.name,
@@ -51,13 +52,13 @@ def entry_of(tool: Tool) -> ManifestEntry:
 
 
 def written(toolsets: Mapping[str, Sequence[Tool]]) -> str:
-    """What `manifest.json` has to hold."""
+    """The content that `manifest.json` should have."""
     plain = {name: [entry_of(tool) for tool in tools] for name, tools in toolsets.items()}
     return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode() + "\n"
 
 
 class LazyTool:
-    """A `Tool` that is loaded with its first call."""
+    """A `Tool` known by its manifest entry and imported at its first call."""
 
     def __init__(self, entry: ManifestEntry, load: Callable[[], Tool]) -> None:
         self.schema = ToolSchema(name=entry.name, description=entry.description, parameters=entry.parameters)
@@ -79,7 +80,7 @@ class LazyTool:
 
 
 def lazy(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
-    """The tools of a toolset; `load` gives them when the first is called, or now where the manifest has none of it."""
+    """The tools of a toolset, imported at the first call; at once if the manifest lacks the toolset."""
 
     @cache
     def loaded() -> Mapping[str, Tool]:
@@ -111,9 +112,10 @@ COLLECT = "hermes_agent.tools.schema:collect"
 
 
 class BuiltIn(FixedTools):
-    """The source of the built-in tools; one is loaded with its first call.
+    """Tool source of the built-in toolsets, with lazy loading.
 
-    The process's `toolsets` narrow them (None: all); an unknown name raises `ConfigError`."""
+    The process's `toolsets` narrow them (None: all); an unknown name raises `ConfigError`.
+    """
 
     def __init__(self, needs: Needs, table: Mapping[str, str] = TOOLSETS) -> None:
         super().__init__()
@@ -125,8 +127,7 @@ class BuiltIn(FixedTools):
             check_toolset(name, self.table)
 
     def toolsets(self, surface: str, narrowed: Sequence[str] = ()) -> tuple[str, ...]:
-        """The toolsets of a surface, of those that it is `narrowed` to. Raises `ConfigError` where settings name one
-        that does not exist."""
+        """The toolsets of a surface, restricted to `narrowed` if given. Raises `ConfigError` for an unknown name."""
         for name in narrowed:
             check_toolset(name, self.table)
         return tuple(
@@ -138,7 +139,7 @@ class BuiltIn(FixedTools):
         )
 
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
-        """Those of the surface's toolsets."""
+        """The tools of the surface's toolsets."""
         return [tool for name in self.toolsets(surface, narrowed) for tool in self.tools_of(name)]
 
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
@@ -148,7 +149,7 @@ class BuiltIn(FixedTools):
         return self._lazy[toolset]
 
     def load(self, toolset: str) -> tuple[Tool, ...]:
-        """The tools themselves."""
+        """Import and build the tools of a toolset."""
         made, aside = late(COLLECT)([self._needs.made(self.table[toolset])])
         assert not aside, aside
         tools: tuple[Tool, ...] = made

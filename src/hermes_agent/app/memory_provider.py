@@ -1,4 +1,4 @@
-"""The one memory outside the notes that the settings name: made when used, one person's apart from the others'."""
+"""Builds the memory provider named in the settings when it is first used, with a separate space for each person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class MemoryProvider:
-    """The memory of one process's sessions; there is one only where `settings.provider` names it."""
+    """Gives sessions and tools access to the configured memory provider. Used only if `settings.provider` names one."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
@@ -38,8 +38,8 @@ class MemoryProvider:
         self._sessions: dict[str, str] = {}
 
     def recall(self, record: Session) -> Recall | None:
-        """What recalls for a session; None where others read along, or where it cannot be made (`hermes doctor` says
-        why). The session that its conversation was in before has ended with this."""
+        """The recall of a session; None if other people read the conversation or the backend cannot be built
+        (`hermes doctor` says why). Ends the conversation's previous session in the memory."""
         person = person_of(record.principal, self._is_owner, record.conversation)
         try:
             recall = None if person.shared else self._recall(person)
@@ -59,7 +59,7 @@ class MemoryProvider:
         return [RecallTools(self._for, self._source), *more]
 
     async def close(self) -> None:
-        """Wait a little for what is being told."""
+        """Flush what is being written, for a short time."""
         for recall in self._recalls.values():
             await recall.close()
 
@@ -88,7 +88,7 @@ class MemoryProvider:
         return self._recalls[person.space]
 
     def backend(self, person: Person) -> Backend:
-        """The memory of a person. Raises `HermesError`."""
+        """The memory backend of a person. Raises `HermesError`."""
         needs = BackendNeeds(
             http=self._needs.get(Http),
             secret=self._needs.get(Secrets).get,

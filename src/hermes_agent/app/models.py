@@ -1,4 +1,4 @@
-"""Who answers: the broker of a chain of models, or a mixture of several; and what rests, kept in the store."""
+"""Resolves model names to routes, and builds brokers with fallbacks, mixtures and cool-downs kept in the store."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 def refused_by(route: Route, tools: Iterable[ToolSchema]) -> list[Quarantined]:
-    """The tools that the dialect of a route cannot be offered, with the reason."""
+    """Tools that the route's dialect cannot express, with the reason."""
     dialect: Dialect = late(DIALECTS[route.dialect])
     return [Quarantined(name=tool.name, reason=tool.reason) for tool in fitted(tools, dialect.tools)[1]]
 
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
-    """The route that a name, or the settings, lead to. Raises `NoModel`."""
+    """Resolve a model name (empty: the configured one) to a route. Raises `NoModel`."""
     keys = by_name(secrets.get, loaded.value.credentials)
     route = choose(model_settings(loaded, model), keys, loaded.value.models, sign_ins(secrets))
     if route.vendor.mixes:
@@ -49,7 +49,7 @@ def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Rou
 
 
 def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:
-    """The route to a mixture: with the facts of the model that answers. Raises `NoModel`."""
+    """The route of a mixture, with the facts of its aggregator. Raises `NoModel`."""
     mixtures = loaded.value.moa
     mixture = mixtures.get(route.model)
     if mixture is None:
@@ -64,12 +64,12 @@ def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:
 
 
 def aggregator_of(mixture: MixtureSettings) -> str:
-    """The name of the model of a mixture that answers."""
+    """The member of a mixture that writes the answer."""
     return mixture.aggregator or mixture.members[0]
 
 
 def sign_ins(secrets: Secrets) -> SignIns:
-    """The sign-ins of the home of these secrets; what they need is loaded when a vendor has a way to sign in."""
+    """OAuth key sources of a home; loaded only for vendors with a sign-in."""
 
     def source_of(vendor: Vendor) -> KeySource | None:
         renewal = late("hermes_agent.providers.signin.token_refresh:TokenRefresh")(
@@ -82,10 +82,10 @@ def sign_ins(secrets: Secrets) -> SignIns:
 
 
 def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:
-    """The settings with which a model is asked: the one named, else the one in force. Raises `NoModel`.
+    """The settings for asking this model, else the configured one. Raises `NoModel`.
 
-    `model.base_url` is where the model is that config.yaml names: another vendor that has an address of its own, be it
-    named here or in HERMES_MODEL, is asked there, so that its key goes nowhere else.
+    `model.base_url` belongs to the model in config.yaml. If another model is named (here or in HERMES_MODEL) whose
+    vendor has its own address, that address is used, so that no key is sent to the wrong server.
     """
     chosen = loaded.value.model
     written = loaded.overridden.get("model.default", chosen.default) or ""
@@ -106,8 +106,8 @@ Reachable = Callable[[Route], Awaitable[Route]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models by one reading of the settings. A chain is made once, and only bound to the ledger of each run; one
-    with models that cannot be asked is made again, for that may change."""
+    """Builds and caches the model chains of one settings snapshot; a chain is bound to each run's ledger. A chain
+    with unusable models is rebuilt next time."""
 
     loaded: Loaded[Settings]
     secrets: Secrets
@@ -118,8 +118,8 @@ class Models:
     _chains: dict[tuple[str, str, bool], Chain] = field(default_factory=dict, repr=False)
 
     async def model(self, name: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
-        """The model of that name (empty: the configured one) with what stands behind it; `first` before it, or,
-        `alone`, in its place. Raises `NoModel`."""
+        """The model of that name (empty: the configured one) with its fallbacks; `first` is tried before it, or, if
+        `alone`, instead of it. Raises `NoModel`."""
         if first and alone:
             return Broker(await self.chain(first, alone=True), ledger)
         mixture = self._mixed(name)
@@ -128,9 +128,9 @@ class Models:
         return Broker(await self.chain(name if mixture is None else aggregator_of(mixture[1]), first), ledger)
 
     async def chain(self, name: str, first: str = "", *, alone: bool = False) -> Chain:
-        """The chain that begins with the model of that name, `first` before it; behind it, unless `alone`, the
-        fallbacks. Raises `NoModel` where that one cannot be asked; another that cannot is left out and named in
-        `unusable`, and the log tells of a `first`."""
+        """The fallback chain: `first` if given, the named model, then, unless `alone`, the fallbacks. Raises
+        `NoModel` if the named one is unusable; others are skipped and listed in `unusable`, and an unusable
+        `first` is logged."""
         key = (name, first, alone)
         if key in self._chains:
             return self._chains[key]
@@ -165,7 +165,7 @@ class Models:
         return leg_of(route, self.secrets.get, self.loaded.value.credentials.get(route.vendor.name))
 
     def _mixed(self, name: str) -> tuple[str, MixtureSettings] | None:
-        """The mixture that the name means, and its own name; None for a single model."""
+        """The mixture that the name means, with its route name; None for a single model."""
         if not self.loaded.value.moa:
             return None
         route = route_of(self.loaded, self.secrets, name)
@@ -190,21 +190,21 @@ class Models:
 
 
 class StoredCoolDowns:
-    """The `CoolDowns` of every process on one store; how a key was used is told by the ledger."""
+    """`CoolDowns` kept in the store, shared by all its processes. Key usage comes from the ledger."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def resting(self, now: float) -> Sequence[Rest]:
-        """What has not ended at `now`."""
+        """The cool-downs still active at `now`."""
         return [Rest(**asdict(one)) for one in await self._store.cool_downs.resting(now)]
 
     async def rest(self, rests: Sequence[Rest]) -> None:
-        """Keep these, each in place of an earlier one for the same thing."""
+        """Save these cool-downs, replacing earlier ones for the same key or model."""
         await self._store.cool_downs.put([CoolDown(**asdict(one)) for one in rests], self._clock.now())
 
     async def uses(self, provider: str, since: float) -> Mapping[str, Use]:
-        """How often each of the provider's keys was used since then, and when last."""
+        """Calls and last use of each of the provider's keys since then."""
         uses = await self._store.usage.uses(provider, since)
         return {name: Use(calls=calls, last=last) for name, (calls, last) in uses.items()}

@@ -1,4 +1,4 @@
-"""Opens the system of a home: the only module that joins what every package below has."""
+"""Composition root: opens the system of a home and wires all packages together."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ PROCESS = "hermes_agent.replay.lines:Process"
 
 @asynccontextmanager
 async def open_system(home: Home, options: Options | None = None) -> AsyncIterator[System]:
-    """A system at work on this home; on leaving, what runs is left to the log and everything is closed.
+    """Context manager: open the system of a home. On exit, unfinished runs stay in the log for the next process and
+    everything is closed.
 
-    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error where it
-    was right before: its last good version is in force and `System.loaded.notice` says so.
+    Raises `HermesError` for an unusable home or database. A config.yaml that was valid before and is broken now is
+    no error: its last good version is used and `System.loaded.notice` says so.
     """
     options = options or Options()
     async with AsyncExitStack() as closing:
@@ -105,8 +106,8 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
 def inserted_tape(
     options: Options, settings: Settings, secrets: Secrets, clock: Clock
 ) -> Iterator[tuple[Seam, str, Ids | None, Rules | None]]:
-    """What stands between the runs and the world, a recording open as long as the block; of a replay also where it
-    keeps its rows (empty: as configured), with which ids, and the limits that were in force. Raises `CassetteError`."""
+    """Context manager: the seam for recording or replay (without a tape: the real clock and ids). For a replay also
+    its database (empty: the configured one), ids and limits. Raises `CassetteError`."""
     if options.tape is None:
         yield Seam(clock, RandomIds()), "", None, None
         return

@@ -1,4 +1,4 @@
-"""The place that the settings ask for, with the walls that belong to it."""
+"""Builds the execution place (local, container, remote) that the settings ask for, with its jail."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ JAIL_OF = "hermes_agent.sandbox.jail:jail_of"
 
 
 def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
-    """The place; nothing is started yet. `variables` is this process's environment. Raises `PlaceFailed` where what the
-    place needs is not there."""
+    """Build the place without starting it. `variables`: this process's environment. Raises `PlaceFailed` if its
+    requirements are missing."""
     seen = scrubbed(variables, settings.env_passthrough)
     if settings.place == "local":
         return _local(home, settings, seen)
@@ -37,8 +37,8 @@ def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, s
 
 
 async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str], folder: str, id_: str) -> str:
-    """Run a command in the place, in this folder and under this id of its own, and say in a few words what the place
-    is and which jail holds there. Raises `PlaceFailed`, `TimeoutError`."""
+    """Run a test command in the place, in this folder and under its own id. Returns a short description of the place
+    and its jail. Raises `PlaceFailed`, `TimeoutError`."""
     place = make_place(home, settings, variables)
     try:
         async with asyncio.timeout(TRY_SECONDS):
@@ -57,8 +57,8 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
-    """Where the commands inside skills run on this machine: always in a jail, without network unless commands have it.
-    Of the home they see the skills alone."""
+    """The local place for commands inside skills: always jailed, without network unless commands have it, and of the
+    home only the skills are readable."""
     kind = "any" if settings.jail == "none" else settings.jail
 
     seen = replace(walls(home, settings), readable=(str(home.skills),))
@@ -67,7 +67,7 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
-    """Jailed commands and others keep their records apart: what a jailed one left is never read outside."""
+    """Jailed and unjailed commands keep separate records: what a jailed command wrote is never read outside."""
     if settings.jail == "none":
         return _on_this_machine(home.cache / "exec", env, None)
     return _on_this_machine(home.cache / "jailed", env, partial(_jail, settings.jail, walls(home, settings)))
@@ -84,7 +84,7 @@ def _jail(kind: str, seen: Walls) -> Jail:
 
 
 def walls(home: Home, settings: TerminalSettings) -> Walls:
-    """What jailed commands may touch: the homes of this program and whatever holds credentials are not even seen."""
+    """File access of jailed commands: the program's homes and all credential files are hidden."""
     person = Path.home()
     credentials = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
     hidden = [home.root, home.base, *credentials, *SYSTEM_CREDENTIALS]

@@ -1,4 +1,4 @@
-"""One process of the system: how it is used, and what lasts as long as it does."""
+"""Process-wide options and objects: how a process uses the system, and what outlives settings changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ POSTING = "hermes_agent.runs.posting:Posting"
 
 
 def delivers_nothing(_: str) -> bool:
-    """Runs of this process are listened to, and say nothing through the outbox."""
+    """The default of `Options.delivers` and `here`: no session's replies go through the outbox."""
     return False
 
 
@@ -48,19 +48,22 @@ def delivers_nothing(_: str) -> bool:
 class Options:
     """How one process uses the system.
 
-    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on, `most` how many runs at
-    a time (see `Hermes`); `delivers` and `here` whose sessions are spoken to through the outbox (see `Posting`; by
-    default, where the work is everybody's, those of the channels in the settings); `people` are those of the channels.
-    `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added, and `tool_sources` make sources beside those of the table. `tape`
-    records the process, or is what it replays. `standing` says what a principal, by their key, is to this agent;
-    without an access list whoever speaks on this machine is its owner, and everybody else a guest. `titles` says
-    whether sessions get titles from a model (`auxiliary.title`), `reviews` whether conversations are reviewed here,
-    beside the runs; otherwise that waits for a process that does.
-    `restart` has this process begin again (None: it cannot); `pseudonyms`
-    hides in the log what only the platforms may know. `platform` gives what the prompt says of a channel; `reading`
-    says how replies of this process are read. `strict_input` refuses what would be kept as a file; `allow` are globs of
-    calls that need no approval.
+    - `model` replaces the configured one;
+    - `queue` and `own_only`: whose messages it works on; `most`: parallel runs (see `Hermes`);
+    - `delivers` and `here`: which sessions' replies go through the outbox (see `Posting`; by default, for a process
+      that serves everybody, those of the channels in the settings); `people`: the people of the channels;
+    - `attended`: whether a person is there to answer questions;
+    - `toolsets` and `capabilities` narrow what the agent has (None: all); `extra_tools` and `tool_sources` add to
+      it;
+    - `tape` records the process, or is what it replays;
+    - `standing` gives a principal's role by key; by default whoever speaks on this machine is the owner, everybody
+      else a guest;
+    - `titles`: whether sessions get titles from a model (`auxiliary.title`); `reviews`: whether this process runs
+      reviews, otherwise they wait for one that does;
+    - `restart` restarts this process (None: it cannot); `pseudonyms` hides user ids in the log;
+    - `platform` gives the prompt facts of a channel; `reading` says how replies of this process are read;
+    - `strict_input` refuses large input instead of saving it as a file; `allow`: globs of calls that need no
+      approval.
     """
 
     model: str = ""
@@ -87,7 +90,7 @@ class Options:
     allow: tuple[str, ...] = ()
 
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
-        """How a process of these options serves everybody."""
+        """The scheduler's `Service` for these options."""
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
         silent = delivers is delivers_nothing
         posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
@@ -96,12 +99,12 @@ class Options:
 
 @dataclass(kw_only=True)
 class Process:
-    """What lasts as long as a process, whatever its settings become.
+    """Everything that lives as long as the process, whatever its settings become.
 
-    `seam` stands between the runs and the world, with the time and the ids that they see; `machine` is the machine's
-    own clock. `limits` are those of a replay. `standings` say who speaks, `unasked` which runs go without questions,
-    `reserved` which names no skill may have; `owner` is the person of this machine. `hermes` is the front door: it is
-    there before anything is made of settings.
+    `seam` is the record and replay seam, with the clock and ids that runs see; `machine` is the real clock.
+    `limits`: those of a replay. `standings` gives roles, `unasked` the runs without approval questions, `reserved`
+    the names no skill may have; `owner` is this machine's person. `hermes`, the front door, exists before anything
+    is built from settings.
     """
 
     home: Home
@@ -122,7 +125,7 @@ class Process:
 
     @property
     def model(self) -> str:
-        """The model that was chosen for this process (empty: as configured)."""
+        """The model chosen for this process (empty: the configured one)."""
         return self.options.model
 
     @property
@@ -132,20 +135,20 @@ class Process:
 
     @property
     def restart(self) -> Callable[[], None] | None:
-        """Has this process begin again (None: it cannot)."""
+        """Restarts this process (None: it cannot)."""
         return self.options.restart
 
     @property
     def clock(self) -> Clock:
-        """The time as runs see it."""
+        """The clock that runs see."""
         return self.seam.clock
 
     @property
     def ids(self) -> Ids:
-        """Ids as runs are given them."""
+        """The id generator that runs see."""
         return self.seam.ids
 
 
 def own_tools(needs: Needs) -> ToolSource:
-    """The tools that a program brings."""
+    """Tool source for the tools that a program registers."""
     return FixedTools(needs.get(Options).extra_tools)

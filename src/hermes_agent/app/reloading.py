@@ -1,4 +1,4 @@
-"""New settings and secrets without a restart: what changed in the home is said once, and holds from then on."""
+"""Hot reload of settings and secrets: watches config.yaml and .env, applies changes, and reports them once."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ STAYS = "The settings of before stay in force."
 
 
 class Follower(Protocol):
-    """A part of a running process that goes by the settings."""
+    """A part of a running process that applies new settings."""
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
-        """Raise `HermesError` for settings, with secrets by name, that this part cannot go by."""
+        """Validate settings and secrets (by name). Raises `HermesError` if this part cannot use them."""
 
     async def follow(self, settings: Settings) -> None:
-        """Go by these from now on; they are in force. Told also where secrets alone have changed. Raises `HermesError`
-        for what shows only when it is done; called again, tries again."""
+        """Apply settings, which are already in force; also called if only secrets changed. Raises `HermesError` if
+        applying fails; a further call retries."""
 
 
 class Reloading:
-    """Follows the settings and secrets of a home for a process: new runs are built from them, and its `followers` go
-    by them. `notice` is what is wrong with them now (empty: nothing), told through `changed`; `later` are the settings
-    that hold after a restart."""
+    """Reloads a home's settings and secrets: new runs use them, and `followers` apply them. `notice`: what is wrong
+    with them now (empty: nothing), reported through `changed`; `later`: settings that need a restart."""
 
     def __init__(self, runtime: System, followers: list[Follower], changed: Callable[[], None]) -> None:
         self.followers = followers
@@ -59,14 +58,14 @@ class Reloading:
 
     @property
     def problems(self) -> str:
-        """How the settings are, in sentences; empty where all of them hold."""
+        """Problems and pending restarts as sentences; empty if all settings are in force."""
         waits = f"After a restart (`hermes gateway restart`): {', '.join(self.later)}." if self.later else ""
         return " ".join(filter(None, (self.notice, waits)))
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        """Read them again whenever one of the files is written, or `wake` is called, until the block ends; what is
-        being taken over then is waited for."""
+        """Context manager: reload after each write of a file or call of `wake`; on exit waits for a reload in
+        progress."""
         task = spawn(self._follow(), name="settings")
         names = {path.name for path in self._files}
         with late(WATCHING)(self._home.root, lambda written: self.wake() if written in names else None) as hears:
@@ -79,7 +78,7 @@ class Reloading:
                     task.cancel()
 
     def wake(self) -> None:
-        """Read them again, soon."""
+        """Request a reload."""
         self._wanted.set()
 
     async def _follow(self) -> None:
@@ -94,8 +93,7 @@ class Reloading:
                 log.exception("config.yaml could not be taken over")
 
     async def read(self) -> None:
-        """Read the settings and secrets, and have what changed hold from now on; broken ones change nothing, and that
-        is said."""
+        """Reload settings and secrets and apply what changed. Invalid ones change nothing and are reported."""
         async with self._reading:
             before = written(self._files)
             loaded = await asyncio.to_thread(load, self._home, Settings)
@@ -114,7 +112,7 @@ class Reloading:
         return self._home.config_file, self._home.env_file
 
     def _check(self, loaded: Loaded[Settings], secrets: Secrets) -> None:
-        """Raise `HermesError` for what cannot be gone by."""
+        """Raise `HermesError` for settings that cannot be used."""
         if loaded.problems:
             raise HermesError(str(loaded.problems[0]))
         if self._has_file and not size_of(self._home.config_file):
@@ -144,7 +142,7 @@ class Reloading:
             self._changed()
 
     async def _followed(self, settings: Settings) -> list[str]:
-        """Have the followers go by these; why some of them cannot yet."""
+        """Have the followers apply the settings. Returns their failures."""
         failed: list[str] = []
         for each in self.followers:
             try:
@@ -154,13 +152,12 @@ class Reloading:
         return failed
 
     def _waits(self, key: str) -> bool:
-        """Whether a setting holds after a restart alone; in a process that is recorded, or replayed, whatever its runs
-        are made of."""
+        """Whether a setting needs a restart; in a recorded or replayed process everything that runs depend on does."""
         section = key.partition(".")[0]
         return section == STORE or (self._runtime.has_cassette and section != "gateway")
 
     def _modelless(self) -> str:
-        """Why no run can begin; empty where one can."""
+        """Why no model can be asked; empty if one can."""
         try:
             self._runtime.route()
         except HermesError as error:
@@ -175,7 +172,7 @@ class Reloading:
 
 
 def written(files: tuple[Path, ...]) -> list[tuple[int, int]]:
-    """When each file was written, in nanoseconds, and its size; zeros where it is not there."""
+    """Modification time in nanoseconds and size of each file; zeros if missing."""
     found = []
     for path in files:
         try:
@@ -188,24 +185,24 @@ def written(files: tuple[Path, ...]) -> list[tuple[int, int]]:
 
 
 def size_of(file: Path) -> int:
-    """Its bytes; 0 where it is not there."""
+    """Size in bytes; 0 if missing."""
     return written((file,))[0][1]
 
 
 def changes(old: Mapping[str, Plain], new: Mapping[str, Plain]) -> list[str]:
-    """The keys under which there is another value, or one more, or one less."""
+    """Keys whose value was added, changed or removed."""
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
 def report(at_once: list[str], later: list[str]) -> str:
-    """What changed, as one line; never the values."""
+    """A log line that names the changed keys, never the values."""
     parts = [f"from now on: {', '.join(at_once)}"] if at_once else []
     parts += [f"after a restart (`hermes gateway restart`): {', '.join(later)}"] if later else []
     return f"the settings have changed; {'; '.join(parts)}"
 
 
 def leaves(values: Mapping[str, Plain], prefix: str = "") -> dict[str, Plain]:
-    """Each value under its dotted key."""
+    """Flatten nested settings to dotted keys."""
     found: dict[str, Plain] = {}
     for name, value in values.items():
         if isinstance(value, dict):

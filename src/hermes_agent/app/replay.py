@@ -1,4 +1,4 @@
-"""A whole recording played from beginning to end: its sessions, messages and stops are brought as they came then."""
+"""Replay driver: feeds a recording's sessions, messages and stops to the system again, in recorded order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A session of a recording, played: its id now, and its log."""
+    """A replayed session: its track in the recording, its new id and its log."""
 
     track: str
     session: str
@@ -55,7 +55,8 @@ class Played:
 async def played(
     home: Home, player: Replayer | LiveReplayer, watch: Watch = lambda _seen: None
 ) -> AsyncIterator[tuple[Played, ...]]:
-    """Play all sessions of a recording; the store is open as long as the block. Raises `HermesError`."""
+    """Context manager: play all sessions of a recording; the store stays open inside the block. Raises
+    `HermesError`."""
     process = player.cassette.header.process
     options = Options(
         model=player.how.model,
@@ -69,7 +70,7 @@ async def played(
 
 
 class Driver:
-    """Brings what came from outside, one session after the other, in the order of the recording."""
+    """Feeds recorded input (messages, stops, changes) to the system, one session after the other."""
 
     def __init__(self, runtime: System, player: Replayer, watch: Watch) -> None:
         self._runtime = runtime
@@ -92,7 +93,7 @@ class Driver:
         return Played(track=made.track, session=record.id, entries=tuple(entries))
 
     async def _title(self, session: str) -> None:
-        """Wait for the session's title, or until as much of it has come as came then."""
+        """Wait for the session's title, or until the recorded part of it is used up."""
         track = self._player.track(session, Purpose.TITLE)
         if track.is_empty:
             return
@@ -103,7 +104,7 @@ class Driver:
                 way.cancel()
 
     async def _make(self, made: SessionMade) -> None:
-        """The session's row, and its log where it had one before the recording."""
+        """Create the session's row, and its log up to the start of the recording."""
         store, record = self._runtime.store, made.session
 
         async def change(tx: Transaction) -> None:
@@ -117,7 +118,7 @@ class Driver:
             await self._append(record.id, made.entries)
 
     async def _append(self, session: str, entries: Sequence[Entry]) -> None:
-        """Write the log as somebody who has it to himself."""
+        """Write log entries under an exclusive lease."""
         store = self._runtime.store
         lease = await store.lanes.hold(session, self._player.cassette.header.process.queue)
         if lease is None:
@@ -126,7 +127,7 @@ class Driver:
         await store.lanes.release(lease)
 
     async def _until(self, session: str, runs: int, after: int) -> None:
-        """Watch until so many runs have ended."""
+        """Watch until this many runs have ended."""
         if not runs:
             return
         async with aclosing(self._runtime.hermes.watch(session, after)) as events:
@@ -159,7 +160,7 @@ class Driver:
             await self._runtime.store.inbox.accept(line.inbound, session, queue, at=self._player.arrival())
 
     async def _change(self, session: str, line: Changed) -> None:
-        """What a command did to the session."""
+        """Apply what a slash command changed in the session."""
         sessions, new = self._runtime.store.sessions, line.session
         old = await self._runtime.hermes.record(session)
         if old.title != new.title:
@@ -170,7 +171,7 @@ class Driver:
             await self._append(session, line.entries)
 
     async def _stop(self, session: str, track: ReplayedTrack, reason: str) -> None:
-        """End the run when it has done what it did then; a stop that came too late then is none now."""
+        """Stop the run at the recorded point; a stop that came too late then is ignored."""
         if track.will_be_stopped:
             await track.stuck()
             for cut in track.cuts:
@@ -179,7 +180,7 @@ class Driver:
         await self._consume(track)
 
     async def _consume(self, track: ReplayedTrack) -> None:
-        """The stop and what it cut short have come, once the run knows of it."""
+        """Mark the stop and the lines it cut off as consumed, once the run has noticed it."""
         for _ in range(HOPS):
             await asyncio.sleep(0)
         if (line := track.coming) is not None and not is_cut(line):
@@ -189,7 +190,7 @@ class Driver:
 
 
 class Live:
-    """Brings the recorded messages to sessions of now, each when the one before it was answered."""
+    """Sends the recorded messages to new live sessions, each after the previous one was answered."""
 
     def __init__(self, runtime: System, player: LiveReplayer, watch: Watch) -> None:
         self._runtime = runtime
@@ -197,7 +198,7 @@ class Live:
         self._watch = watch
 
     async def session(self, made: SessionMade) -> Played:
-        """Play one session; its messages wait for the end of the run before."""
+        """Play one session; each message waits for the end of the previous run."""
         runtime, old = self._runtime, made.session
         arrived = [line.inbound for line in self._player.cassette.turns(made.track) if isinstance(line, Arrived)]
         words = [inbound for inbound in arrived if inbound.parts and not inbound.answers]
@@ -226,7 +227,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One model exchange of a recording."""
+    """One model exchange of a recording, as a row for people."""
 
     step: int
     session: str
@@ -239,8 +240,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a session was played: the end of its last run, whether that failed, and every difference to the recording as
-    a sentence."""
+    """Result of replaying a session: the end of its last run, whether it failed, and each difference from the
+    recording as a sentence."""
 
     session: str
     runs: int
@@ -257,12 +258,12 @@ class Verdict:
 
 
 def steps_of(cassette: Cassette) -> tuple[Step, ...]:
-    """The exchanges of a recording, in order."""
+    """The model exchanges of a recording, in order."""
     return tuple(_step(cassette, asked, answered) for asked, answered in cassette.steps)
 
 
 def verdict_of(cassette: Cassette, played: Played) -> Verdict:
-    """What came of playing a session."""
+    """Compare a replayed session with its recording."""
     ends = [entry.event for entry in played.entries if isinstance(entry.event, RunEnded)]
     return Verdict(
         session=played.session,
@@ -303,7 +304,7 @@ def _words(message: Message) -> str:
 
 
 def _differences(cassette: Cassette, played: Played, ends: list[RunEnded]) -> Iterator[str]:
-    """Replays that could not go on, and logs that ended elsewhere than in the recording."""
+    """Differences as sentences: replays that could not continue, and logs that ended elsewhere than recorded."""
     for end in ends:
         if end.error in ("CassetteError", "RequestDiffers"):
             yield end.text

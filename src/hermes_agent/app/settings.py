@@ -1,4 +1,5 @@
-"""All settings as one tree: each section is declared where it is used and joined here."""
+"""The tree of all settings: joins the sections of other packages, and declares those of API, webhooks, hooks and
+budget."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ SERVED = "gateway"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeySettings:
-    """One more key of the API (section `api.keys.NAME`)."""
+    """An additional API key (section `api.keys.NAME`)."""
 
     secret: str = setting("", "Name of the secret that holds the key (`hermes secrets`, .env).")
     standing: Standing = setting(Standing.MEMBER, "Role of a client with this key: owner, member or guest.")
@@ -53,7 +54,7 @@ class ApiKeySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiSettings:
-    """The API server."""
+    """Settings of the HTTP API server."""
 
     enabled: bool = setting(False, "Whether `hermes gateway run` serves the API too.")
     host: str = setting("127.0.0.1", "Address to listen on.")
@@ -66,7 +67,7 @@ class ApiSettings:
 
 
 def standing_by_key(settings: ApiSettings, principal: str) -> Standing | None:
-    """What the principal of that key is who came in with a key of the API, in every process; None for others."""
+    """The role of a principal that authenticated with an API key; None for other principals."""
     platform, _, name = principal.partition(":")
     if platform != API_PLATFORM:
         return None
@@ -95,7 +96,7 @@ class WebhookRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """Webhook routes."""
+    """Settings of the webhook server, with its routes."""
 
     enabled: bool = setting(False, "Whether `hermes gateway run` serves webhooks too.")
     host: str = setting("127.0.0.1", "Address to listen on.")
@@ -107,7 +108,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookSettings:
-    """One hook (section `hooks.NAME`)."""
+    """One user-defined event hook (section `hooks.NAME`)."""
 
     on: tuple[str, ...] = setting(
         (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
@@ -120,7 +121,7 @@ class HookSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """The database."""
+    """Settings of the database."""
 
     url: str = setting(
         "", "Database address. Empty: hermes.db in the home; postgresql://...: a server for several machines."
@@ -132,7 +133,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """The most that may be used within one scope."""
+    """Limits of money and tokens within one scope."""
 
     money: float | None = setting(None, "US dollars; empty means no limit.", least=0)
     tokens: int | None = setting(None, "Tokens, in and out; empty means no limit.", least=0)
@@ -140,7 +141,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSettings:
-    """What models may cost."""
+    """Settings of spending limits, by scope."""
 
     call: LimitSettings = section(LimitSettings, "One model call.")
     run: LimitSettings = section(LimitSettings, "One run, from a message to its reply.")
@@ -162,7 +163,7 @@ class BudgetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The whole of `config.yaml`."""
+    """All settings: the root of `config.yaml`."""
 
     model: ModelSettings = section(ModelSettings, "The default model, and how to ask it.")
     credentials: dict[str, CredentialSettings] = section(dict, "Several keys for one vendor, by the vendor's name.")
@@ -202,6 +203,6 @@ class Settings:
 
     @property
     def rules(self) -> Rules:
-        """The limits in force."""
+        """The spending limits in force."""
         limits = (*self.budget.limits, *self.auxiliary.limits)
         return Rules(limits=limits, unknown_price=self.budget.unknown_price)

@@ -1,4 +1,4 @@
-"""Snapshots of the settings: the one that new runs are built from, and those before it whose runs have not ended."""
+"""Settings snapshots of a process: the current one for new runs, and older ones whose runs have not ended."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 
 class SettingsSnapshots:
-    """The snapshot that new runs are built from (`now`), and those before it whose runs have not ended. Raises
-    `HermesError` for settings that none can be made of."""
+    """Holds the current settings snapshot (`now`) and retires older ones after their last run. Raises `HermesError`
+    for settings that cannot be used."""
 
     def __init__(self, process: Process, loaded: Loaded[Settings]) -> None:
         self._process = process
@@ -38,12 +38,12 @@ class SettingsSnapshots:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """Number of open snapshots."""
         return 1 + len(self._leaving)
 
     async def renew(self, loaded: Loaded[Settings], secrets: Secrets) -> None:
-        """Have these settings and secrets hold for every run that begins from now on. Raises `HermesError` for
-        settings that cannot be used, and nothing has changed."""
+        """Switch new runs to these settings and secrets. Raises `HermesError` for unusable ones, and changes nothing
+        then."""
         fresh = SettingsSnapshot(self._process, loaded)
         self._process.secrets.become(secrets)
         old, self.now = self.now, fresh
@@ -53,23 +53,23 @@ class SettingsSnapshots:
 
     @asynccontextmanager
     async def agent(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
-        """The agent of a run, whose parts stay open until the block ends. Raises `NoModel`."""
+        """Context manager: the agent of a run; its snapshot stays open inside the block. Raises `NoModel`."""
         async with self.now.held() as snapshot:
             yield await agent_of(snapshot, record, journal)
 
     @asynccontextmanager
     async def apart(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
-        """The same for a command on this session, outside of any run: never recorded, never from a recording."""
+        """Context manager: the agent for a command on this session outside of any run; never recorded or replayed."""
         async with self.now.held() as snapshot:
             yield await agent_at(snapshot, record, journal, Seam(self._process.machine, RandomIds()))
 
     async def prompt(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
-        """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
+        """The prompt sections and tools with which this session would start now; works without a model."""
         return await prompt_of(self.now, record)
 
     async def receive(self, inbound: Inbound, *, session: str = "", model: str = "") -> Inbound:
-        """A message as the person's hooks let it in, and as it fits into the window of the session's model. Raises
-        `HermesError` where it is not let in."""
+        """Pass an inbound message through hooks and fit it into the model's window. Raises `HermesError` if a hook
+        blocks it."""
         now = self.now
         if now.hooks is not None and now.hooks.waits_for("message:received"):
             received = await now.hooks.received(inbound)
@@ -80,24 +80,23 @@ class SettingsSnapshots:
         return await now.intake.fit(inbound, inbound.model or (record.model if record is not None else model))
 
     def afterwards(self, record: SessionRecord, view: View, ended: RunEnded) -> None:
-        """Tell of the end of a run."""
+        """Notify the listeners of a run's end."""
         for listener in self.now.afterwards:
             notify(listener, record, view, ended)
 
     async def quiet(self) -> None:
-        """Give up, or give back, what goes on beside the runs."""
+        """Cancel background tasks, or return their jobs to the queue."""
         for each in (self.now, *(old for old, _ in self._leaving.values())):
             await each.quiet()
 
     async def close(self) -> None:
-        """Close all of them; no run goes on any more."""
+        """Close all snapshots; no run may be active."""
         if self._leaving:
             await asyncio.wait([task for _, task in self._leaving.values()])
         await self.now.closing.aclose()
 
     async def _retire(self, number: int, old: SettingsSnapshot) -> None:
-        """Close a snapshot when its last run has ended, and what goes on beside it; jobs that it left are begun by
-        the next one."""
+        """Close a snapshot after its last run and background task; the current one starts the jobs it left."""
         try:
             await old.free.wait()
             async with old.closing:  # Whatever goes wrong before, its clients and places are closed.

@@ -1,4 +1,4 @@
-"""The skills of one process: the library, what sessions are told of it, and its tools."""
+"""Skills of one process: the library, what sessions are told of it, and the skill tools."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ class Reserved(frozenset[str]):
 
 
 def no_store() -> Store:
-    """Where there is no database."""
+    """The default store factory: raises `ConfigError`, since skills cannot be changed without a database."""
     raise ConfigError("Skills are not changed without a database.")
 
 
 class Skills:
-    """Made without touching the disk."""
+    """Gives a process's sessions their skills: library, writer, tools and invocation by name. Construction does no
+    disk access."""
 
     def __init__(
         self,
@@ -84,16 +85,16 @@ class Skills:
 
     @property
     def place(self) -> Place | None:
-        """Where the commands inside skills run; None where they do not."""
+        """Where commands inside skills run; None: they do not run."""
         return self._place
 
     @cached_property
     def tools(self) -> SkillTools:
-        """The tools of the toolset."""
+        """The toolset `skills`, as the agent uses it."""
         return self.tools_by(late(BY_THE_AGENT))
 
     def tools_by(self, by: By) -> SkillTools:
-        """The tools, as they change skills in somebody's name."""
+        """The skill tools with changes recorded under this author."""
         made: SkillTools = late(TOOLS)(
             self.library,
             self.usage,
@@ -106,7 +107,7 @@ class Skills:
         return made
 
     def meet(self, record: SessionRecord, toolsets: Sequence[str], tools: Sequence[str]) -> Offer:
-        """What a session is told; nothing where its surface lacks the toolset."""
+        """The skills offered to a session; none if its surface lacks the toolset."""
         occasion = Occasion.at(record.conversation, tools, toolsets)
         self._occasions[record.id] = occasion
         self._occasions.move_to_end(record.id)
@@ -115,7 +116,8 @@ class Skills:
         return Offer(self.library, record.workspace, occasion, told=SKILLS in toolsets)
 
     def occasion(self, session: str, conversation: str) -> Occasion:
-        """Where a session of this conversation is; of one that was not met no tools are known."""
+        """The platform, tools and toolsets by which skills are matched to a session; without tools if it was not
+        met."""
         return self._occasions.get(session) or Occasion.at(conversation)
 
     async def _occasion_of(self, session: str) -> Occasion:
@@ -125,7 +127,7 @@ class Skills:
         return Occasion.at(record.conversation if record else "")
 
     def writer(self, store: Store) -> Writer:
-        """What changes skills, with its history in that store."""
+        """The skill writer, with its version history in that store."""
         made: Writer = late(WRITER)(
             library=self.library,
             versions=late(VERSIONS)(store, self._clock, self.home),
@@ -136,7 +138,7 @@ class Skills:
         return made
 
     async def catch_up(self) -> None:
-        """Bring the home's skills in step with what other homes of the household changed."""
+        """Apply changes that other homes of the household made to shared skills."""
         writer = self.writer(self._open_store())
         if names := await writer.versions.behind():
             await writer.mend(names)
@@ -144,8 +146,8 @@ class Skills:
     async def invoked(
         self, line: str, workspace: str, session: str, conversation: str, who: Principal
     ) -> tuple[Text, ...] | None:
-        """A line such as `/skill words` as parts of a message of `who`, the skills' first; None where it names no
-        skill. Raises `ToolError`."""
+        """Expand a line such as `/skill words` into message parts of `who`, the skill text first; None if no skill
+        has that name. Raises `ToolError`."""
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
         found: Invoked | None = await late(INVOKE)(
             self.library, line, workspace=workspace, session=session, run=run, occasion=here
@@ -159,7 +161,8 @@ class Skills:
         return (Text(text=found.text, origin=Origin.SKILL), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:
-        """Skills and bundles by name, with commas between, as the first part of a message. Raises `ToolError`."""
+        """Text of the skills and bundles with these comma-separated names, as the first part of a message. Raises
+        `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
         found: tuple[tuple[str, ...], str] = await late(PRELOADED)(
@@ -171,7 +174,7 @@ class Skills:
         return Text(text=f"{text}\n\n", origin=Origin.SKILL)
 
     async def _run(self, workspace: str, command: str) -> str:
-        """What a trusted skill's command printed, or why it did not."""
+        """Run a trusted skill's inline command. Returns its output, or why it did not run."""
         if self._place is None:
             return f"[not run: `{command}`]"
         try:
@@ -197,17 +200,17 @@ class Skills:
 
 
 class Offer:
-    """What one session is told of skills."""
+    """The skills offered to one session: prompt index, warnings and per-message candidates."""
 
     def __init__(self, library: Library, workspace: str, occasion: Occasion, *, told: bool) -> None:
         self._library, self._workspace, self._occasion, self._told = library, workspace, occasion, told
 
     async def index(self) -> tuple[str, tuple[str, ...]]:
-        """The section of its prefix, and the names in it."""
+        """The prompt section with the skill index, and the names in it."""
         return await index_text(self._library, self._workspace, self._occasion) if self._told else ("", ())
 
     async def broken(self) -> tuple[str, ...]:
-        """Sentences about the skills that cannot be used."""
+        """Warnings about skills that cannot be used."""
         found = await self._library.broken(self._workspace) if self._told else ()
         told = [f"The skill in {folder} cannot be used: {problem}" for folder, problem in found[:SHOWN]]
         more = [f"{len(found) - SHOWN} more skills cannot be used: `hermes skills list`."] if len(found) > SHOWN else ()
@@ -215,10 +218,10 @@ class Offer:
 
     @property
     def tail(self) -> tuple[Candidates, ...]:
-        """What stands beside each message."""
+        """Prompt tails that suggest matching skills at each message."""
         return (Candidates(self._library, self._workspace, self._occasion),) if self._told else ()
 
 
 def skill_tools(needs: Needs) -> SkillTools:
-    """The toolset `skills`."""
+    """Factory of the toolset `skills`."""
     return needs.get(Skills).tools

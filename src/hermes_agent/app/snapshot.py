@@ -1,4 +1,4 @@
-"""A settings snapshot: all that one reading of the settings made, kept until its last run has ended."""
+"""Settings snapshot: everything built from one reading of the settings, open until its last run ends; builds agents."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 
 class SettingsSnapshot:
-    """All that one reading of the settings made; `closing` closes it. `users` are the runs and commands that were built
-    from it and go on, `afterwards` are told of the end of runs. Raises `HermesError` where the settings name what there
-    is not."""
+    """Everything built from one reading of the settings; `closing` closes it. `users` counts its active runs and
+    commands, `afterwards` are run-end listeners. Raises `HermesError` if the settings name something that does
+    not exist."""
 
     def __init__(self, process: Process, loaded: Loaded[Settings]) -> None:
         self.process, self.loaded, self.settings = process, loaded, loaded.value
@@ -121,7 +121,7 @@ class SettingsSnapshot:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[SettingsSnapshot]:
-        """It, and nothing of it is closed until the block ends."""
+        """Context manager: keep the snapshot open."""
         self.users += 1
         self.free.clear()
         try:
@@ -132,24 +132,24 @@ class SettingsSnapshot:
                 self.free.set()
 
     async def catch_up(self) -> None:
-        """Have a run begin with what other homes of the household have learned."""
+        """Load notes and skills that other homes of the household changed, before a run."""
         if self.process.store.versions.machine:
             await self.notes.catch_up()
             await self.skills.catch_up()
 
     async def quiet(self) -> None:
-        """Give up, or give back, what goes on beside the runs."""
+        """Cancel background tasks, or return their jobs to the queue."""
         await self.learner.close()
         await self.background.close()
 
     @cached_property
     def intake(self) -> Intake:
-        """Keeps what comes in and is large."""
+        """Large input handling."""
         process = self.process
         return Intake(process.home.cache / "input", self._window, strict=process.options.strict_input)
 
     async def _window(self, model: str) -> int:
-        """Tokens of the window of that model (empty: the one that answers here); of a usual one where there is none."""
+        """Window of that model in tokens (empty: the process's); a usual value if there is no model."""
         process = self.process
         try:
             route = await self._reachable(route_of(self.loaded, process.secrets, model or process.options.model))
@@ -161,13 +161,12 @@ class SettingsSnapshot:
         return real or route.facts.window
 
     async def broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
-        """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
-        `NoModel`."""
+        """The named model, else this process's, else the configured one; `first` as in `Brokers`. Raises `NoModel`."""
         return await self.models.model(main or self.process.options.model, ledger, first, alone=alone)
 
     @cached_property
     def models(self) -> Models:
-        """The models by these settings, whose chains are made once."""
+        """The models of these settings, with cached chains."""
         process = self.process
         return Models(
             loaded=self.loaded,
@@ -179,7 +178,7 @@ class SettingsSnapshot:
         )
 
     async def _reachable(self, route: Route) -> Route:
-        """The route with its address; a vendor that lives in this process is started when it is first asked."""
+        """The route with its address; an in-process vendor is started when first asked."""
         if route.base_url:
             return route
         vendor = route.vendor
@@ -196,7 +195,7 @@ SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 async def prompt_of(
     snapshot: SettingsSnapshot, record: SessionRecord
 ) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
-    """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
+    """The prompt sections and tools with which this session would start now; works without a model."""
     await snapshot.catch_up()
     try:
         window = (await snapshot.broker(record.model, StoredLedger(snapshot.book, record.principal))).window
@@ -218,7 +217,7 @@ async def agent_of(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
 
 
 async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: Journal, seam: Seam) -> Agent:
-    """The agent of this session behind a seam. Raises `NoModel`."""
+    """Build the agent of this session behind a replay seam. Raises `NoModel`."""
     process, settings, own = snapshot.process, snapshot.settings, seam.own(record.id)
     attended = process.options.attended and record.surface not in UNATTENDED
     await seam.start_run(record, process.store)
@@ -322,7 +321,7 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
 
 
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:
-    """The model that answers in this session. Raises `NoModel`."""
+    """The session's main model. Raises `NoModel`."""
     model = await snapshot.broker(record.model, ledger)
     return snapshot.background.with_eyes(model, record, ledger, sees=model.sees)
 

@@ -1,4 +1,4 @@
-"""A whole system at work on one home: what surfaces and commands are handed."""
+"""The running system of one home, as surfaces and commands use it."""
 
 from __future__ import annotations
 
@@ -40,35 +40,35 @@ Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
 
 @dataclass(kw_only=True)
 class System(Process):
-    """The parts that `open_system` joined: what lasts, and what the settings in force made (`snapshots.now`)."""
+    """A running system as `open_system` wired it: the process's own objects plus those of the current settings
+    (`snapshots.now`)."""
 
     snapshots: SettingsSnapshots = field(init=False)
     health: Health = field(init=False)
 
     @property
     def loaded(self) -> Loaded[Settings]:
-        """The settings in force, and where they come from."""
+        """The current settings and their sources."""
         return self.snapshots.now.loaded
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The current settings."""
         return self.snapshots.now.settings
 
     @property
     def notice(self) -> str:
-        """What whoever begins to work here should know first: how the database was found, what is wrong with the
-        settings; empty where nothing."""
+        """Warnings to show at the start: about the database and the settings; may be empty."""
         return " ".join(filter(None, (self.store.notice, self.loaded.notice)))
 
     @property
     def toolbox(self) -> Toolbox:
-        """The tools of the terminal."""
+        """The terminal's tools."""
         return self.snapshots.now.toolkit.toolbox(CLI)
 
     @property
     def quarantined(self) -> tuple[Quarantined, ...]:
-        """Tools that could not be offered."""
+        """Tools that could not be built, with the reason."""
         return self.snapshots.now.toolkit.quarantined
 
     @property
@@ -83,41 +83,41 @@ class System(Process):
 
     @property
     def learner(self) -> Learner:
-        """Who learns here."""
+        """The learning service."""
         return self.snapshots.now.learner
 
     @property
     def hooks(self) -> Hooks | None:
-        """The person's own programs that are told of events; None where there are none."""
+        """The user-defined hooks; None if there are none."""
         return self.snapshots.now.hooks
 
     @property
     def auxiliary(self) -> Auxiliary:
-        """Gives the model that works for a purpose."""
+        """Factory of auxiliary models."""
         return self.snapshots.now.background.model
 
     @property
     def build(self) -> Build:
-        """The agent of a session under its journal, for a command, as long as a block."""
+        """Context-manager factory of a session's agent, for commands outside of runs."""
         return self.snapshots.apart
 
     @property
     def intake(self) -> Intake:
-        """Keeps what comes in and is large."""
+        """Large input handling."""
         return self.snapshots.now.intake
 
     async def settled(self) -> None:
-        """Return when no run is under way, and nothing beside them."""
+        """Wait until no run or background task is active."""
         await self.hermes.idle()
         await self.snapshots.now.background.settled()
 
     def route(self, model: str = "") -> Route:
-        """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
+        """The route of a model: the named one, else this process's, else the configured one. Raises `NoModel`."""
         return route_of(self.loaded, self.secrets, model or self.model)
 
     def not_offered(self, model: str = "") -> tuple[Quarantined, ...]:
-        """The tools that a model is not offered: those that could not be made, and those that its dialect cannot
-        take. Where no model is chosen yet, the former alone."""
+        """Tools that a model is not offered: those that could not be built, and those that its dialect cannot
+        express. Without a model only the former."""
         try:
             return (*self.quarantined, *refused_by(self.route(model), self.toolbox.offered))
         except NoModel:
@@ -125,7 +125,7 @@ class System(Process):
 
 
 async def served(hermes: Hermes, until: Awaitable[object]) -> None:
-    """Return when `until` does. Raises `DatabaseTooNew` where a later version has migrated the database."""
+    """Serve until `until` returns. Raises `DatabaseTooNew` if a later version migrated the database meanwhile."""
 
     async def end() -> None:
         await until

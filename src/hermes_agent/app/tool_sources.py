@@ -1,4 +1,4 @@
-"""Where tools come from: what a source of tools promises, and the sources that never change."""
+"""Tool sources: the `ToolSource` protocol, and sources with a fixed set of tools."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ MEMORY = "hermes_agent.app.memory_provider:MemoryProvider"
 
 
 class ToolSource(Protocol):
-    """Gives the tools of one origin.
+    """Provides the tools of one origin (built-in, registered by a program, memory).
 
-    - `dynamic` says whether its tools may come and go while a session lasts: `find_tools` finds them, and no prompt's
-      prefix names them;
-    - `tools` are those of a surface now, in a fixed order, at once and from memory; a conversation may be `narrowed`
-      to toolsets;
-    - `subscribe` has `changed` called in the event loop after each change of what `tools` gives;
-    - `quarantined` are those that cannot be offered, with the reason;
-    - `close` ends what it holds.
+    - `dynamic`: its tools may change during a session: `find_tools` finds them, and no prompt prefix names them;
+    - `tools` returns those of a surface, in a fixed order, without blocking; a conversation may be `narrowed` to
+      toolsets;
+    - `subscribe` has `changed` called in the event loop after each change of `tools`;
+    - `quarantined`: tools that cannot be offered, with the reason;
+    - `close` releases its resources.
     """
 
     @property
@@ -39,7 +38,8 @@ class ToolSource(Protocol):
 
 
 class FixedTools:
-    """A source whose tools are the same on every surface as long as it lasts; `given` are tools, or what holds some."""
+    """A source whose tools never change and are the same on every surface; `given` are tools or objects with tool
+    methods."""
 
     dynamic = False
     quarantined: Sequence[Quarantined] = ()
@@ -61,5 +61,5 @@ class FixedTools:
 
 
 def memory_tools(needs: Needs) -> FixedTools:
-    """The tools of the memory outside the notes, where the settings name one."""
+    """Tool source of the memory provider, if the settings name one."""
     return FixedTools(() if needs.get(MemorySettings).provider == "none" else needs.made(MEMORY).tools())

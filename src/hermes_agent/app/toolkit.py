@@ -1,4 +1,4 @@
-"""The tools of one process: those of every source, what a run is offered of them, and what stands around its calls."""
+"""Tools of one process: joins all tool sources, selects what a run is offered, and builds the tool-call hooks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SMALL_WINDOW = 16_384
 
 
 def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> Needs:
-    """What tools can be made of: the home, each section of its settings, these values, and where commands run."""
+    """Dependency container for tools: the home, each settings section, these values, and the execution place."""
 
     def place_by(maker: str) -> Place:
         return lazy_place(settings.terminal.place, lambda: late(maker)(home, settings.terminal, environment()))
@@ -78,7 +78,7 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 
 
 def needs_without_store(home: Home, settings: Settings, values: Mapping[type, object] | None = None) -> Needs:
-    """What the tools of a home can be made of in a process that runs nothing; `values` are added."""
+    """The same container for a process without runs, with defaults; `values` override them."""
     usual: dict[type, object] = {
         Clock: SystemClock(),
         Http: Http(),
@@ -93,8 +93,8 @@ def needs_without_store(home: Home, settings: Settings, values: Mapping[type, ob
 
 
 class Toolkit:
-    """The toolboxes of this process, and the permission that its calls need. Raises `ConfigError` where the settings
-    name a toolset that there is not."""
+    """Builds toolboxes and tool-call hooks from all sources of a process. Raises `ConfigError` if the settings name
+    an unknown toolset."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
@@ -113,7 +113,7 @@ class Toolkit:
             source.subscribe(self._found.clear)
 
     def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
-        """What a principal, by their key, may use on a surface."""
+        """Capabilities of a principal (by key) on a surface."""
         found = self._grants.get((surface, standing := self._needs.get(Standings).of(principal)))
         if found is None:
             found = capabilities_of(surface, standing, self.built_in.table, self._settings.tools)
@@ -126,8 +126,8 @@ class Toolkit:
         return tuple(chain.from_iterable(source.quarantined for source in self.sources))
 
     def toolbox(self, surface: str, window: int = 0, narrowed: tuple[str, ...] = ()) -> Toolbox:
-        """The tools of a surface, of the toolsets that it is `narrowed` to: what is not in it cannot be called there.
-        In a small window (tokens; 0: not known) fewer of them are shown, and the others are found."""
+        """The tools of a surface, restricted to the toolsets `narrowed`; others cannot be called there. In a small
+        window (tokens; 0: unknown) fewer are listed, and the rest are found by search."""
         small = 0 < window < SMALL_WINDOW
         if (surface, small, narrowed) not in self._boxes:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._fixed)
@@ -136,14 +136,14 @@ class Toolkit:
         return self._boxes[surface, small, narrowed]
 
     def _tools_now(self, surface: str, narrowed: tuple[str, ...]) -> tuple[Tool, ...]:
-        """Those that come and go, until the next change."""
+        """Tools of the dynamic sources, cached until the next change."""
         if (surface, narrowed) not in self._found:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._dynamic)
             self._found[surface, narrowed] = tuple(tools)
         return self._found[surface, narrowed]
 
     def _opened(self, tool: Tool) -> Tool:
-        """The tool with secrets in its arguments."""
+        """The tool with secret handles in its arguments resolved."""
         lent = self._needs.get(Home).cache / LENT_IN
         opened: Tool = late(OPENED)(tool, self._needs.get(Secrets).get, self._settings.secrets, lent)
         return opened
@@ -151,9 +151,9 @@ class Toolkit:
     def hooks(
         self, granted: Sequence[str] | None, judge: Ask, *, attended: bool, session: str = "", surface: str = CLI
     ) -> tuple[Hook, ...]:
-        """What stands around every call of a run; `granted` names capabilities, None all that the surface has; `judge`
-        is the auxiliary model that is asked before a person (`approvals.mode: smart`). To be asked for once a run: what
-        people said about this run holds for these hooks alone."""
+        """Build the tool-call hooks of one run. `granted` names capabilities (None: all of the surface); `judge` is
+        the auxiliary model asked before a person (`approvals.mode: smart`). Call it once per run: approvals "for
+        this run" are kept in these hooks."""
         named = frozenset(Capability) if granted is None else frozenset(map(late(CAPABILITY), granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.built_in.toolsets(surface)),
@@ -170,13 +170,13 @@ class Toolkit:
         return tuple(FirstUse(partial(make, where)) for where in wanted)
 
     def wrong(self) -> tuple[str, ...]:
-        """Sentences about files of the tools that cannot be read."""
+        """Warnings about unreadable files of the tools."""
         file = self._needs.get(Home).root / APPROVALS
         said: str = late(WRONG_WITH)(file) if file.exists() else ""
         return (said,) if said else ()
 
     async def close(self) -> None:
-        """End what is held open for the sources, the place and the skills; commands go on."""
+        """Close the sources, the place and the skills; running commands continue."""
         for source in self.sources:
             await source.close()
         await self.skills.close()
@@ -186,7 +186,7 @@ class Toolkit:
 
 
 class FirstUse:
-    """A hook that is made when the first call comes: an answer without tools needs none of it."""
+    """Hook that is built at the first tool call; a run without tools never builds it."""
 
     def __init__(self, make: Callable[[], Hook]) -> None:
         self._make = make

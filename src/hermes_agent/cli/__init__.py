@@ -1,1 +1,1 @@
-"""The command line: what a person types at a shell."""
+"""Command-line interface: `hermes` with its subcommands, the terminal chat and one-shot questions."""

@@ -1,4 +1,4 @@
-"""What the exit code of a command means, in one place."""
+"""Exit codes of the `hermes` command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hermes_agent.core.events import Outcome, RunEnded
 
 
 class Exit(IntEnum):
-    """The exit codes of `hermes`."""
+    """Exit codes."""
 
     OK = 0
     FAILED = 1
@@ -34,7 +34,7 @@ class Exit(IntEnum):
 
     @classmethod
     def of(cls, ended: RunEnded) -> Exit:
-        """The code of a run that ended so."""
+        """The exit code for a run's end."""
         match ended.outcome:
             case Outcome.ANSWERED:
                 return cls.OK
@@ -47,7 +47,7 @@ class Exit(IntEnum):
 
     @classmethod
     def of_error(cls, kind: type[BaseException]) -> Exit:
-        """The code of a command that ended with an error of this class."""
+        """The exit code for an error class."""
         return next((code for known, code in BY_ERROR.items() if issubclass(kind, known)), cls.FAILED)
 
 

@@ -1,4 +1,4 @@
-"""The click group over the table of subcommands; each is loaded when it is used, the help needs none."""
+"""Click group of `hermes`: subcommands are loaded when used, and the help needs none of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_SENTENCE = 200
 
 
 class Subcommands(click.Group):
-    """Loads a subcommand when it is asked for."""
+    """Click group that imports a subcommand on demand."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -44,7 +44,7 @@ class Subcommands(click.Group):
 
 
 def _uncut(command: click.Command) -> None:
-    """Have a group's list of commands show each one's first sentence whole; by itself click cuts it."""
+    """Show each command's whole first sentence in help lists, which click would truncate."""
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         each.short_help = each.get_short_help_str(LONGEST_SENTENCE)
         _uncut(each)

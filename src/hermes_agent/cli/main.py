@@ -1,4 +1,4 @@
-"""Where `hermes` begins; the version is answered before anything else is loaded."""
+"""Entry point of `hermes`; answers `--version` before any other import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that can be named: those of the catalogue and those of the settings, with what is known of each."""
+"""Models to choose from: the catalogue and the settings' own, and candidates found on this machine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from hermes_agent.providers.vendors import VENDORS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """One model. `price` is US dollars per million tokens, `output` the longest reply; None: not known. `ready` says
-    whether it could be asked now."""
+    """A model in a list. `price` in US dollars per million tokens, `output` the longest reply in tokens; None:
+    unknown. `ready`: whether it could be asked now."""
 
     model: str
     window: int
@@ -39,7 +39,7 @@ class Offer:
 
 
 def offers_of(surface: Surface, vendor: str = "") -> list[Offer]:
-    """The catalogue's models and the settings' own, of all vendors or of one."""
+    """The models of the catalogue and settings, of all vendors or one."""
     vendors = {name: load_vendor(name) for name in VENDORS if not vendor or name == vendor}
     ready = {name: is_ready(surface, each) for name, each in vendors.items()}
     own: dict[str, ModelOverride] = surface.loaded.value.models
@@ -54,14 +54,14 @@ def offers_of(surface: Surface, vendor: str = "") -> list[Offer]:
 
 
 def searched(offers: Sequence[Offer], text: str) -> list[Offer]:
-    """The offers whose name holds every word of the text; `images`, `files` and `ready` are abilities, not names."""
+    """Offers whose name contains every word; `images`, `files` and `ready` filter by ability."""
     words = text.lower().split()
     return [each for each in offers if all(_fits(each, word) for word in words)]
 
 
 def is_ready(surface: Surface, vendor: Vendor) -> bool:
-    """Whether the vendor could be asked now: with a key or a sign-in, or because it needs neither. Where requests are
-    signed, there is a trace of credentials; those of a machine's role leave none."""
+    """Whether a vendor could be asked now: with a key or sign-in, or because it needs neither. For signed requests,
+    whether traces of credentials exist; those of an instance role leave none."""
     if key_name(surface, vendor):
         return True
     if vendor.sign:
@@ -78,13 +78,13 @@ def _is_there(surface: Surface, trace: str) -> bool:
 
 
 def _known(vendor: Vendor, facts: ModelFacts, own: ModelOverride | None) -> ModelFacts:
-    """The facts with what the settings say; what a vendor gives away costs nothing."""
+    """Model facts with overrides from the settings; free vendors cost nothing."""
     known = replace(facts, price=FREE) if vendor.free else facts
     return known if own is None else overridden(known, own)
 
 
 class ModelName(click.ParamType[str]):
-    """A model, as `vendor/model`; the shell completes the names that are known. Any other may be given, too."""
+    """Click type: a model as `vendor/model`, with shell completion of known names; others are accepted too."""
 
     name = "model"
 
@@ -125,8 +125,8 @@ BUILT_IN = "built in and scripted, no real model"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A model that could answer: `model` as it is written into the settings, with an address where it needs one, and
-    why it is offered. `key` is one that is not kept yet, and the name to keep it under."""
+    """A model that `hermes setup` could choose: its name as written to the settings, an address if needed, and why
+    it is offered. `key` is a key not saved yet, `key_name` its name."""
 
     model: str
     why: str
@@ -135,7 +135,7 @@ class Candidate:
     key: str = ""
 
     def route(self, surface: Surface) -> Route:
-        """The way to it, whatever the settings say now. Raises `NoModel`."""
+        """Its route, independent of the saved settings. Raises `NoModel`."""
 
         def secret(name: str) -> str:
             return self.key if self.key and name == self.key_name else surface.secrets.get(name)
@@ -143,7 +143,7 @@ class Candidate:
         return choose(self.settings(surface), secret, surface.loaded.value.models, sign_ins(surface.secrets))
 
     def settings(self, surface: Surface) -> ModelSettings:
-        """The model settings with this candidate chosen."""
+        """Model settings with this candidate chosen."""
         if self.why == CONFIGURED:
             return model_settings(surface.loaded)
         written: ModelSettings = surface.loaded.value.model
@@ -151,7 +151,7 @@ class Candidate:
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:
-    """What is there: the configured model, vendors with a key, servers on this machine, and what is built in."""
+    """The available models: the configured one, vendors with a key, local servers, and the built-in demo model."""
     found = []
     configured = model_settings(surface.loaded)
     if configured.default:
@@ -184,11 +184,11 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
 
 
 def vendors() -> list[Vendor]:
-    """All vendors, in the order of first choice."""
+    """All vendors, in order of preference."""
     return [load_vendor(name) for name in VENDORS]
 
 
 def with_key(vendor: Vendor, key: str) -> Candidate:
-    """A vendor's model with a key that a person just gave."""
+    """A candidate for a vendor with a key just entered."""
     name = vendor.key_names[0]
     return Candidate(model=f"{vendor.name}/{vendor.default_model}", why="your key", key_name=name, key=key)

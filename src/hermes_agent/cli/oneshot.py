@@ -1,4 +1,4 @@
-"""`hermes -z PROMPT`: one question, the reply alone on standard output."""
+"""One-shot mode `hermes -z PROMPT`: asks one question and prints only the reply."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STOP_SECONDS = 3.0
 
 
 def run(invocation: Invocation) -> int:
-    """Ask, print, and return the exit code of `Exit`. With an empty prompt, take up a run that was interrupted."""
+    """Ask, print the reply, and return an `Exit` code. With an empty prompt, resume an interrupted run."""
     try:
         return asyncio.run(_run(invocation))
     except asyncio.CancelledError:
@@ -73,8 +73,8 @@ async def _run(invocation: Invocation) -> int:
 
 
 class _Interrupt:
-    """Ctrl-C, SIGTERM or SIGHUP: stops the run, or this watching of a run in another process. One that comes while the
-    message is being handed over waits until it is."""
+    """Signal handling (SIGINT, SIGTERM, SIGHUP): stops the run, or stops following one in another process. During
+    submission of the message it waits."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
@@ -83,7 +83,7 @@ class _Interrupt:
         self._pressed = False
 
     def press(self) -> None:
-        """Stop as soon as there is something to stop; at once where it was pressed before."""
+        """Stop as soon as possible; a second signal stops at once."""
         again, self._pressed = self._pressed, True
         if self._session:
             self._stop()
@@ -93,12 +93,12 @@ class _Interrupt:
             asyncio.get_running_loop().call_later(HANDING_OVER, self._leave)
 
     def _leave(self) -> None:
-        """End what hands the message over: something keeps it waiting."""
+        """Cancel a submission that is stuck."""
         if not self._session and self._task is not None:
             self._task.cancel()
 
     def watch(self, session: str) -> None:
-        """From now on an interrupt is about this session."""
+        """Direct later interrupts to this session."""
         self._session = session
         if self._pressed:
             self._stop()
@@ -113,7 +113,8 @@ class _Interrupt:
 
 
 async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, bool]:
-    """The session, the event to follow it from, and whether there is anything to follow."""
+    """Submit the message. Returns the session, the event number to follow from, and whether there is anything to
+    follow."""
     workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     if not (runtime.has_cassette or invocation.resume or invocation.go_on):
@@ -147,8 +148,8 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
 
 
 async def _given(runtime: System, invocation: Invocation) -> Taken:
-    """What comes with the words of the question: what was piped in, and files. Raises `HermesError` for a file that
-    cannot be read, and `InputTooLarge` before any session is begun."""
+    """Parts from standard input and `--file`. Raises `HermesError` for an unreadable file, and `InputTooLarge`
+    before a session is created."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
     files = [(await asyncio.to_thread(named, Path(path)), path) for path in invocation.files]
     parts: list[Part] = []
@@ -163,7 +164,7 @@ async def _given(runtime: System, invocation: Invocation) -> Taken:
 
 
 async def _parts(runtime: System, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
-    """The message: what the person asked, or the skill that it names, after the skills that `-s` names."""
+    """The prompt, or the skill that it invokes, after the skills of `-s`."""
     if not invocation.prompt:
         return ()
     parts, where = None, (record.workspace, record.id, record.conversation)
@@ -176,7 +177,7 @@ async def _parts(runtime: System, invocation: Invocation, record: SessionRecord)
 
 
 async def session_for(runtime: System, invocation: Invocation, conversation: Conversation) -> SessionRecord:
-    """The session that the command line means: a named one, this folder's latest, or a new one."""
+    """The session to use: a named one, the folder's latest, or a new one."""
     if invocation.resume:
         return await find_session(Access(system=runtime, who=runtime.owner), invocation.resume)
     return await runtime.hermes.open_session(
@@ -185,7 +186,7 @@ async def session_for(runtime: System, invocation: Invocation, conversation: Con
 
 
 async def _follow(runtime: System, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
-    """The end of the run, and what came of it. What the person should know at once stands beside the output."""
+    """Follow the run to its end, with progress on standard error."""
     ended, result = None, Result()
     progress = sys.stderr.isatty() and not invocation.quiet
     async with aclosing(runtime.hermes.follow(session, after)) as events:
@@ -205,7 +206,7 @@ async def _follow(runtime: System, session: str, after: int, invocation: Invocat
 
 
 def progress_line(event: Event) -> str:
-    """What an event shows of the work: a call that begins, a command that failed; empty for the rest."""
+    """An event as a progress line: a started call or a failed command; else empty."""
     match event:
         case ToolStarted(summary=summary):
             return f"· {summary}"
@@ -217,7 +218,7 @@ def progress_line(event: Event) -> str:
 
 
 async def _as_json(runtime: System, session: str, ended: RunEnded, result: Result, code: int) -> str:
-    """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
+    """The object of `--json=result`. The cost is in US dollars, null if a price is unknown."""
     view = await runtime.hermes.view(session)
     cost = await run_cost(runtime, session, view.run)
     whole, problem = result.parts(ended)
@@ -232,30 +233,30 @@ async def _as_json(runtime: System, session: str, ended: RunEnded, result: Resul
 
 
 def apart(words: tuple[Text, ...]) -> tuple[Text, ...]:
-    """Words that something else follows."""
+    """Message parts with a blank line after them."""
     return (*words[:-1], replace(words[-1], text=f"{words[-1].text}\n\n")) if words else ()
 
 
 def line_of(seen: Seen) -> str:
-    """An event as one line of JSON: session, number, run, at, and the event's own fields with its `kind`."""
+    """An event as one JSON line: session, number, run, at, and the event's fields with its `kind`."""
     plain = {"session": seen.session, "number": seen.number, "run": seen.run, "at": seen.at, "event": seen.event}
     return msgspec.json.encode(plain).decode()
 
 
 def say(text: str) -> None:
-    """A line on standard output, at once."""
+    """Print a line and flush."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def remark_line(text: str) -> None:
-    """A line beside the output."""
+    """Print a line on standard error."""
     sys.stderr.write(f"{text}\n")
 
 
 def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
-    """Print the reply where it belongs, also the one with which a model ends at a limit; why there is no whole one
-    stands beside it, and the exit code says how the run ended."""
+    """Print the reply to standard output (also a partial one at a limit) and problems to standard error. Returns the
+    exit code."""
     whole, problem = result.parts(ended)
     answered = ended.outcome is Outcome.ANSWERED
     if not silent and (whole or answered):

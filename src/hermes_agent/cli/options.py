@@ -1,4 +1,4 @@
-"""The options that stand before any subcommand, in one table; the paths that must start fast read them here."""
+"""Global options of `hermes` in one table, with a fast parser that does not import click."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Values: TypeAlias = "dict[str, str | bool | tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `field` names where its value goes in `Invocation`; without a `metavar` it is a switch; one that
-    `repeats` has several values."""
+    """Definition of one option. `field` is its attribute in `Invocation`; without a `metavar` it is a switch;
+    `repeats`: may be given several times."""
 
     field: str
     flags: tuple[str, ...]
@@ -102,11 +102,11 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """What the command line says. `question` is None where `-z` is not there; `prompt` is what to ask,
-    `piped` what came on standard input: text, or a file where it is none or too much of it.
+    """Parsed global options. `question` is None without `-z`; `prompt` is its text, `piped` the content of standard
+    input: text, or a file if it is binary or too large.
 
-    `go_on` continues the folder's latest session, `resume` the one of that id or title; with an empty prompt either
-    takes up a run that was interrupted.
+    `go_on` continues the folder's latest session, `resume` the one with that id or title; with an empty prompt,
+    either resumes an interrupted run.
     """
 
     profile: str = ""
@@ -131,7 +131,7 @@ class Invocation:
 
     @property
     def is_taped(self) -> bool:
-        """Whether the process is recorded or is a replay."""
+        """Whether the process is recorded or replayed."""
         return bool(self.record or self.replay or self.nearest or self.live_from)
 
     @property
@@ -141,12 +141,13 @@ class Invocation:
 
     @property
     def prompt(self) -> str:
-        """The words of the question."""
+        """The text of the question."""
         return self.question or ""
 
 
 def parse(arguments: Sequence[str]) -> Invocation | None:
-    """The options, or None where the line holds anything else: a subcommand, `--help`, a mistake. Click reads those."""
+    """Parse the options; None if the line holds anything else (a subcommand, `--help`, a mistake), which click
+    handles."""
     by_flag = {flag: option for option in OPTIONS for flag in option.flags}
     values: Values = {}
     rest = list(arguments)
@@ -161,7 +162,7 @@ def parse(arguments: Sequence[str]) -> Invocation | None:
 
 
 def _read(rest: list[str], by_flag: dict[str, Option]) -> Values | None:
-    """Take one word (and its value) off the front. None where it is no option of the table."""
+    """Take one option with its value off the front; None if it is not in the table."""
     word = rest.pop(0)
     if word in by_flag:
         return _one(by_flag[word], None, rest)
@@ -199,7 +200,7 @@ TAPE = "hermes_agent.replay.cassettes:tape"
 
 
 def recording_of(invocation: Invocation) -> Recorder | Player | None:
-    """What the options mean; None where nothing is recorded or replayed. Raises `CassetteError`."""
+    """The recorder or player for these options; None without any. Raises `CassetteError`."""
     if not invocation.is_taped:
         return None
     tape: Recorder | Player | None = late(TAPE)(
@@ -212,7 +213,7 @@ def recording_of(invocation: Invocation) -> Recorder | Player | None:
 
 
 def step_of(text: str) -> int | None:
-    """The number of a step, from 1; None where none is given. Raises `CassetteError`."""
+    """Parse a step number, from 1; None if empty. Raises `CassetteError`."""
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:

@@ -1,4 +1,4 @@
-"""Plain output without control codes: results, remarks, aligned tables, JSON."""
+"""Plain command output: results, remarks, aligned tables and JSON, without control codes."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ T = TypeVar("T")
 
 
 def say(text: str = "") -> None:
-    """A line of the result, on standard output."""
+    """Print a result line to standard output."""
     sys.stdout.write(f"{clean(text)}\n")
 
 
 def announce(text: str) -> None:
-    """A line on standard output, at once: whoever started a server waits for it."""
+    """Print a line and flush, for whoever waits for a server to start."""
     say(text)
     sys.stdout.flush()
 
 
 def remark(text: str) -> None:
-    """A line for the person that is not the result, on standard error."""
+    """Print a line for the person to standard error."""
     sys.stderr.write(f"{clean(text)}\n")
 
 
 def say_json(value: object) -> None:
-    """The result as JSON: records as objects, indented."""
+    """Print the result as indented JSON."""
     plain = msgspec.json.format(msgspec.json.encode(value), indent=2)
     sys.stdout.write(f"{plain.decode()}\n")
 
 
 def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: str = "") -> None:
-    """A result in words, or as JSON; where it is empty, `nothing` is remarked."""
+    """Print a result as text or JSON; `nothing` is remarked for an empty one."""
     if as_json:
         say_json(found)
     elif nothing and not found:
@@ -49,12 +49,12 @@ def show(found: T, text: Callable[[T], str], *, as_json: bool = False, nothing: 
 
 
 def clean(text: str) -> str:
-    """The text without control characters: a title or file name cannot move the cursor or turn the line around."""
+    """Replace control characters, so that a title or file name cannot move the cursor or reverse the line."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns under their heads; `right` numbers the columns that hold figures."""
+    """Rows in aligned columns under their heads; `right` lists right-aligned columns."""
     cells = [[clean(cell).replace("\n", " ") for cell in row] for row in ([head, *rows] if head else rows)]
     if not cells:
         return ""
@@ -63,7 +63,7 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequen
 
 
 def width(text: str) -> int:
-    """Columns of a terminal: two for a Chinese character, none for a combining one."""
+    """Terminal columns of a text: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     columns: int = late("wcwidth:wcswidth")(text)
@@ -71,7 +71,7 @@ def width(text: str) -> int:
 
 
 def shortened(text: str, columns: int) -> str:
-    """The text in at most so many columns, its loss visible."""
+    """The text cut to `columns`, with an ellipsis."""
     if width(text) <= columns:
         return text
     while text and width(text) > columns - 1:

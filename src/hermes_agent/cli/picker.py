@@ -1,4 +1,4 @@
-"""The list that shrinks while a person types, on the screen."""
+"""Full-screen picker: a list that narrows as the person types."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ HINT = "type to narrow, up and down to move, Enter to choose, Esc to leave"
 
 
 def run(title: str, state: Narrowed, *, keys: Any = None, output: Output | None = None) -> Choice | None:  # noqa: ANN401 - prompt_toolkit's own input
-    """Show the list until one is chosen; None where the person leaves. `keys` and `output` replace the terminal."""
+    """Show the list until a choice is made; None if cancelled. `keys` and `output` replace the terminal."""
     return application(title, state, keys, output).run()
 
 
 def application(title: str, state: Narrowed, keys: Any, output: Output | None) -> Application[Choice | None]:  # noqa: ANN401 - see above
-    """The screen: a title, a line to type in, the list."""
+    """Build the screen: title, input line, list."""
     typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.type(buffer.text))
     line = VSplit([Window(FormattedTextControl("> "), width=2), Window(BufferControl(typed), height=1)])
     rows = Window(FormattedTextControl(lambda: fragments(state)), height=SHOWN, wrap_lines=False)
@@ -39,12 +39,12 @@ def application(title: str, state: Narrowed, keys: Any, output: Output | None) -
 
 
 def fragments(state: Narrowed) -> StyleAndTextTuples:
-    """The list with its mark."""
+    """The list with its selection highlighted."""
     return [("reverse" if marked else "", f"{'>' if marked else ' '} {row}\n") for marked, row in state.lines()]
 
 
 def bindings(state: Narrowed) -> KeyBindings:
-    """The keys."""
+    """The key bindings."""
     keys = KeyBindings()
     for name, by in {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -SHOWN, "pagedown": SHOWN}.items():
         keys.add(name)(lambda _event, by=by: state.move(by))

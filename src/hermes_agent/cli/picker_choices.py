@@ -1,4 +1,4 @@
-"""Choosing one of many in a terminal: the list shrinks while a person types; elsewhere it is numbered."""
+"""Choosing from a list: a full-screen picker on a terminal, a numbered prompt elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One of the list: `name` is what is chosen, `about` stands beside it."""
+    """A list entry: `name` is the value, `about` its description."""
 
     name: str
     about: str = ""
@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Narrowed:
-    """The list as far as it fits what was typed, with the one that is marked."""
+    """State of the picker: the choices that match the typed text, and the selected one."""
 
     choices: Sequence[Choice]
     typed: str = ""
@@ -36,21 +36,21 @@ class Narrowed:
         self.type(self.typed)
 
     def type(self, text: str) -> None:
-        """Keep what fits the text; the mark goes back to the first."""
+        """Filter by the text and select the first match."""
         self.typed, self.marked = text, 0
         self.found = matching(self.choices, text)
 
     def move(self, by: int) -> None:
-        """Move the mark; it stays in the list."""
+        """Move the selection within the list."""
         self.marked = max(0, min(len(self.found) - 1, self.marked + by))
 
     @property
     def chosen(self) -> Choice | None:
-        """The marked one; None where nothing fits."""
+        """The selected choice; None if nothing matches."""
         return self.found[self.marked] if self.found else None
 
     def lines(self) -> list[tuple[bool, str]]:
-        """What a screen shows: whether it is marked, and the line; the mark is always in sight."""
+        """The visible rows, each with whether it is selected; the selection is always visible."""
         first = max(0, min(self.marked - SHOWN // 2, len(self.found) - SHOWN))
         part = self.found[first : first + SHOWN]
         rows = table([(each.name, each.about) for each in part]).split("\n") if part else ["(nothing fits)"]
@@ -58,14 +58,14 @@ class Narrowed:
 
 
 def matching(choices: Sequence[Choice], text: str) -> list[Choice]:
-    """The choices whose name or description holds every word of the text, those with it at the front first."""
+    """Choices whose name or description contains every word, prefix matches first."""
     words = text.lower().split()
     fits = [each for each in choices if all(word in f"{each.name} {each.about}".lower() for word in words)]
     return sorted(fits, key=lambda each: not each.name.lower().startswith(text.lower().strip()))
 
 
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:
-    """The one that the person chooses; None where they leave. Without a terminal a number is read."""
+    """Let the person choose; None if cancelled. Without a terminal a number is read."""
     if sys.stdin.isatty() and sys.stderr.isatty():
         chosen: Choice | None = late("hermes_agent.cli.picker:run")(title, Narrowed(choices))
         return chosen
@@ -73,7 +73,7 @@ def pick(title: str, choices: Sequence[Choice]) -> Choice | None:
 
 
 def by_number(title: str, choices: Sequence[Choice]) -> Choice | None:
-    """The one whose number, or whole name, is typed; None for an empty line."""
+    """Prompt for a number or whole name; None for an empty line."""
     remark(title)
     remark(table([(f"{number}", clean(each.name), each.about) for number, each in enumerate(choices, 1)], right=(0,)))
     names = {each.name: each for each in choices}

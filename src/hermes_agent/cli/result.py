@@ -1,4 +1,4 @@
-"""What a question led to, for programs and for who reads standard error: the reply, and what was refused on the way."""
+"""Result of a one-shot run, folded from its events: reply, refused calls and changed files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIT = re.compile(r"\[(exit \d+)[,;\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A call that did not run; `allow` is what behind `--allow` would let it, empty where nothing would."""
+    """A refused tool call; `allow` is the `--allow` value that would permit it, empty if none would."""
 
     call: str
     reason: str
@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """A fold over the events of one run."""
+    """Collects one run's reply, refusals, changed files and notices from its events."""
 
     reply: str = ""
     refusals: list[Refusal] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Result:
     _calls: dict[str, ToolCall] = field(default_factory=dict)
 
     def see(self, event: Event) -> Refusal | None:
-        """Take an event in; the refusal that it is, if it is one."""
+        """Apply an event. Returns the refusal if it is one."""
         match event:
             case Replied(message=message):
                 self.reply = message.text
@@ -58,8 +58,7 @@ class Result:
         return None
 
     def parts(self, ended: RunEnded) -> tuple[str, str]:
-        """The reply with which a run ended, of which `reply` may be the last of several pieces, and why it is not whole
-        (empty where it is)."""
+        """The whole reply (`reply` may be only its last piece), and why it is incomplete (empty if complete)."""
         if ended.outcome is Outcome.ANSWERED:
             return ended.text, ""
         whole, _, problem = ended.text.rpartition("\n\n")
@@ -79,7 +78,7 @@ class Result:
         return self.refusals[-1]
 
     def _wrote(self, ended: ToolEnded) -> None:
-        """Note the files that a call of the file tools changed: their answers show them as diffs."""
+        """Note the files that a file tool changed, from the diffs in its answer."""
         if ended.tool in ("write_file", "patch"):
             found = [name.removeprefix("b/").split("\t")[0] for name in WRITTEN.findall(answer_of(ended))]
             call = self._calls.get(ended.call_id)
@@ -87,7 +86,7 @@ class Result:
             self.files += [name for name in dict.fromkeys(found) if name not in self.files and name != "/dev/null"]
 
     def as_json(self, reply: str, **more: object) -> str:
-        """One object, on one line."""
+        """The result as one line of JSON."""
         told = {
             "reply": reply,
             "refusals": [asdict(refusal) for refusal in self.refusals],
@@ -98,18 +97,18 @@ class Result:
 
 
 def answer_of(ended: ToolEnded) -> str:
-    """The words of a call's result."""
+    """The text of a call's result."""
     return "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
 
 
 def failed_with(text: str) -> str:
-    """What the tool says of a command that failed, `exit 1`; empty for any other."""
+    """A failed command's exit status, such as `exit 1`; empty otherwise."""
     codes = [found for line in text[-2_000:].split("\n") if (found := EXIT.match(line))]
     return codes[-1][1] if codes and codes[-1][1] != "exit 0" else ""
 
 
 def _about(ended: ToolEnded, call: ToolCall | None) -> str:
-    """What was wanted, in the words that an approval is asked in."""
+    """What the call wanted, in the form used for approvals."""
     wanted = call.arguments if call is not None else {}
     command, path = wanted.get("command"), wanted.get("path")
     if isinstance(command, str) and command.strip():

@@ -1,4 +1,4 @@
-"""Which model a command means, and which key there is for it."""
+"""Resolves the model that a command names, and its key."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CLOSE = 0.8
 
 
 def route_to(surface: Surface, name: str = "") -> Route:
-    """The route to the named model, otherwise to the configured one. Raises `NoModel`."""
+    """The route of the named or configured model. Raises `NoModel`."""
     return route_of(surface.loaded, surface.secrets, name)
 
 
 def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
-    """The same, also to a model whose key is not there yet, and then the sentence that says so (otherwise empty).
-    Raises `NoModel` where more than the key is missing."""
+    """As `route_to`, also for a model without a key, with a sentence that says so (else empty). Raises `NoModel` if
+    more is missing."""
     try:
         return route_to(surface, name), ""
     except NoModel as error:
@@ -45,7 +45,7 @@ def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
 
 
 def refuse_typo(surface: Surface, route: Route) -> None:
-    """Raise `NoModel` for a name that nobody has heard of and that looks like one that is known."""
+    """Raise `NoModel` for an unknown name that resembles a known one."""
     known = [
         each for each in (*known_models(), *surface.loaded.value.models) if each.startswith(f"{route.vendor.name}/")
     ]
@@ -62,12 +62,12 @@ def refuse_typo(surface: Surface, route: Route) -> None:
 
 
 def key_name(surface: Surface, vendor: Vendor) -> str:
-    """The name under which this vendor's key is there, empty where it is not."""
+    """The name under which the vendor's key is set; empty if it is not."""
     return next((name for name in vendor.key_names if surface.secrets.get(name)), "")
 
 
 def single(surface: Surface, name: str) -> Route:
-    """The route to a model that may work for a purpose. Raises `NoModel`, also for a mixture."""
+    """The route of a single model; raises `NoModel`, also for a mixture."""
     route = route_to(surface, name)
     if route.vendor.mixes:
         raise NoModel(f"{route.name} is a mixture, which only answers conversations: name a single model here.")

@@ -1,4 +1,4 @@
-"""Takes a command line to what answers it; a failure that has a name becomes one sentence and an exit code."""
+"""Dispatches a command line to chat, one-shot mode or subcommand, and turns errors into a message and exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNWRITTEN = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
 
 
 def start(arguments: Sequence[str]) -> int:
-    """Run a command line; the exit code is one of `Exit`."""
+    """Run a command line. Returns an `Exit` code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -46,13 +46,13 @@ def start(arguments: Sequence[str]) -> int:
 
 
 def print_error(text: str) -> None:
-    """A line for the person, beside the output."""
+    """Print a line on standard error."""
     sys.stderr.write(f"{text}\n")
 
 
 def unwritten(error: OSError) -> int:
-    """The exit code where our output could not be written, or the system refused something else, which a person is
-    told; raises what the system did not say."""
+    """The exit code for a failed write to our output, or another system error, which is shown. Re-raises errors
+    without an errno."""
     if error.errno is None:
         raise error
     if error.errno not in UNWRITTEN or error.filename is not None:
@@ -66,7 +66,7 @@ def unwritten(error: OSError) -> int:
 
 
 def converse(invocation: Invocation) -> int:
-    """A question with its answer, or the chat."""
+    """Run one-shot mode or the chat."""
     if EVERYTHING in invocation.allow:
         sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
     at_terminal = sys.stdin is not None and sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""What comes on standard input: small enough to be a prompt, or a file."""
+"""Reads standard input: as text if small, else into a file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PIECE = 1024 * 1024
 
 
 def read_stdin(prompt: str, folder: Path, most: int = MOST_READ) -> str | Spooled:
-    """What stands on standard input where that is a pipe or a file; empty for a terminal or /dev/null.
+    """The content of standard input if it is a pipe or file; empty for a terminal or /dev/null.
 
-    Text comes as it is, bytes that are no UTF-8 as replacement characters. A picture, another binary, or what has more
-    than `MOST_HELD` bytes is a file in `folder`. Raises `HomeError` where that cannot be written.
+    Text is returned with invalid UTF-8 replaced. A picture, other binary data, or more than `MOST_HELD` bytes are
+    saved as a file in `folder`. Raises `HomeError` if that cannot be written.
     """
     try:
         handle = sys.stdin.fileno()
@@ -56,7 +56,7 @@ def _joined(held: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _read(handle: int, most: int, *, asked: bool) -> Iterator[bytes]:
-    """The content in pieces. Who waits long for it is told, once, and where it is cut."""
+    """The content in pieces; tells the person once if it takes long, and if it is truncated."""
     size, told = 0, False
     while size < most:
         if (asked or size) and not told and not select.select([handle], [], [], PATIENCE)[0]:

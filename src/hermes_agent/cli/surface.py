@@ -1,4 +1,4 @@
-"""What every subcommand is handed: the command line's options, and the home, settings and keys that they lead to."""
+"""Context of every subcommand: global options, and the home, settings and secrets they lead to."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SETTINGS = "hermes_agent.app.settings:Settings"
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """The person's shell. Everything is read when it is first asked for."""
+    """What a command gets: options, environment variables, home, settings and secrets, each loaded on first use."""
 
     invocation: Invocation = field(default_factory=Invocation)
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)
 
     @cached_property
     def home(self) -> Home:
-        """The home that the environment and `--profile` name; it need not exist. Raises `HomeError`."""
+        """The home named by the environment and `--profile`; it need not exist. Raises `HomeError`."""
         return find_home(self.invocation.profile, self.variables)
 
     @cached_property
@@ -47,12 +47,12 @@ class Surface:
 
     @property
     def loaded(self) -> Loaded[Any]:
-        """The settings as they are now."""
+        """The current settings."""
         return load(self.home, self.schema, self.variables)
 
     @cached_property
     def secrets(self) -> Secrets:
-        """The keys. Raises `HomeError`."""
+        """The secrets. Raises `HomeError`."""
         return open_secrets(self.home, self.variables)
 
 
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
-    """The home without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
+    """Context manager: access to the home's data without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
     async with open_offline(surface.home.ensure(), surface.loaded.usable(), str(current_folder())) as access:
         if access.system.notice:
             remark(access.system.notice)
@@ -72,7 +72,7 @@ async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
 
 
 def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable[T]]) -> T:
-    """Do one operation that starts no run."""
+    """Run one operation that starts no run."""
 
     async def run() -> T:
         async with offline(surface) as access:
@@ -84,7 +84,7 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
 def ask_system(
     surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], options: Options | None = None
 ) -> T:
-    """Do one operation that needs a whole system."""
+    """Run one operation that needs a whole system."""
 
     async def run() -> T:
         async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as system:

@@ -1,4 +1,4 @@
-"""Every subcommand: where it is, and what it is for."""
+"""Table of all subcommands: where each is implemented, and its summary."""
 
 from __future__ import annotations
 

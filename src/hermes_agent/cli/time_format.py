@@ -1,4 +1,4 @@
-"""Times as people write and read them."""
+"""Parsing of times on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 
 class Since(click.ParamType[float]):
-    """A span (`10m`, `24h`, `7d`) before now, or a date (and time) on this machine's clock, as seconds since 1970."""
+    """Click type: a span (`10m`, `24h`, `7d`) before now, or a local date (and time), as seconds since 1970."""
 
     name = "since"
 

@@ -1,4 +1,4 @@
-"""A session's log as something to read or keep: Markdown, a web page, or JSON lines."""
+"""Exports a session's log as Markdown, HTML or JSON lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ section{{border-left:3px solid #ccc;padding-left:1rem;margin:1rem 0}}.user{{bord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One entry of a transcript: who, when, and the words."""
+    """One entry of an exported transcript: who, when, and the text."""
 
     who: str
     at: float
@@ -36,7 +36,7 @@ class Said:
 
 
 def said_in(entries: Iterable[Entry]) -> list[Said]:
-    """What was said and done, in order; what was taken back is left out, tool results are cut."""
+    """Messages and tool results in order, without undone ones; tool results are shortened."""
     spoken: list[tuple[int, Said]] = []
     for entry in entries:
         match entry.event:
@@ -57,14 +57,14 @@ def said_in(entries: Iterable[Entry]) -> list[Said]:
 
 
 def as_markdown(session: SessionRecord, entries: Sequence[Entry]) -> str:
-    """The transcript for reading."""
+    """The transcript as Markdown."""
     parts = [f"# {session.title or session.id}", facts(session)]
     parts += [f"## {said.who} · {moment(said.at)}\n\n{said.text}" for said in said_in(entries)]
     return "\n\n".join(parts) + "\n"
 
 
 def as_html(session: SessionRecord, entries: Sequence[Entry]) -> str:
-    """The transcript as one page that loads and runs nothing."""
+    """The transcript as a self-contained HTML page without scripts."""
     body = "\n".join(
         f'<section class="{html.escape(said.who.split()[0])}"><h2>{html.escape(said.who)} · {moment(said.at)}</h2>'
         f"<pre>{html.escape(said.text)}</pre></section>"
@@ -75,13 +75,13 @@ def as_html(session: SessionRecord, entries: Sequence[Entry]) -> str:
 
 
 def as_jsonl(session: SessionRecord, entries: Sequence[Entry]) -> str:
-    """The whole log: the session's row first, then every event, one JSON object per line."""
+    """The whole log: the session's record first, then every event, one JSON object per line."""
     encoder = msgspec.json.Encoder()
     return "".join(f"{encoder.encode(line).decode()}\n" for line in (session, *entries))
 
 
 def facts(session: SessionRecord) -> str:
-    """The session in one line."""
+    """The session's facts in one line."""
     parts = [session.id, moment(session.created), session.surface, session.model, session.workspace]
     return " · ".join(part for part in parts if part)
 

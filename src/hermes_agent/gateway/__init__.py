@@ -1,1 +1,1 @@
-"""One daemon for many chat platforms: what is said there becomes mail, what is to be said there goes out once."""
+"""Gateway daemon for chat platforms: receives messages durably and delivers replies through the outbox."""

@@ -1,4 +1,4 @@
-"""Access control of all channels: the rules of each, and who may speak."""
+"""Access control for chat channels: who may speak, in which conversation, and which user ids are hidden."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST_NAMED = 100
 
 
 class AccessControl:
-    """The rules of the channels that are switched on. The model and the logs do not see the ids of those whose platform
-    `hashes` them, or of all or none where the person says so (`hidden`)."""
+    """Access rules of all enabled channels. User ids are replaced by pseudonyms for the model and the logs if the
+    platform `hashes` them, or for all or none if set (`hidden`)."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class AccessControl:
         self.follow(settings, hidden)
 
     def follow(self, settings: Mapping[str, ChannelSettings], hidden: bool | None) -> None:
-        """Have these rules hold from now on; whose ids were hidden stay so."""
+        """Apply new rules; ids hidden so far stay hidden."""
         self.people.channels = settings
         self._hidden = hidden
         for name, channel in settings.items():
@@ -52,17 +52,17 @@ class AccessControl:
         return Access(settings=settings, paired=self.people.paired(channel))
 
     def meet(self, channel: str, sender: Sender, where: Conversation) -> None:
-        """Somebody was heard there: they are hidden where the channel's ids are."""
+        """Register a sender's ids for hiding, if the channel hides ids."""
         if self._hashes(channel):
             self.pseudonyms.know(sender.user, where.chat)
 
     def shown(self, channel: str, text: str) -> str:
-        """What was written there, for the model: without ids where the channel's are hidden."""
+        """Text of that channel for the model, with hidden ids replaced."""
         return self.pseudonyms.hide(text) if self._hashes(channel) else text
 
     def read(self, channel: str, said: Said) -> Said:
-        """A message of somebody who may speak, as `shown`, with what it quotes and what its files and the place are
-        called; whom it names is hidden from now on."""
+        """An admitted message with ids replaced in its text, quote, file names and title; ids it mentions are hidden
+        from now on."""
         if self._hashes(channel):
             self.pseudonyms.know(*said.named[:MOST_NAMED])
         said = replace(said, title=self.shown(channel, plain(said.title))[:LONGEST_TITLE])
@@ -78,7 +78,7 @@ class AccessControl:
         return replace(said, text=hide(said.text), media=files(said.media), quoted=quoted)
 
     def principal(self, channel: str, sender: Sender, standing: Standing) -> Principal:
-        """Who speaks, remembered where only the groups of the sender say what they are."""
+        """The principal of a sender; remembers a role that only group membership gives."""
         alias = self.pseudonyms.of(sender.user) if self._hashes(channel) else ""
         name = harmless(self.shown(channel, plain(sender.name or alias)))
         who = Principal(platform=channel, user=sender.user, standing=standing, name=name, alias=alias)
@@ -96,8 +96,8 @@ MARKS = 2
 
 
 class Refusal(StrEnum):
-    """Why somebody is not heard: a stranger who may ask for a code; a stranger elsewhere; a group in which it does not
-    answer; words that are not for it."""
+    """Why a message is refused: a stranger who may get a pairing code; a stranger elsewhere; a group without
+    answers; a message not addressed to the agent."""
 
     STRANGER = "stranger"
     UNKNOWN = "unknown"
@@ -107,17 +107,17 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The rules of one channel; `paired` are the ids of those who were let in by a code."""
+    """Access rules of one channel; `paired`: ids of users admitted by a code."""
 
     settings: ChannelSettings
     paired: Collection[str] = ()
 
     def standing(self, user: str, groups: Collection[str] = ()) -> Standing | None:
-        """What somebody is here; None where they may not speak. Names count for nothing."""
+        """The role of a user here; None if they may not speak. Display names are ignored."""
         return standing_of(self.settings, self.paired, user, groups)
 
     def admits(self, sender: Sender, where: Conversation, *, addressed: bool = True) -> Standing | Refusal:
-        """Whether somebody is heard there, and as what. The same for words, edits, buttons and every command."""
+        """The sender's role, or why the event is refused. Applies equally to messages, edits, buttons and commands."""
         alone = where.chat_kind == "dm"
         standing = self.standing(sender.user, sender.groups)
         if sender.bot and not self.settings.bots:
@@ -131,12 +131,12 @@ class Access:
         return standing
 
     def may(self, standing: Standing, command: str) -> bool:
-        """Whether somebody has a slash command."""
+        """Whether a role may use a slash command."""
         return may(self.settings, standing, command)
 
     def conversation(self, where: Conversation, sender: Sender, standing: Standing, topic: str = "") -> Conversation:
-        """The conversation that words belong to. A group is each person's own unless it is shared, a thread is shared
-        by all; a guest shares with nobody, since what is in a session is for all who are in it."""
+        """The conversation of a message. In a group each person has their own unless it is shared; a thread is
+        shared by all; a guest never shares, since everybody in a session sees its content."""
         alone = where.chat_kind == "dm"
         shared = bool(where.thread) or self._is_shared(where.chat)
         own = not alone and (not shared or standing is Standing.GUEST)
@@ -150,11 +150,11 @@ class Access:
         )
 
     def chat(self, chat: str) -> ChatSettings:
-        """What is set for one chat."""
+        """The settings of one chat."""
         return self.settings.chats.get(chat, ChatSettings())
 
     def answers_in(self, where: Conversation) -> bool:
-        """Whether anybody is heard there: alone, or in a group that is allowed."""
+        """Whether the agent answers there: a private chat, or an allowed group."""
         groups = self.settings.groups
         return where.chat_kind == "dm" or where.chat in groups or EVERYBODY in groups
 
@@ -168,13 +168,12 @@ class Access:
 
 
 def harmless(name: str) -> str:
-    """A name of somebody, as `plain`."""
+    """A sender's display name, sanitized and shortened."""
     return plain(name)[:LONGEST_NAME] or "somebody"
 
 
 def plain(name: str) -> str:
-    """A name that people chose, unable to pass for anything else: no brackets, no line breaks, no signs that turn
-    writing around, no towers of marks."""
+    """Sanitize a name chosen by people: no brackets, line breaks, bidirectional marks or stacked combining marks."""
     kept: list[str] = []
     marks = 0
     for sign in unicodedata.normalize("NFC", name[:LOOKED_AT]):

@@ -1,4 +1,4 @@
-"""One attempt to show a slot: its pieces one after the other, each with a receipt or a reason."""
+"""One delivery attempt of an outbox slot: sends, edits or deletes its platform messages one after the other."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ LONGEST_STORE_PAUSE = 30.0
 
 
 class Begins(Protocol):
-    """Notes that the next piece of a slot is about to be sent (`store.outbox`). Raises `LostLease`."""
+    """Callback that records, before sending, that the next piece of a slot is about to be sent (`store.outbox`).
+    Raises `LostLease`."""
 
     def __call__(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> Awaitable[None]: ...
 
 
 class Attempt:
-    """Shows the slot's content and leaves in `pieces` what is certainly shown, in `repeats` how often it sent what may
-    have been there already; `sending`: it broke off in the middle of that. Raises `ChannelError`; `OutcomeUnknown`
-    where the piece after those may be there."""
+    """Delivers a slot's content. `pieces`: what is certainly shown; `repeats`: how often it resent what may have
+    arrived already; `sending`: whether it failed in the middle of a send. Raises `ChannelError`; `OutcomeUnknown`
+    if the next piece may have arrived."""
 
     def __init__(self, line: ChannelRuntime, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
         self._line = line
@@ -57,7 +58,7 @@ class Attempt:
         self.sending = False
 
     async def show(self) -> None:
-        """Change what is shown, send what is not, take away what is too much."""
+        """Edit shown messages, send missing ones, delete surplus ones."""
         parts = await self._parts()
         for index, part in enumerate([await self._possible(part) for part in parts]):
             if index < len(self.pieces):
@@ -68,14 +69,14 @@ class Attempt:
             await self._remove()
 
     async def _parts(self) -> list[Part]:
-        """The messages that show the slot; of a long text they are not made on the event loop."""
+        """The platform messages of the slot; long texts are split in a thread."""
         slot = self._slot
         make = partial(self._line.parts, slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
         length = len(slot.content.text) + sum(len(file.caption) for file in slot.content.files)
         return await asyncio.to_thread(make) if length > LONG else make()
 
     async def _possible(self, part: Part) -> Part:
-        """The part; without its file where the platform takes none that is so large."""
+        """The part, without its file if that exceeds the platform's limit."""
         if part.file is None:
             return part
         with suppress(OSError):
@@ -135,7 +136,7 @@ class Attempt:
         await self._shown(receipt, part, doubtful=honoured and (doubtful or slot.epoch > FIRST_CLAIM))
 
     async def _shown(self, receipt: str, part: Part, *, doubtful: bool) -> None:
-        """There is a piece more. `doubtful`: it may be there since an earlier version, and show that."""
+        """Record a new piece. `doubtful`: it may be from an earlier version and show its content."""
         self.pieces.append(self._piece(receipt))
         if doubtful and self._slot.version > 1:
             self.pieces[-1] = Piece(receipt=receipt, version=0)
@@ -157,7 +158,7 @@ class Attempt:
         self.pieces.pop()
 
     async def _again_harmless(self, call: Callable[[], Awaitable[T]], *, paced: bool = True) -> T:
-        """A call that may be made twice: that its outcome is unknown is no more than a failure."""
+        """Make an idempotent call: an unknown outcome counts as a plain failure."""
         if paced:
             await self._line.pacer.turn(self._slot.to)
         try:
@@ -170,13 +171,13 @@ class Attempt:
 
 
 async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
-    """What a platform answers. Raises `TimeoutError`."""
+    """Await a platform's answer. Raises `TimeoutError`."""
     async with asyncio.timeout(patience):
         return await call
 
 
 async def in_the_end(settle: Callable[[], Awaitable[None]], clock: Clock) -> None:
-    """Write what became of a slot, as often as it takes: nobody else knows it. Raises `LostLease`."""
+    """Write a slot's outcome, retrying until the store accepts it. Raises `LostLease`."""
     pause = STORE_PAUSE
     while True:
         try:

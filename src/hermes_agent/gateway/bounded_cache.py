@@ -1,4 +1,4 @@
-"""A cache that forgets what was put in first, and what is too old."""
+"""Bounded in-memory cache with a maximum size and a maximum age."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """At most `most` values by key, each for so many `seconds` of `now`."""
+    """Cache of at most `most` values; each expires after `seconds` (0: never), and the oldest is evicted first."""
 
     def __init__(self, most: int, seconds: float = 0.0, now: Callable[[], float] = lambda: 0.0) -> None:
         self._most = most
@@ -20,12 +20,12 @@ class BoundedCache(Generic[K, V]):
         self._kept: OrderedDict[K, tuple[V, float]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """The value of a key; None where it is not there, or too old."""
+        """The value of a key; None if missing or expired."""
         value, at = self._kept.get(key, (None, 0.0))
         return None if self._seconds and self._now() - at >= self._seconds else value
 
     def put(self, key: K, value: V) -> V:
-        """Keep a value, and give it back."""
+        """Store a value and return it."""
         self._kept[key] = value, self._now()
         self._kept.move_to_end(key)
         while len(self._kept) > self._most:
@@ -33,9 +33,9 @@ class BoundedCache(Generic[K, V]):
         return value
 
     def pop(self, key: K) -> None:
-        """Forget a key."""
+        """Remove a key."""
         self._kept.pop(key, None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all keys."""
         self._kept.clear()

@@ -1,4 +1,4 @@
-"""What a channel is: the facts of one chat platform, and what its code promises."""
+"""Channel interface: the contract of a chat platform adapter, its capabilities, rate limits and errors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LONG = 20_000
 
 
 class ChannelError(HermesError):
-    """A platform did not do what it was asked."""
+    """Base of errors of a platform call."""
 
 
 class NotNow(ChannelError):
-    """Certainly not done; worth another try, after `retry_after` seconds where the platform said so."""
+    """Temporary failure: certainly not done; retry after `retry_after` seconds if given."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -35,24 +35,24 @@ class NotNow(ChannelError):
 
 
 class OutcomeUnknown(ChannelError):
-    """The answer was lost: it may have been done."""
+    """The answer was lost: the call may have been executed."""
 
 
 class NeverHere(ChannelError):
-    """Certainly not done, and no other try will do it: the chat is gone, the agent was removed, the content is
-    refused."""
+    """Permanent failure for this chat or content: the chat is gone, the agent was removed, or the content is
+    rejected."""
 
 
 class MessageGone(ChannelError):
-    """The message that was to be changed is not there any more, or may not be changed any more."""
+    """The message to change no longer exists or can no longer be changed."""
 
 
 class TokenRefused(ChannelError):
-    """The platform does not know this agent: nothing works until a person sees to the token."""
+    """Authentication failure: nothing works until a person fixes the token."""
 
 
 class Unit(StrEnum):
-    """What a platform counts in a message."""
+    """Unit in which a platform measures message length."""
 
     CHARACTERS = "characters"
     UTF16 = "utf16"
@@ -61,15 +61,17 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What a platform can do.
+    """Capabilities of a platform.
 
-    `longest_message` is counted in `unit`. `typing` is how many seconds a sign of typing lasts (0: there is none),
-    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0:
-    they cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out
-    (0: none goes). `keyed`: for so many seconds sending again under the same key sends nothing twice. `read_back`:
-    `find` can tell whether something was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be
-    marked as Markdown has it (by more than three backticks, by tildes, indented in lists); where not, they are
-    given the plainest marks.
+    - `longest_message`: in `unit`;
+    - `typing`: seconds a typing indicator lasts (0: none);
+    - `draft`: seconds a streamed draft without a message stays visible, in private chats (0: not supported);
+    - `buttons`: most per message; `largest_file`: most bytes of an outgoing file (0: no files);
+    - `keyed`: seconds during which a repeated send with the same key is deduplicated;
+    - `read_back`: `find` can tell whether something was sent;
+    - `hears_edits`: people's edits are reported;
+    - `fences`: any Markdown code fence works (more than three backticks, tildes, indented in lists); otherwise only
+      the plainest is used.
     """
 
     longest_message: int
@@ -92,8 +94,8 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How fast a platform lets one agent write, all in seconds between two: messages at all, to one person's chat, to
-    one group, changes of one message, changes of words that are shown without a message."""
+    """Rate limits of a platform, each as seconds between two actions: any message, messages to one private chat, to
+    one group, edits of a message, updates of a draft."""
 
     every: float = 0.0
     chat: float = 0.0
@@ -104,7 +106,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One setting of a channel's own (`gateway.channels.NAME.options`): what it means, and what holds without it."""
+    """A channel-specific setting (`gateway.channels.NAME.options`): its meaning and default."""
 
     doc: str
     default: str = ""
@@ -112,8 +114,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One platform message: Markdown that fits into it, or a file with its caption. Buttons answer slot `slot`;
-    `answers` is the `source_id` of the message that it replies to (empty: none)."""
+    """One platform message: Markdown that fits its limit, or a file with a caption. Buttons belong to slot `slot`;
+    `answers` is the `source_id` of the message it replies to (empty: none)."""
 
     text: str
     file: Attachment | None = None
@@ -123,33 +125,33 @@ class Part:
 
 
 class Channel:
-    """One platform, reached with one token. A channel that says so of itself has what is done where its platform has
-    nothing of the kind.
+    """Adapter of one chat platform with one token: receives events, sends and edits messages. Defaults are for
+    platforms without the feature.
 
-    - `listen` runs until it is cancelled and calls `hear` for what people do, in the order of the platform, one
-      after the other within a chat; the platform is told that something arrived only after `hear` has returned, so that
-      what was not taken in is told again; what a previous process left is told too, where the platform kept it;
-    - `listen` raises `NotNow` where the connection broke (it is called again), `TokenRefused` where no call will do;
-    - `fetch` gets the bytes of a file that came with a message, by its `reference`, also in a later process, or several
-      files that stand for it; of more than `most` bytes no more than show that there are more. Raises `ChannelError`;
-    - `send` makes one message and returns the platform's id of it, its receipt; under a `key` that was used before it
-      makes no second one where the abilities say `keyed`;
-    - `edit` gives the message of a receipt new content; the content that it has already is no error; buttons that are
-      not in the new content are gone;
-    - `send`, `edit`, `delete` raise `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and `delete` also
-      `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
-    - `find` returns the receipt of what `send` sent under this key after `since` (seconds since 1970), whatever its
-      words were then, or of the part's file by its name; None where it is certainly not there; it is asked only where
-      the abilities say `read_back`;
-    - `draft` shows unfinished words in the place of those that were shown under the same key, until they fade or a
-      message is sent there; no message comes of it, so a lost answer is no more than a failure. It is asked only where
-      the abilities say `draft`, and raises `NotNow`, `TokenRefused`, or `NeverHere` where that chat has none;
-    - `typing` and `react` are signs only: they raise nothing but `ChannelError`, which nobody minds;
-    - Markdown that the platform has no way to show becomes words that read well; nothing is lost, and what cannot be
-      formatted is sent plain;
-    - no text of a person becomes a mention of somebody else, or of everybody;
-    - `check` raises `ChannelError` where the token is not accepted, or something else is wrong;
-    - `close` gives everything back; nothing is called afterwards.
+    - `listen` runs until cancelled and calls `hear` for each event, in platform order within a chat. It acknowledges
+      an event to the platform only after `hear` has returned, so an unprocessed event is delivered again; events
+      that a previous process left are delivered too if the platform kept them;
+    - `listen` raises `NotNow` on a lost connection (it is called again) and `TokenRefused` if no call can succeed;
+    - `fetch` downloads a received file by its `reference`, also in a later process, or several files it stands for;
+      if it exceeds `most` bytes, only enough to show that. Raises `ChannelError`;
+    - `send` sends one message and returns its platform id, the receipt; if the abilities say `keyed`, a repeated
+      `key` sends no second one;
+    - `edit` replaces the content of a message; equal content is no error; buttons missing from the new content
+      disappear;
+    - `send`, `edit`, `delete` raise only `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and
+      `delete` also `MessageGone`; `OutcomeUnknown` only if bytes were sent and no answer came;
+    - `find` returns the receipt of what was sent under this key after `since` (seconds since 1970), whatever its
+      text was then, or of the part's file by name; None if it certainly does not exist. Called only if the abilities
+      say `read_back`;
+    - `draft` shows an unfinished text in place of the previous one under the same key, until it expires or a message
+      is sent. It creates no message, so a lost answer is a plain failure. Called only if the abilities say `draft`;
+      raises `NotNow`, `TokenRefused`, or `NeverHere` if that chat supports none;
+    - `typing` and `react` are best effort: they raise only `ChannelError`, which is ignored;
+    - Markdown that the platform cannot show becomes readable text without loss; what cannot be formatted is sent
+      plain;
+    - text never mentions (notifies) a third person or everybody;
+    - `check` raises `ChannelError` if the token or configuration is not accepted;
+    - `close` releases all resources; nothing is called afterwards.
     """
 
     async def listen(self, hear: Hear) -> None:
@@ -162,34 +164,34 @@ class Channel:
         raise NotImplementedError
 
     async def fetch(self, media: Media, most: int) -> bytes | Sequence[tuple[Media, bytes]]:  # noqa: ARG002  what others need
-        """Never asked: no files come."""
+        """Not called: the platform sends no files."""
         raise NeverHere("there are no files here.")
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
-        """Never asked: what was sent stays."""
+        """Not called: messages cannot be edited."""
 
     async def delete(self, to: Conversation, receipt: str) -> None:
-        """Never asked: what was sent stays."""
+        """Not called: messages cannot be deleted."""
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  what others need
-        """Never asked: what was written cannot be read back."""
+        """Not called: messages cannot be read back."""
         return None
 
     async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Never asked: there are no words without a message."""
+        """Not called: drafts are not supported."""
 
     async def typing(self, to: Conversation) -> None:
-        """Nobody sees the agent write."""
+        """No-op: no typing indicator."""
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        """There are no signs."""
+        """No-op: no reactions."""
 
     async def close(self) -> None:
-        """What it uses is the process's."""
+        """No-op: nothing of its own to release."""
 
 
 class Kept(Protocol):
-    """Short texts in the store by place and name, for whichever process listens next. An empty one takes it away."""
+    """Persistent key-value store for a channel's state, by place and name. An empty text deletes a value."""
 
     async def of(self, place: str) -> Mapping[str, str]: ...
 
@@ -198,9 +200,8 @@ class Kept(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a channel is made of: its options with their defaults filled in, secrets by name, the process's HTTP
-    clients, the time, a folder of its own, and what it keeps in the store. `note` shows beside the channel's state what
-    its owner may want to know of it."""
+    """Dependencies of a channel: options with defaults, secrets, HTTP clients, clock, its own folder, and persistent
+    state. `note` shows a remark to the owner beside the channel's state."""
 
     options: Mapping[str, str]
     secret: Callable[[str], str]
@@ -213,12 +214,12 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A channel's line in the table: its facts, and `make`, which raises `ConfigError` where something is missing.
+    """A channel's entry in the table: its facts and factory. `make` raises `ConfigError` if something is missing.
 
-    `secrets` are the names under which its token and the like are kept, the first being the one that only one process
-    may listen with, of the account that the options in `account` name where the secret alone names none; `setup` is
-    told to the person step by step. `hash_ids`: a user's id is a phone number or address,
-    which the model and the logs see hashed.
+    - `secrets`: names of its secrets; only one process may listen with the first one. `account` names options that
+      identify the account if the secret alone does not;
+    - `setup`: instructions for the person, step by step;
+    - `hash_ids`: user ids are phone numbers or addresses, so the model and the logs see hashes.
     """
 
     name: str
@@ -234,7 +235,7 @@ class Kind:
 
     @property
     def platform(self) -> Platform:
-        """What the prompt says of it."""
+        """The prompt facts of this platform."""
         can = self.abilities
         facts = (
             f"{can.longest_message:,} characters each, more is cut" if can.longest_message < LONG else "",
@@ -246,7 +247,7 @@ class Kind:
 
 
 def no_option(kind: Kind, name: str) -> str:
-    """That a channel has no option of that name, and which one was meant."""
+    """Error message for an unknown option, with a suggestion."""
     near = nearest_key(name, tuple(kind.options))
     known = f"There are: {', '.join(kind.options)}." if kind.options else "It has none of its own."
     return f"`{kind.name}` has no option `{name}`. " + (f"Did you mean `{near}`?" if near else known)

@@ -1,4 +1,4 @@
-"""A channel at work in this process: its facts, the way to its platform, its pace and how it is."""
+"""Runtime state of a channel in this process: connection state, rate limiting, and splitting content into messages."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ TOOL_WIDTH = 100
 
 @dataclass(slots=True, kw_only=True)
 class ChannelRuntime:
-    """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong, `note` what its owner may want to know, `undrafted` the chats that take no words without a message."""
+    """A running channel. `state` (`starting`, `listening`, `waiting`, `stopped`) and `since` describe its
+    connection; `ailment`: what is wrong; `note`: remark for the owner; `undrafted`: chats without draft support."""
 
     kind: Kind
     channel: Channel
@@ -47,16 +47,16 @@ class ChannelRuntime:
 
     @property
     def longest(self) -> int:
-        """How much of a text one message holds, with room for the mark of a repeat."""
+        """Most text in one message, with room for the repeat notice."""
         abilities = self.kind.abilities
         return abilities.longest_message - size_in(abilities.unit)(REPEAT)
 
     def drafts(self, to: Conversation) -> bool:
-        """Whether unfinished words are shown there without a message."""
+        """Whether drafts can be shown in this chat."""
         return self.kind.abilities.draft > 0 and to.chat_kind == "dm" and to.chat not in self.undrafted
 
     def drafts_no_more(self, to: Conversation, reason: str) -> None:
-        """The platform takes none there, which the log says once: words are shown in the message of the reply."""
+        """Fall back to editing the reply's message in this chat; logged once."""
         if not self.undrafted:
             log.warning("%s: replies are shown by changing their message: %s", self.kind.name, reason)
         elif len(self.undrafted) >= MANY:
@@ -64,7 +64,7 @@ class ChannelRuntime:
         self.undrafted.add(to.chat)
 
     def parts(self, content: Content, *, slot: int, to: Conversation, answers: str = "") -> list[Part]:
-        """The platform messages that show a content, in order."""
+        """Split content into platform messages, in order."""
         abilities = self.kind.abilities
         texts = cut(self.words(content.text), self.longest, size_in(abilities.unit))
         reply = answers if to.chat_kind != "dm" else ""
@@ -83,16 +83,16 @@ class ChannelRuntime:
         return parts
 
     def without(self, part: Part, why: str) -> Part:
-        """The part in words alone, which say why its file is not there."""
+        """The part as text that says why its file is missing."""
         name = part.file.name if part.file else ""
         return replace(part, text=f"{part.text}\n\n(The file {name} {why}.)".strip(), file=None)
 
     def words(self, text: str) -> str:
-        """A text as the platform can show it."""
+        """Text in a form that the platform can show."""
         return readable(text) if self.kind.abilities.fences else plainest(readable(text))
 
     def draft(self, text: str, doing: str) -> str:
-        """What is shown of a reply that is being written: as much as one message holds, and what the run is doing."""
+        """The visible part of an unfinished reply (at most one message), with what the run is doing."""
         tool = f"⚙ {doing[:TOOL_WIDTH]}" if doing else ""
         size = size_in(self.kind.abilities.unit)
         room = self.kind.abilities.longest_message
@@ -104,15 +104,15 @@ class ChannelRuntime:
 
 @dataclass(slots=True, kw_only=True)
 class Channels:
-    """The channels that are switched on, and the lines of those that this process listens to by now: another process
-    may hold the rest."""
+    """The enabled channels (`kinds`), and those running in this process (`lines`); another process may run the
+    others."""
 
     kinds: dict[str, Kind]
     lines: dict[str, ChannelRuntime] = field(default_factory=dict)
 
 
 def made(kind: Kind, channel: Channel, clock: Clock) -> ChannelRuntime:
-    """A line that has not begun to listen."""
+    """A `ChannelRuntime` that is not listening yet."""
     return ChannelRuntime(kind=kind, channel=channel, pacer=Pacer(kind.pace, clock), since=clock.now())
 
 
@@ -122,8 +122,8 @@ PACED = 1000
 
 
 class Pacer:
-    """Gives out turns, first come first served, as far apart as `pace` says. A platform that says "not now" holds
-    everybody back for as long as it asks."""
+    """Rate limiter for outgoing calls: first come, first served, spaced by `pace`. A "not now" from the platform
+    delays everybody."""
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self._pace = pace
@@ -132,14 +132,14 @@ class Pacer:
         self._chats: dict[str, float] = {}
 
     async def turn(self, to: Conversation) -> None:
-        """Return when a message may be sent there."""
+        """Wait for the next turn of this chat."""
         at = self.reserve(to)
         wait = at - self._clock.monotonic()
         if wait > 0:
             await self._clock.sleep(wait)
 
     def reserve(self, to: Conversation) -> float:
-        """Take the next turn of a chat; when it is (of `monotonic`)."""
+        """Reserve the chat's next turn. Returns its time (`monotonic`)."""
         now = self._clock.monotonic()
         apart = self._pace.chat if to.chat_kind == "dm" else self._pace.group
         mine = max(now, self._next)
@@ -152,8 +152,7 @@ class Pacer:
         return at
 
     def has_room(self, to: Conversation) -> bool:
-        """Whether there is a turn now that nobody waits for, which is taken then: for signs, which may be left out. It
-        takes none of the chat's own turns."""
+        """Take a free turn if there is one now, for optional calls (typing, drafts). It uses no turn of the chat."""
         now = self._clock.monotonic()
         if now < max(self._next, self._chats.get(to.chat, 0.0)):
             return False
@@ -165,7 +164,7 @@ class Pacer:
         return self._clock.now() - at
 
     def hold(self, seconds: float, to: Conversation | None = None) -> None:
-        """Nobody's turn comes within that time, or nobody's of one chat."""
+        """Block turns for that time, for all chats or one."""
         until = self._clock.monotonic() + seconds
         if to is None:
             self._next = max(self._next, until)
@@ -174,14 +173,14 @@ class Pacer:
 
 
 class Minutes:
-    """Counts what each person writes, from their first message on for a minute, then anew."""
+    """Counts each person's messages in one-minute windows, which start with their first message."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._counts: dict[str, tuple[float, int]] = {}
 
     def count(self, who: str) -> int:
-        """The number of this message in its minute."""
+        """Count a message. Returns its number in the window."""
         now = self._clock.monotonic()
         since, count = self._counts.get(who, (now, 0))
         if now - since > MINUTE:

@@ -1,4 +1,4 @@
-"""Chats that their platform gave another id: everything here keeps the first one."""
+"""Chat migration: maps chats that got a new platform id to their first id, which everything else uses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MOVED = "moved"
 
 
 class ChatMigration:
-    """The chats that moved, kept at `place`. Sessions, settings and rights know a chat by its first id; the platform is
-    asked under the one that it has now."""
+    """Persistent id mapping of migrated chats, kept at `place`. Sessions, settings and access rules use a chat's
+    first id; platform calls use the current one."""
 
     def __init__(self, kept: Kept, place: str) -> None:
         self._kept = kept
@@ -23,17 +23,17 @@ class ChatMigration:
         self._alone = asyncio.Lock()
 
     async def now(self, first: str) -> str:
-        """The id that a chat has now."""
+        """The current id of a chat."""
         await self._load()
         return self._now.get(first, first)
 
     async def first(self, now: str) -> str:
-        """The id that a chat had first."""
+        """The first id of a chat."""
         await self._load()
         return self._first.get(now, now)
 
     async def moved(self, before: str, after: str) -> None:
-        """A chat got another id; durable when this returns."""
+        """Record a migration; durable when this returns."""
         first = await self.first(before)
         async with self._alone:
             if self._now.get(first) == after:

@@ -1,4 +1,4 @@
-"""Delivery: what is due in the outbox is held, shown and settled, every place by itself and in its order."""
+"""Delivers outbox slots: one in flight per chat, in order, with retries; reports what cannot be delivered."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ FEWEST = 10
 
 
 def plain(content: Content) -> Content:
-    """The words alone, without anything that has a meaning in Markdown: for what could not be shown as it is."""
+    """The content without Markdown, for text that could not be rendered."""
     return replace(content, text=MARKUP.sub(" ", content.text))
 
 
 class Delivery:
-    """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
+    """Delivery loop over these channels, until cancelled. A slot whose draft is being sent waits for it."""
 
     def __init__(
         self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
@@ -67,11 +67,11 @@ class Delivery:
         self.delivered = 0
 
     def wake(self) -> None:
-        """Something may be due."""
+        """Check the outbox now."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Deliver until cancelled; what is on its way then is left as it stands."""
+        """Deliver until cancelled; attempts in flight are abandoned as they are."""
         try:
             while True:
                 await self._pass()
@@ -80,14 +80,14 @@ class Delivery:
                 task.cancel()
 
     async def idle(self) -> None:
-        """Return when nothing that may be shown now is left."""
+        """Wait until nothing is due."""
         while self._busy or await self._outbox.next_ready(tuple(self._lines)) == 0.0:
             self.wake()
             await asyncio.wait((*self._at_work.values(), spawn(asyncio.sleep(0.05), name="a moment")))
 
     @property
     def _busy(self) -> bool:
-        """Whether something is on its way, or is just being held."""
+        """Whether a slot is in flight or being claimed."""
         return bool(self._at_work) or self._holding or self._wanted.is_set()
 
     async def _pass(self) -> None:
@@ -103,7 +103,8 @@ class Delivery:
                 await self._wanted.wait()
 
     async def _round(self) -> float | None:
-        """Hold what is due; seconds until more may be, None where somebody will say so."""
+        """Claim due slots and start their attempts. Returns seconds until the next may be due, None if `wake` will
+        tell."""
         if self._clock.monotonic() - self._pruned >= DAY:
             await self._outbox.prune(self._clock.now() - KEPT)
             self._pruned = self._clock.monotonic()
@@ -148,7 +149,7 @@ class Delivery:
             self.wake()
 
     async def _shown(self, slot: Slot, line: ChannelRuntime, attempt: Attempt) -> tuple[SlotState, str, float]:
-        """Show a slot: its state then, the reason, and the seconds until the next attempt."""
+        """Run the attempt. Returns the slot's new state, the reason, and the seconds until the next attempt."""
         # Boundary: one job.
         try:
             await attempt.show()
@@ -175,7 +176,7 @@ class Delivery:
         return state, error, delay
 
     def _judged(self, slot: Slot, line: ChannelRuntime, failed: ChannelError) -> tuple[SlotState, str, float]:
-        """What becomes of a slot after a failure: its state, the reason, and the seconds until the next attempt."""
+        """Decide about a failed attempt: the slot's new state, the reason, and the seconds until the next attempt."""
         delay = LONGEST_PAUSE if slot.attempts >= FEWEST else min(2.0**slot.attempts, LONGEST_PAUSE)
         error, state = str(failed) or type(failed).__name__, SlotState.PENDING
         match failed:
@@ -192,7 +193,7 @@ class Delivery:
         return self._still(slot, state, error, delay)
 
     def _still(self, slot: Slot, state: SlotState, error: str, delay: float) -> tuple[SlotState, str, float]:
-        """That it is tried again, or, after a day of attempts, given up."""
+        """Retry, or give up after a day of attempts."""
         if slot.attempts >= FEWEST and self._clock.now() - slot.at > DAY:
             return SlotState.FAILED, f"Given up after a day: {error}", 0.0
         return state, error, delay
@@ -202,8 +203,8 @@ DAY = 86_400.0
 
 
 class Notices:
-    """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
-    that tells. `wake` is called when there is something to deliver."""
+    """Sends delivery problems to the channel's home chat (`/sethome`); without one they show only in the log and
+    `hermes gateway status`. `wake` is called after posting."""
 
     def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._runtime = runtime
@@ -212,19 +213,19 @@ class Notices:
         self._wake = wake
 
     async def undelivered(self, slot: Slot, error: str) -> None:
-        """Something will never be delivered. Raises `StoreError`."""
+        """Report a message that will never be delivered. Raises `StoreError`."""
         if not slot.key.startswith(TOLD):
             text = f"I could not deliver a message to the chat {slot.to.chat}: {error}"
             await self._send(slot.to, f"slot {slot.id}", text)
 
     async def lost(self, slot: Slot, error: str) -> None:
-        """A defect keeps something from being shown: whoever waits for it there is told. Raises `StoreError`."""
+        """Tell the chat itself that a defect prevents its message. Raises `StoreError`."""
         if not slot.key.startswith(TOLD):
             await post(self._runtime, lost(slot.id, slot.to, error))
             self._wake()
 
     async def removed(self, where: Conversation, reason: str) -> None:
-        """The agent can no longer write somewhere; told once a day. Raises `StoreError`."""
+        """Report, once a day, that the agent can no longer write in a chat. Raises `StoreError`."""
         day = int(self._clock.now() // DAY)
         await self._send(where, f"{where.key} {day}", f"I can no longer write in the chat {where.chat}: {reason}")
 

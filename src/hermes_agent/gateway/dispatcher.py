@@ -1,4 +1,4 @@
-"""Dispatcher: events of one chat in their order, chats side by side, controls that nothing holds up."""
+"""Event dispatcher: processes each chat's events in order, chats in parallel, and urgent commands first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ M = TypeVar("M")
 
 
 class Dispatcher:
-    """Does the jobs of one channel: reading an event, having it taken in, acknowledging it."""
+    """Runs the jobs of one channel (parse, process, acknowledge an event), in order per chat."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
@@ -40,8 +40,8 @@ class Dispatcher:
         self._room = asyncio.Semaphore(MOST)
 
     async def put(self, chat: str, job: Job, *, control: bool = False) -> None:
-        """Have a job done after those of its chat; a control at once where they take long. Waits where there are too
-        many."""
+        """Queue a job behind those of its chat; a `control` skips ahead if they take long. Blocks while too many are
+        queued."""
         await self._room.acquire()
         before = self._last.get(chat, ())
         task = self._group.create_task(self._done(chat, job, before, control=control))
@@ -50,7 +50,7 @@ class Dispatcher:
         task.add_done_callback(lambda _: self._forget(chat, task))
 
     async def settled(self) -> bool:
-        """Return when every job is done, or after a moment; whether none is left."""
+        """Wait briefly for all jobs. Returns whether none is left."""
         if self._jobs:
             await asyncio.wait(self._jobs, timeout=PATIENCE)
         return not self._jobs
@@ -79,8 +79,8 @@ class Dispatcher:
 
 @asynccontextmanager
 async def dispatching() -> AsyncIterator[Dispatcher]:
-    """A dispatcher until the block ends and its jobs are done. What a job raises ends the block, and comes out as it
-    is; what was not taken in then is told again by the platform."""
+    """Context manager: a dispatcher whose jobs finish before exit. A job's error ends the block and is raised as is;
+    unprocessed events are delivered again by the platform."""
     try:
         async with asyncio.TaskGroup() as group:
             yield Dispatcher(group)
@@ -89,7 +89,7 @@ async def dispatching() -> AsyncIterator[Dispatcher]:
 
 
 def is_control(text: str) -> bool:
-    """Whether a text is a command that is done before anything that waits."""
+    """Whether a text is a command that runs ahead of the queue."""
     if (found := COMMAND.match(text)) is None:
         return False
     name, is_known = parse_command(found[1])
@@ -97,14 +97,14 @@ def is_control(text: str) -> bool:
 
 
 class Cursor(Generic[M]):
-    """How far a platform's events were taken in without a gap: `mark` is that of the last one."""
+    """Stream position up to which all events are processed: `mark` is the last one without a gap before it."""
 
     def __init__(self, mark: M) -> None:
         self.mark = mark
         self._open: deque[tuple[M, list[bool]]] = deque()
 
     def begin(self, mark: M) -> Callable[[], None]:
-        """An event with this mark came; what is called when it was taken in."""
+        """Register an event with this mark. Returns the callback for its completion."""
         taken = [False]
         self._open.append((mark, taken))
 
@@ -117,7 +117,7 @@ class Cursor(Generic[M]):
 
 
 class KeptCursor:
-    """A `Cursor` that is kept in the store at a place, for the next process."""
+    """A `Cursor` persisted in the store, for the next process."""
 
     Taken = Callable[[], Awaitable[None]]
 
@@ -128,16 +128,16 @@ class KeptCursor:
 
     @classmethod
     async def begin(cls, kept: Kept, place: str, first: str) -> KeptCursor:
-        """That of a place; one with the mark `first` where none is kept."""
+        """Load the cursor of a place; `first` is the default mark."""
         return cls(kept, place, (await kept.of(place)).get(MARK, first))
 
     @property
     def mark(self) -> str:
-        """That of the last event that was taken in."""
+        """The mark of the last processed event."""
         return self._cursor.mark
 
     def open(self, mark: str) -> Taken:
-        """An event with this mark came; what is called when it was taken in."""
+        """Register an event with this mark. Returns the callback for its completion."""
         done = self._cursor.begin(mark)
 
         async def taken() -> None:

@@ -1,4 +1,4 @@
-"""What a platform tells: words, pressed buttons, edits and farewells, as a channel hands them on."""
+"""Inbound channel events: messages, button presses, edits, deletions, removals and invitations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hermes_agent.core.inbound import Conversation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who said it: the platform's own id of the person (never a name that people choose), and the name that is shown.
+    """The author of an event: the platform's user id (never a name that people choose) and the display name.
 
-    `groups` are the ids of what they belong to where the platform has roles; `bot` is true for programs.
+    `groups`: ids of the user's roles; `bot`: true for programs.
     """
 
     user: str
@@ -23,8 +23,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """A file that came with a message. `reference` is what `Channel.fetch` finds its bytes by, in this process or in
-    the next one; nothing is fetched for people who may not speak. `voice` marks spoken words."""
+    """A received file, not downloaded yet. `reference` is passed to `Channel.fetch`, in this process or a later one;
+    files of refused senders are never fetched. `voice` marks voice messages."""
 
     name: str
     media_type: str
@@ -35,7 +35,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """What a message replies to: the words that somebody wrote, or those of them that were chosen, and their files."""
+    """The replied-to message: its text, or the selected part of it, and its files."""
 
     text: str = ""
     media: tuple[Media, ...] = ()
@@ -43,17 +43,16 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A message.
+    """A message, new or edited.
 
-    `source_id` is the platform's identity of it, the same however often it is told (with the chat in it where the
-    platform counts per chat). `where` names platform, kind, chat and thread, and the participant of a chat with one
-    person in which that may be another one some day. `addressed` is true where it names this
-    agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` is
-    the platform's stamp of a new text of a message that was told before, under the same `source_id`: another one for
-    each change, the same however often it is told (empty: it was not changed). `forwarded` marks one that somebody
-    else may have written: it orders and answers nothing. `quoted` is what it replies to, where the agent did not write
-    that or the sender chose words of it. `title` is the name that people gave the place, where it has one. `named`
-    are the ids of people in it besides the sender: whom it mentions, goes to, quotes or was forwarded from.
+    - `source_id`: the platform's message id, equal on redelivery (includes the chat if ids are per chat);
+    - `where`: platform, kind, chat and thread; also the participant of a private chat that may get another one;
+    - `addressed`: it mentions the agent or replies to it; `text` has no such mention left;
+    - `at`: the platform's time in seconds since 1970;
+    - `edited`: the platform's stamp of an edit of the same `source_id`, different for each edit (empty: not edited);
+    - `forwarded`: someone else may have written it, so it commands and answers nothing;
+    - `quoted`: what it replies to, if the agent did not write that or the sender selected a part;
+    - `title`: the chat's name; `named`: ids of other people in it (mentioned, addressed, quoted, forwarded from).
     """
 
     source_id: str
@@ -72,8 +71,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed:
-    """A button under slot `slot` was pressed: the one of number `choice`, counted from 0. `source_id` is the platform's
-    identity of the press."""
+    """A button press: choice number `choice` (from 0) of slot `slot`. `source_id` is the platform's id of the press."""
 
     source_id: str
     where: Conversation
@@ -87,8 +85,8 @@ class Pressed:
 class Withdrawn:
     """The message of that `source_id` was deleted.
 
-    `by` is the id of who did it, where the platform says so; empty where it does not and lets nobody do it but the
-    sender and those who moderate the place. `moderates`: it lets whoever this is delete what others wrote.
+    `by`: the deleting user's id if known; empty if the platform does not say and allows only the sender and
+    moderators. `moderates`: that user may delete other people's messages.
     """
 
     source_id: str
@@ -99,7 +97,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """This agent can no longer write there: it was removed, blocked, or the chat is gone."""
+    """The agent can no longer write in a chat: it was removed or blocked, or the chat is gone."""
 
     where: Conversation
     reason: str
@@ -107,9 +105,9 @@ class Removed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invited:
-    """Somebody asks this agent into a chat. It goes there where `hear` gives a word, and stays away where it gives
-    none. `STRANGER` is the word for somebody it does not know, who may ask for a code in a chat of two: it stays only
-    while nobody else is in there."""
+    """An invitation into a chat. The agent joins if `hear` returns a word and declines if it returns none.
+    `STRANGER` is returned for an unknown user who may request a pairing code in a private chat: it stays only
+    while nobody else is there."""
 
     where: Conversation
     sender: Sender

@@ -1,4 +1,4 @@
-"""Ingress: from a channel event to an inbound message, a command, an answer to a question, or a refusal."""
+"""Ingress: turns channel events into inbound messages, commands, answers to questions, or refusals."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ DELETED = ":deleted"
 
 
 async def nobody_told(_: Conversation, __: str) -> None:
-    """Nobody is told that the agent cannot write somewhere any more."""
+    """Default listener for lost chats: does nothing."""
 
 
 class Ingress:
-    """Turns a channel event into an inbound message, a command, an answer to a question, or a refusal. `hear` returns a
-    word for whoever pressed a button."""
+    """Turns a channel event into an inbound message, a command, an answer to a question, or a refusal. `hear`
+    returns a short reply for whoever pressed a button."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Ingress:
         self._passed_over: set[tuple[str, str]] = set()
 
     async def hear(self, line: ChannelRuntime, heard: Heard) -> str:
-        """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
+        """Process one event; durable when this returns. Raises `StoreError` if nothing was stored."""
         access = self._access.access(line.kind.name)
         if isinstance(heard, Said | Pressed | Invited):
             self._access.meet(line.kind.name, heard.sender, heard.where)
@@ -95,7 +95,7 @@ class Ingress:
         return ""
 
     def forget(self) -> None:
-        """Another process may have listened meanwhile: what is known of chats is read again."""
+        """Drop cached topics, as another process may have listened meanwhile."""
         self._topics.clear()
 
     async def _said(self, line: ChannelRuntime, access: Access, said: Said) -> None:
@@ -130,18 +130,18 @@ class Ingress:
             await self._words(line, access, said, inbound)
 
     async def _is_gone(self, line: ChannelRuntime, said: Said) -> bool:
-        """Whether the message whose new text this is was deleted before it was answered."""
+        """Whether the edited message was deleted before it was answered."""
         ids = (said.source_id, f"{said.source_id}{SAID}")
         return any([await serving.was_withdrawn(self._runtime, line.kind.name, each) for each in ids])
 
     def _pass_over(self, channel: str, chat: str) -> None:
-        """Somebody who may speak named the agent in a group in which it does not answer: the log says once which."""
+        """Log, once per group, that the agent was mentioned where it does not answer."""
         if (channel, chat) not in self._passed_over and len(self._passed_over) < MOST_PASSED_OVER:
             self._passed_over.add((channel, chat))
             log.info("%s: the group %s is not in gateway.channels.%s.groups: no answer there", channel, chat, channel)
 
     async def _refuse(self, line: ChannelRuntime, said: Said, why: Refusal) -> None:
-        """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
+        """Send a pairing code to a stranger in a private chat; ignore everybody else."""
         if why is not Refusal.STRANGER or said.edited:
             return
         name = harmless(said.sender.name)
@@ -170,7 +170,7 @@ class Ingress:
             await self._command_queue.enqueue(inbound)
 
     async def _words(self, line: ChannelRuntime, access: Access, said: Said, inbound: Inbound) -> None:
-        """Words for the agent: mail of the conversation's session, or the answer to what its run asks."""
+        """Submit text: a message for the conversation's session, or the answer to its run's question."""
         chat, hermes = access.chat(said.where.chat), self._runtime.hermes
         record = await hermes.open_session(
             inbound.conversation,
@@ -208,7 +208,7 @@ class Ingress:
         return (*hidden, *words)
 
     async def _withdrawn(self, line: ChannelRuntime, access: Access, deleted: Withdrawn) -> None:
-        """A message was deleted where it was written: it is not answered any more."""
+        """Withdraw a deleted message, so that it is not answered."""
         if not access.answers_in(deleted.where):
             return
         note = Inbound(
@@ -225,7 +225,7 @@ class Ingress:
             self._command_queue.on_withdrawn(lane)
 
     async def _invited(self, line: ChannelRuntime, invited: Invited) -> str:
-        """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
+        """Accept an invitation from someone who may speak here or may request a code; ignore other strangers."""
         await serving.meet(self._runtime, self._access.people)
         access = self._access.access(line.kind.name)
         known = access.standing(invited.sender.user, invited.sender.groups)
@@ -236,7 +236,7 @@ class Ingress:
         return word
 
     def _knocks(self, line: ChannelRuntime, invited: Invited) -> bool:
-        """Whether a stranger is one of the few whom the agent meets in an hour, each once."""
+        """Whether a stranger is within the hourly limit, each counted once."""
         now, who = self._runtime.clock.monotonic(), f"{line.kind.name}:{invited.sender.user}"
         self._strangers = {key: at for key, at in self._strangers.items() if now - at < HOUR}
         if who in self._strangers or len(self._strangers) >= STRANGERS:
@@ -245,7 +245,7 @@ class Ingress:
         return True
 
     async def _pressed(self, line: ChannelRuntime, access: Access, pressed: Pressed) -> str:
-        """The answer that a button gives, from somebody who may give it."""
+        """Submit a button's answer, if the person may give it."""
         standing = access.admits(pressed.sender, pressed.where)
         if isinstance(standing, Refusal):
             return "This question is for someone else."
@@ -282,7 +282,7 @@ class Ingress:
 
 
 def inbound_of(line: ChannelRuntime, said: Said, who: Principal, conversation: Conversation) -> Inbound:
-    """A message with its words alone."""
+    """The inbound message with text only."""
     # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
     mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
     changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
@@ -299,12 +299,12 @@ def inbound_of(line: ChannelRuntime, said: Said, who: Principal, conversation: C
 
 
 def is_hooked(runtime: System) -> bool:
-    """Whether a program of the person's is asked about each message first."""
+    """Whether a hook filters inbound messages."""
     return runtime.hooks is not None and runtime.hooks.waits_for("message:received")
 
 
 async def was_at_work(runtime: System, access: Access, where: Conversation) -> bool:
-    """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
+    """Whether the agent was in use in a chat, so that its removal matters: strangers add and remove it at will."""
     if where.chat_kind != "dm" and access.answers_in(where):
         return True
     # Matrix may not tell any more that it was a chat with one person, and not who that was.

@@ -1,4 +1,4 @@
-"""Files that come with a message: pictures for the model, the rest into the workspace; and those that go out."""
+"""Received files: downloads them, passes pictures to the model, and saves the rest in the workspace."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 
 
 def parts_of(said: Said, origin: Origin) -> list[Text | File]:
-    """The parts of a message beside its words: what it replies to, each line of that behind a sign, so that none passes
-    for the sender's, and its files by reference."""
+    """Message parts beside its text: the quoted message, each line marked so that it cannot pass for the sender's,
+    and file references."""
     files: list[Text | File] = [_referenced(each, origin) for each in said.media]
     if (quoted := said.quoted) is None:
         return files
@@ -58,9 +58,9 @@ def _referenced(media: Media, origin: Origin) -> File:
 
 
 class Downloads:
-    """Fetches the files of messages that are durable. Each conversation's wait for their turn in the command queue;
-    `channel` is the way to a platform. What is too large or cannot be had is said in words; no file lies where another
-    one does, whatever senders name them and their messages."""
+    """Downloads the files of stored messages, in command-queue order per conversation and for a few conversations at
+    a time. Files that are too large or unavailable are replaced by a note; no file overwrites another, whatever
+    its name."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Downloads:
         self._patience: dict[str, asyncio.Timeout] = {}
 
     async def complete(self, inbound: Inbound) -> Inbound:
-        """The message with its files instead of the references to them. Raises `HermesError` where the conversation's
-        run was stopped meanwhile."""
+        """Replace file references by the files. Raises `HermesError` if the conversation's run was stopped
+        meanwhile."""
         if not any(isinstance(part, File) and part.reference for part in inbound.parts):
             return inbound
         key = inbound.conversation.key
@@ -92,7 +92,7 @@ class Downloads:
         return replace(inbound, parts=tuple(parts), notice=not_taken(parts))
 
     def stop(self, conversation: Conversation) -> bool:
-        """End what is being fetched for a conversation, whose message is not answered then; whether there was any."""
+        """Cancel a conversation's downloads; its message is then not answered. Returns whether there were any."""
         if (patience := self._patience.pop(conversation.key, None)) is not None:
             patience.reschedule(asyncio.get_running_loop().time())
         return patience is not None
@@ -150,7 +150,7 @@ def _small(size: int, most: int) -> None:
 
 
 def not_taken(parts: Sequence[Text | Image | File]) -> str:
-    """What the sender is told of files that are not in their message."""
+    """Note for the sender about files that were not accepted."""
     notes = [
         part.text.strip().strip("()") for part in parts if isinstance(part, Text) and part.origin is Origin.RUNTIME
     ]
@@ -158,14 +158,14 @@ def not_taken(parts: Sequence[Text | Image | File]) -> str:
 
 
 def picture_in(content: bytes) -> str:
-    """The media type of a picture that models look at; empty where it is none."""
+    """The media type of a picture that models accept; empty for other files."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for begins, kind in PICTURES.items() if content.startswith(begins)), "")
 
 
 def safe_name(name: str) -> str:
-    """A file name that leads nowhere else."""
+    """A file name without path or special characters."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = last.rpartition(".")
     if not stem or len(ending) > LONGEST_ENDING:
@@ -175,7 +175,7 @@ def safe_name(name: str) -> str:
 
 
 def one_line(name: str) -> str:
-    """A file's name as every platform takes it: on one line, and in signs that can be encoded."""
+    """A file name on one line, in encodable characters."""
     return BROKEN.sub("_", name)
 
 

@@ -1,4 +1,4 @@
-"""Opening the gateway of a home: the system below it, its access control, and the channels that are switched on."""
+"""Opens the gateway of a home: its system, access control and enabled channels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hermes_agent.host.paths import Home
 
 
 def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
-    """The channels that are switched on. Raises `ConfigError` for one that there is not."""
+    """The enabled channels. Raises `ConfigError` for an unknown one."""
     kinds: dict[str, Kind] = {}
     for name, channel in settings.channels.items():
         if name not in CHANNELS:
@@ -36,7 +36,7 @@ def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
 
 
 def unfit(settings: GatewaySettings) -> dict[str, str]:
-    """What is wrong with channels and their own options, by the dotted key."""
+    """Problems with channel names and options, by dotted key."""
     found: dict[str, str] = {}
     for name, channel in settings.channels.items():
         key = f"gateway.channels.{name}"
@@ -50,7 +50,7 @@ def unfit(settings: GatewaySettings) -> dict[str, str]:
 
 
 def no_channel(name: str) -> str:
-    """That there is no such channel, and which one was meant."""
+    """Error message for an unknown channel, with a suggestion."""
     near = nearest_key(name, tuple(CHANNELS))
     return f"There is no channel `{name}`. " + (
         f"Did you mean `{near}`?" if near else f"There are: {', '.join(CHANNELS)}."
@@ -58,7 +58,7 @@ def no_channel(name: str) -> str:
 
 
 def platform_of(name: str) -> Platform | None:
-    """What the prompt says of a place of that name, a channel's or the program's own."""
+    """Prompt facts of a channel, or of a built-in platform."""
     if name not in CHANNELS:
         return own_platform(name)
     kind: Kind = late(CHANNELS[name])
@@ -66,12 +66,12 @@ def platform_of(name: str) -> Platform | None:
 
 
 def is_hidden(kind: Kind | None) -> bool:
-    """Whether ids of that channel are phone numbers or addresses."""
+    """Whether the channel's user ids are phone numbers or addresses."""
     return kind is not None and kind.hash_ids
 
 
 def left_on(kinds: Mapping[str, Kind], settings: GatewaySettings) -> dict[str, Kind]:
-    """Those of these channels that the settings do not switch off."""
+    """The channels that the settings do not disable."""
     there = ChannelSettings(enabled=True)
     return {name: kind for name, kind in kinds.items() if settings.channels.get(name, there).enabled}
 
@@ -84,11 +84,10 @@ async def open_gateway(
     restart: Callable[[], None] | None = None,
     tape: Tape | None = None,
 ) -> AsyncIterator[Gateway]:
-    """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
-    `restart` has this process begin again, `tape` is as in `Options`.
-    Who asked an earlier process for a restart is told that it is done.
+    """Context manager: run the gateway of a home. `kinds` replace the channels of the settings; `restart` restarts the
+    process; `tape` as in `Options`. Whoever asked an earlier process for a restart is notified.
 
-    Raises `HermesError` for a home, database or setting that cannot be used.
+    Raises `HermesError` for an unusable home, database or setting.
     """
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway

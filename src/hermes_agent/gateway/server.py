@@ -1,4 +1,4 @@
-"""The gateway: every channel listened to under supervision, everything heard taken in, everything due delivered."""
+"""Gateway server: supervises channel listeners, and runs ingress and delivery."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Kinds = Callable[[GatewaySettings], Mapping[str, Kind]]
 
 
 class Gateway:
-    """One process's part of the gateway: which of its `channels` are switched on changes with the settings as
-    `switched_on` says. One that breaks harms no other; `unmade` says why a channel could not even begin."""
+    """The gateway of one process: starts, supervises and stops its channels, and follows settings changes
+    (`switched_on`). A failing channel does not affect others; `unmade` says why a channel could not start."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Gateway:
         self.reloading = Reloading(runtime, [self], changed)
 
     async def start(self) -> None:
-        """Begin to listen and to deliver."""
+        """Start listening and delivering."""
         serving.follow_events(self.runtime, self._overhear, self.delivery.wake)
         self._delivering = spawn(self.delivery.run(), name="delivery")
         log.info("the gateway begins, with %s", ", ".join(sorted(self._kinds)) or "no channel")
@@ -92,12 +92,12 @@ class Gateway:
             self.delivery.wake()
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:  # noqa: ARG002  as `Follower`
-        """Raise `ConfigError` for a channel that there is not."""
+        """Raise `ConfigError` for an unknown channel."""
         self._switched_on(settings.gateway)
 
     async def follow(self, settings: Settings) -> None:
-        """Have these settings hold from now on: rules for what is heard next, and channels that are new, gone, set
-        otherwise, stopped, or with other secrets begin and end."""
+        """Apply settings: new access rules, and start, stop or restart channels that changed, stopped, or have other
+        secrets."""
         kinds, workspace = self._switched_on(settings.gateway), workspace_of(settings.gateway, self.runtime.home)
         before, self.settings = self.settings, settings.gateway
         self._kinds.clear()
@@ -116,7 +116,7 @@ class Gateway:
         self._changed()
 
     async def stop(self) -> None:
-        """Listen no more, let what runs end for a while, deliver what is due, and go. Called again, does nothing."""
+        """Shut down: stop listening, wait a while for runs, deliver what is due. Idempotent."""
         if self._ending:
             return
         self._ending = True
@@ -136,7 +136,7 @@ class Gateway:
         await self._http.close()
 
     def hurry(self) -> None:
-        """At the end wait for nothing that runs, or, where it is waited for, no longer."""
+        """Skip the wait for runs during shutdown."""
         if self._draining is not None and not self._hurried:
             self._draining.reschedule(asyncio.get_running_loop().time())
         self._hurried = True
@@ -147,7 +147,7 @@ class Gateway:
             self._serving[kind.name] = spawn(self._serve(line), name=f"channel {kind.name}")
 
     async def _end(self, name: str) -> None:
-        """Listen no more on one channel."""
+        """Stop one channel."""
         self.unmade.pop(name, None)
         task, line = self._serving.pop(name, None), self.known.pop(name, None)
         if task is not None:
@@ -157,7 +157,7 @@ class Gateway:
             await line.channel.close()
 
     async def _serve(self, line: ChannelRuntime) -> None:
-        """Keep one channel going until cancelled."""
+        """Supervise one channel until cancelled."""
         pause = FIRST_PAUSE
         while True:
             began = self.runtime.clock.monotonic()
@@ -180,7 +180,7 @@ class Gateway:
             pause = pause if wait else min(2 * pause, LONGEST_PAUSE)
 
     async def _listen(self, line: ChannelRuntime) -> float | None:
-        """Listen as the one process that has this token; seconds to wait where another one has it."""
+        """Listen while holding the token's lock. Returns seconds to wait if another process holds it."""
         mark = self._mark(line.kind)
         async with serving.lock(self.runtime, f"channel {line.kind.name} {mark}") as check:
             if check is None:
@@ -215,7 +215,7 @@ class Gateway:
                 self.lines.pop(kind.name, None)
 
     def _line(self, kind: Kind) -> ChannelRuntime | None:
-        """The line of a channel; None where it cannot be made, which is told."""
+        """Build a channel's runtime; None if it cannot be built, which is reported."""
         given = options_of(self.settings, kind.name)
         needs = Needs(
             options={name: given.get(name, option.default) for name, option in kind.options.items()},
@@ -254,7 +254,7 @@ class Gateway:
             self._changed()
 
     def _secret_for(self, channel: str) -> Callable[[str], str]:
-        """The secrets by name for one channel; what it was given is remembered."""
+        """Secret lookup for one channel that remembers the values given."""
         asked = self._asked[channel] = {}
 
         def get(name: str) -> str:
@@ -264,7 +264,7 @@ class Gateway:
         return get
 
     def _has_other_secrets(self, channel: str) -> bool:
-        """Whether a channel was made with a secret that is another one now."""
+        """Whether a secret that the channel uses has changed."""
         given = self._asked.get(channel, {})
         return any(self.runtime.secrets.get(name) != value for name, value in given.items())
 
@@ -287,7 +287,7 @@ class Gateway:
 
 @contextmanager
 def only_home(token: str, root: Path) -> Iterator[None]:
-    """Be the one home of this person on this machine that uses a token, as long as the block. Raises `NotNow`."""
+    """Context manager: lock a token among this person's homes on this machine. Raises `NotNow`."""
     activity.set(replace(activity.get(), name=f"the home {root}"))
     with ExitStack() as held:
         try:
@@ -303,12 +303,12 @@ def only_home(token: str, root: Path) -> Iterator[None]:
 
 
 def options_of(settings: GatewaySettings, channel: str) -> Mapping[str, str]:
-    """What is set for one channel alone."""
+    """A channel's own options."""
     return settings.channels[channel].options if channel in settings.channels else {}
 
 
 def workspace_of(settings: GatewaySettings, home: Home) -> Path:
-    """The folder in which sessions work, made where it is not there. Raises `ConfigError`."""
+    """The sessions' working folder; created if missing. Raises `ConfigError`."""
     workspace = Path(settings.workspace) if settings.workspace else home.root / "workspace"
     try:
         workspace.mkdir(parents=True, exist_ok=True)

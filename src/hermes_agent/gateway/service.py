@@ -1,4 +1,4 @@
-"""A platform's HTTP interface: one call, its answer as bytes, and what a failure means for what was asked."""
+"""HTTP client for platform APIs: one call with its answer, and failures mapped to channel errors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FETCH_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back: below 500, and neither 401 nor 429. Header names are in lower case."""
+    """An HTTP answer with a status below 500, other than 401 and 429. Header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def values(self) -> dict[str, Any]:
-        """The JSON object in it. Raises `OutcomeUnknown` where it is none: something was done, nobody knows what."""
+        """The JSON object of the body. Raises `OutcomeUnknown` if it is none."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The JSON object in it, an empty one where it is none."""
+        """The JSON object of the body; empty if it is none."""
         try:
             return self.values()
         except OutcomeUnknown:
@@ -54,7 +54,7 @@ class Answer:
 
 
 def judged(answer: Answer, title: str) -> Answer:
-    """The answer, unless its status says all of it."""
+    """Raise the error for status 401, 429 or 5xx; otherwise return the answer."""
     if answer.status == 429:
         raise NotNow(f"{title} wants to be asked later.", retry_after=seconds(answer))
     if answer.status >= 500:
@@ -65,14 +65,14 @@ def judged(answer: Answer, title: str) -> Answer:
 
 
 def refusal(answer: Answer) -> ChannelError:
-    """What an answer from 400 on means where nobody knows better."""
+    """The default error for a status of 400 and above."""
     return NeverHere(f"It is refused ({answer.status}): {answer.body[:200].decode('utf-8', 'replace')}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One platform, by the token in `headers`. `reads` marks a call that changes nothing, so that its lost answer is
-    only a failure; `judge` raises what the status of any answer means, `meaning` is that of a refusal, for `ask`."""
+    """HTTP client for one platform with the token in `headers`. `reads` marks calls without side effects, whose lost
+    answer is a plain failure; `judge` checks every answer's status, `meaning` maps an error answer for `ask`."""
 
     title: str
     http: Http
@@ -92,7 +92,7 @@ class Service:
         most: int = MOST_ANSWER,
         patience: float = ANSWER_SECONDS,
     ) -> Answer:
-        """Ask; of a body of more than `most` bytes comes what shows that. Raises `NotNow`, `OutcomeUnknown`,
+        """Make a request; a body longer than `most` bytes is cut just above that. Raises `NotNow`, `OutcomeUnknown`,
         `TokenRefused`."""
         body: bytes | AsyncIterator[bytes] | None
         headers = dict(self.headers)
@@ -118,8 +118,8 @@ class Service:
     async def ask(
         self, method: str, path: str, content: Mapping[str, Any] | Upload | None = None, *, reads: bool = False
     ) -> dict[str, Any]:
-        """The JSON object that a call behind `base` is answered with; an empty one where there is no answer. Raises
-        `ChannelError`, what `meaning` says of an answer from 400 on."""
+        """Call a path under `base` and return its JSON object; empty without a body. Raises `ChannelError`, that of
+        `meaning` for a status of 400 and above."""
         answer = await self.call(method, f"{self.base}/{path}", content=content, reads=reads)
         if answer.status >= 400:
             raise self.meaning(answer)
@@ -131,8 +131,8 @@ class Service:
             raise
 
     async def lines(self, url: str, silence: float) -> AsyncGenerator[dict[str, Any], None]:
-        """The JSON objects of a stream, one a line, until it ends. Raises `NotNow`, also after so many seconds of
-        silence, and `TokenRefused`."""
+        """Stream JSON objects, one a line. Raises `NotNow`, also after `silence` seconds without a line, and
+        `TokenRefused`."""
         try:
             async with self.http.client(url).stream("GET", url, headers=self.headers) as got:
                 self.judge(Answer(status=got.status_code, headers=got.headers, body=b""), self.title)
@@ -147,7 +147,7 @@ class Service:
             raise NotNow(f"{self.title} ended the stream: {named(error)}") from error
 
     async def fetch(self, url: str, most: int) -> Answer:
-        """A file that came, as `Channel.fetch` says."""
+        """Download a file as `Channel.fetch` does."""
         return await self.call("GET", url, reads=True, most=most, patience=FETCH_SECONDS)
 
     @property
@@ -166,7 +166,7 @@ async def _lines(response: httpx2.Response, silence: float) -> AsyncIterator[str
 
 
 async def body_of(response: httpx2.Response, most: int) -> bytes:
-    """The body of an answer; where it is longer than `most`, its beginning, which is longer too."""
+    """The response body, cut just above `most` bytes."""
     found = bytearray()
     async for piece in response.aiter_bytes():
         found += piece
@@ -176,12 +176,12 @@ async def body_of(response: httpx2.Response, most: int) -> bytes:
 
 
 def named(error: Exception) -> str:
-    """What an error says; its kind where it says nothing."""
+    """The error's message, or its class name if empty."""
     return str(error) or type(error).__name__
 
 
 def seconds(answer: Answer) -> float:
-    """After how long a platform wants to be asked again; one second where it does not say it in figures."""
+    """The `Retry-After` delay; one second if it is no number."""
     try:
         return max(0.0, float(answer.headers.get("retry-after", "1")))
     except ValueError:

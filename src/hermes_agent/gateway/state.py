@@ -1,4 +1,4 @@
-"""How the gateways of a home are, each in a file of its own, for whoever asks from outside."""
+"""Status files of running gateways, which other processes read (`hermes gateway status`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE: Mapping[str, str] = {}
 
 
 class Phase(StrEnum):
-    """Where a gateway is: not open yet, at work, or letting its runs finish."""
+    """Lifecycle phase of a gateway: starting, at work, or draining."""
 
     STARTING = "starting"
     READY = "ready"
@@ -31,8 +31,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelState:
-    """One channel: `starting`, `listening`, `waiting` or `stopped`, since when (seconds since 1970), what is
-    wrong, and what its owner may want to know."""
+    """Status of one channel: `starting`, `listening`, `waiting` or `stopped`, since when (seconds since 1970), what
+    is wrong, and a remark for the owner."""
 
     state: str
     since: float
@@ -41,9 +41,9 @@ class ChannelState:
 
 
 class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
-    """A gateway: its process (`born` as in `Identity.started`), since when it runs, its channels by name, what is
-    wrong with its settings (empty: nothing), what else listens, in words, and what does not get on, which was looked at
-    at the time `checked`."""
+    """Status of a gateway process: pid (`born` as in `Identity.started`), start time, channels by name, settings
+    problems (`config`, empty: none), other listeners (`beside`), and health problems with the time they were
+    `checked`."""
 
     pid: int
     started: float
@@ -57,20 +57,20 @@ class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settled(self) -> bool:
-        """Whether it is at work and each of its channels has listened, or said why not."""
+        """Whether startup is over: each channel has listened or reported an error."""
         channels = self.channels.values()
         return self.phase is Phase.READY and all(each.state != "starting" or each.ailment for each in channels)
 
 
 def state_file(home: Home, pid: int) -> Path:
-    """Where the gateway of that process writes how it is."""
+    """The status file of that gateway process."""
     return home.root / "run" / MARK.replace("*", str(pid))
 
 
 def state_of(
     started: float, lines: Mapping[str, ChannelRuntime], unmade: Mapping[str, str] = NONE, phase: Phase = Phase.READY
 ) -> GatewayState:
-    """How this process's gateway is; `unmade` are channels that could not begin, and why."""
+    """The status of this process's gateway; `unmade`: channels that could not start, and why."""
     channels = {
         name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, note=line.note)
         for name, line in lines.items()
@@ -81,19 +81,19 @@ def state_of(
 
 
 def write_state(home: Home, state: GatewayState) -> None:
-    """Write how this process's gateway is. Raises `HomeError`."""
+    """Write this process's status file. Raises `HomeError`."""
     path = state_file(home, state.pid)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(path, msgspec.json.encode(state), durable=False)
 
 
 def forget_state(home: Home) -> None:
-    """This process's gateway has ended."""
+    """Delete this process's status file."""
     state_file(home, os.getpid()).unlink(missing_ok=True)
 
 
 def read_states(home: Home) -> list[GatewayState]:
-    """The gateways that run on this home, the newest first; what one that died left is taken away."""
+    """Status of the running gateways of this home, newest first; removes files of dead ones."""
     found: list[GatewayState] = []
     for path in sorted((home.root / "run").glob(MARK)):
         with suppress(HomeError, msgspec.DecodeError):
@@ -107,5 +107,5 @@ def read_states(home: Home) -> list[GatewayState]:
 
 
 def read_state(home: Home) -> GatewayState | None:
-    """The newest gateway that runs on this home; None where none does, also where one died without a word."""
+    """Status of the newest running gateway of this home; None if none runs."""
     return next(iter(read_states(home)), None)

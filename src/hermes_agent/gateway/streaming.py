@@ -1,4 +1,5 @@
-"""Drafts: what a run says while it works, at the pace of the platform: beside the chat, or in the slot of its reply."""
+"""Streams a run's unfinished reply to the chat at the platform's pace: as a native draft, or by editing the reply's
+message."""
 
 from __future__ import annotations
 
@@ -52,11 +53,11 @@ KNOWN = 5000
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What one run shows: `text`, of which `kept` characters are whole replies, and what it is `doing`; nothing while
-    it `waits` for a person.
+    """Streaming state of one run: `text`, of which `kept` characters are whole replies, and the running tools
+    (`doing`); hidden while it `waits` for a person.
 
-    `shown` is there now, under `receipt` where it is a message. `signed` is when the next sign of typing is due,
-    `fades` when words without a message are to be shown again, `pause` for how long the platform wants no signs.
+    `shown` is the visible text, under `receipt` if it is a message. `signed`: when the next typing indicator is due;
+    `fades`: when a native draft must be repeated; `pause`: the platform's requested delay.
     """
 
     session: str
@@ -79,11 +80,11 @@ class Draft:
 
     @property
     def key(self) -> str:
-        """That of the slot in which the run's reply will be."""
+        """The outbox key of the run's reply."""
         return reply_key(self.session, self.run)
 
     def keep_up(self, event: Event) -> None:
-        """Note what the run says and does."""
+        """Apply an event of the run."""
         match event:
             case TextDelta(text=text):
                 self.text += text
@@ -108,7 +109,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Where a session is spoken to, and whether its replies are shown while they are written."""
+    """A session's chat, and whether its replies are streamed."""
 
     to: Conversation
     line: ChannelRuntime
@@ -117,9 +118,9 @@ class Known:
 
 @dataclass(slots=True, kw_only=True)
 class Streaming:
-    """The drafts of this process. `overhear` is told every event; a run that is over before its first sign costs
-    nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
-    of which nobody was told. `wake` is called where something may be due that waited for a draft."""
+    """All drafts of this process, fed by `overhear` with every event; a run that ends before its first update costs
+    only a timer. `held`: slots whose first text is being sent; `astray`: a slot may be claimed without anyone
+    sending it, so delivery gives it back. `wake` is called when delivery may continue after a draft."""
 
     runtime: System
     wake: Callable[[], None]
@@ -130,11 +131,11 @@ class Streaming:
     _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def know(self, session: str, known: Known) -> None:
-        """Where that session is."""
+        """Register the chat of a session."""
         self._known.put(session, known)
 
     def overhear(self, seen: Seen) -> None:
-        """Keep up with a run."""
+        """Apply an event of any run."""
         event = seen.event
         if isinstance(event, RunStarted):
             self._begin(seen)
@@ -150,7 +151,7 @@ class Streaming:
             draft.keep_up(event)
 
     async def settled(self, key: str) -> None:
-        """Return when no draft of that slot is on its way."""
+        """Wait until no draft of that slot is in flight."""
         if (task := self._ending.get(key)) is not None:
             await asyncio.wait((task,))
 
@@ -180,7 +181,7 @@ class Streaming:
             draft.task.add_done_callback(lambda _: self._ending.pop(key, None))
 
     async def _take_back(self, draft: Draft) -> None:
-        """Have the message of a run that turned out to say nothing deleted."""
+        """Delete the streamed message of a run that ended without a reply."""
         await self.settled(draft.key)
         if draft.receipt:
             letter = Letter(key=draft.key, to=draft.to, content=Content(text=""), session=draft.session)
@@ -198,7 +199,7 @@ class Streaming:
             self._end(draft)
 
     async def _sign(self, draft: Draft) -> None:
-        """Show how far the run is, and come back."""
+        """Update the draft, and schedule the next update."""
         pace, name = draft.line.kind.pace, draft.line.kind.name
         beside, draft.pause = draft.line.drafts(draft.to), 0.0
         try:
@@ -221,7 +222,7 @@ class Streaming:
                 self.wake()
 
     async def _beside(self, draft: Draft) -> None:
-        """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""
+        """Update the native draft; the reply becomes the only message."""
         line, now = draft.line, self.runtime.clock.monotonic()
         text = _words(draft)
         if not text:
@@ -265,7 +266,7 @@ class Streaming:
         draft.shown = text if draft.receipt else ""
 
     async def _open(self, draft: Draft, text: str) -> None:
-        """Send the first words, in the slot that the reply will have."""
+        """Send the first text, in the outbox slot of the reply."""
         outbox = outbox_of(self.runtime)
         if await outbox.waits(draft.to):
             return  # What was said before comes first.
@@ -296,7 +297,7 @@ class Streaming:
 
 
 def _words(draft: Draft) -> str:
-    """What is to be shown of a run; nothing where it may yet be that it says nothing."""
+    """The text to show; empty while the run may still end in silence."""
     begun = draft.text.strip()
     silent = bool(begun) and any(word.startswith(begun) for word in SILENT)
     if silent or draft.waits or not draft.streams:

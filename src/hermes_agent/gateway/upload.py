@@ -1,4 +1,4 @@
-"""Bodies of requests that hold a file, which is read while it is sent."""
+"""Request bodies with a file, streamed from disk: raw or multipart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNS = re.compile(r'["\\\r\n]')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file between two texts; `size` bytes in all."""
+    """A streamed body: a file between two byte strings; `size` in bytes."""
 
     path: Path
     size: int
@@ -31,7 +31,7 @@ class Upload:
     after: bytes = b""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body. Raises `OSError` where the file cannot be read any more."""
+        """The body in chunks. Raises `OSError` if the file can no longer be read."""
         yield self.before
         with await asyncio.to_thread(self.path.open, "rb") as file:
             while piece := await asyncio.to_thread(file.read, PIECE):
@@ -40,7 +40,7 @@ class Upload:
 
 
 async def bytes_of(file: Attachment) -> bytes:
-    """What is in a file that goes out. Raises `NeverHere`."""
+    """The content of an outgoing file. Raises `NeverHere`."""
     try:
         return await asyncio.to_thread(Path(file.path).read_bytes)
     except OSError as error:
@@ -48,7 +48,7 @@ async def bytes_of(file: Attachment) -> bytes:
 
 
 async def upload(file: Attachment) -> Upload:
-    """A body that is the file alone. Raises `NeverHere`."""
+    """A body of only the file. Raises `NeverHere`."""
     path = Path(file.path)
     try:
         with await asyncio.to_thread(path.open, "rb") as opened:
@@ -60,7 +60,7 @@ async def upload(file: Attachment) -> Upload:
 
 
 async def form(field: str, file: Attachment, values: Mapping[str, Any]) -> Upload:
-    """A form with a file; a value that is no text is written as JSON. Raises `NeverHere`."""
+    """A multipart form with a file; values that are not text are written as JSON. Raises `NeverHere`."""
     body, mark = await upload(file), secrets.token_hex(16)
     parts = [
         f'--{mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{_written(value)}\r\n'
@@ -79,7 +79,7 @@ async def form(field: str, file: Attachment, values: Mapping[str, Any]) -> Uploa
 
 
 def unreadable(name: str, error: OSError) -> NeverHere:
-    """What becomes of a file that is not there any more."""
+    """The error for an outgoing file that cannot be read."""
     return NeverHere(f"The file {name} cannot be read: {error.strerror}.")
 
 

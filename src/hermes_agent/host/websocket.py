@@ -1,4 +1,8 @@
+<<<<<<< HEAD:src/hermes_agent/host/websocket.py
 """WebSocket client: JSON in and out; whatever ends a connection is `SocketClosed` with the reason."""
+=======
+"""WebSocket client for platforms: JSON messages; connection errors become `NotNow`."""
+>>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
 
 from __future__ import annotations
 
@@ -21,8 +25,13 @@ LARGEST_MESSAGE = 4_000_000
 LIBRARY = "httpx2.websockets"
 
 
+<<<<<<< HEAD:src/hermes_agent/host/websocket.py
 class SocketClosed(HermesError):
     """There is no connection (any more). `code` is the server's, which may say why, or 1006."""
+=======
+class Closed(NotNow):
+    """The platform closed the connection; `code` is the close code."""
+>>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
 
     def __init__(self, message: str, code: int = 1006) -> None:
         super().__init__(message)
@@ -30,25 +39,34 @@ class SocketClosed(HermesError):
 
 
 class Socket:
-    """An open connection."""
+    """An open WebSocket connection."""
 
     def __init__(self, session: AsyncWebSocketSession) -> None:
         self._session = session
 
     async def send(self, value: dict[str, Any]) -> None:
+<<<<<<< HEAD:src/hermes_agent/host/websocket.py
         """Raises `SocketClosed`."""
+=======
+        """Send a JSON message. Raises `NotNow`."""
+>>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
         try:
             await self._session.send_text(json.dumps(value))
         except late(f"{LIBRARY}:HTTPXWSException") as error:
             raise SocketClosed("The connection broke.") from error
 
     async def leave(self, code: int) -> None:
-        """End the connection with a code; one that is ended already stays so."""
+        """Close the connection with a code, unless it is closed."""
         await self._session.close(code)
 
     async def receive(self, patience: float | None = None) -> dict[str, Any]:
+<<<<<<< HEAD:src/hermes_agent/host/websocket.py
         """The next message, an empty one where it was no JSON object. Raises `SocketClosed`, also after that
         many seconds of silence."""
+=======
+        """Receive the next message; empty if it is no JSON object. Raises `Closed`; `NotNow` after that many seconds
+        of silence."""
+>>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
         try:
             async with asyncio.timeout(patience):
                 text = await self._session.receive_text()
@@ -68,8 +86,13 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
+<<<<<<< HEAD:src/hermes_agent/host/websocket.py
     """Opens a connection for the block and closes it with the code `leaves`. Raises `SocketClosed` where none comes
     about; what the block raises comes out as it is, though the library works in a task group."""
+=======
+    """Context manager: connect, and close with the code `leaves`. Raises `NotNow` if the connection fails; errors of
+    the block are raised as they are, not as a group."""
+>>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
@@ -89,7 +112,7 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
 
 
 def require(extra: str) -> None:
-    """Raise `ConfigError` where the library for WebSockets is not installed."""
+    """Raise `ConfigError` if the WebSocket library is not installed."""
     try:
         late("wsproto")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A cassette as a file: written line by line without secrets, and read whole."""
+"""Cassette file format: appends recorded lines with secrets redacted, and reads a whole recording."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ BETWEEN = "\n\0\n"
 
 
 class CassetteFile:
-    """A new file, readable by its owner alone, that only grows: each line is one write, so that a death of the process
-    leaves at most the last one torn. Raises `CassetteError` where the file exists or cannot be written."""
+    """Append-only writer of a new cassette file, private to its owner. Each line is one write, so a crash tears at
+    most the last. Raises `CassetteError` if the file exists or cannot be written."""
 
     def __init__(self, path: Path, redact: Redact) -> None:
         self.path = path
@@ -49,7 +49,7 @@ class CassetteFile:
         self._made = False
 
     def open(self) -> bool:
-        """Make the file, or go on with the one that this object made; whether it is new."""
+        """Create the file, or reopen the one this object created. Returns whether it is new."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if self._made else os.O_CREAT | os.O_EXCL)
         try:
             self._handle = os.open(self.path, flags, PRIVATE_FILE)
@@ -61,7 +61,7 @@ class CassetteFile:
         return is_new
 
     def add(self, line: Line) -> None:
-        """Write a line, its secrets replaced."""
+        """Append a line with secrets redacted."""
         assert self._handle is not None  # lines come between `open` and `close`
         text = written(without_secrets(plain_of(line), self.redact)).encode()
         try:
@@ -72,7 +72,7 @@ class CassetteFile:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """The recording is over, or paused."""
+        """Close the file; `open` can resume it."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -82,7 +82,7 @@ class CassetteFile:
 
 
 def without_secrets(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
-    """The JSON value with every text in it, keys too, redacted: as texts, since JSON's escapes would hide a secret."""
+    """Redact every string in a JSON value, including keys, before encoding, since JSON escapes would hide a secret."""
     joined = BETWEEN.join(_texts(plain))
     return plain if redact(joined) == joined else _redacted(plain, redact)
 
@@ -112,19 +112,19 @@ def _redacted(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON valu
 
 
 def digest(value: object, redact: Redact) -> str:
-    """What a value is known by in a cassette: the digest of it as it is written there."""
+    """Digest of a value as the cassette stores it (redacted)."""
     return short_hash(written(without_secrets(plain_of(value), redact)))
 
 
 class Digests:
-    """The digests of a sequence of messages that grows, each message looked at once."""
+    """Incremental digests of a growing message list: each message is hashed once."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
         self._known: list[tuple[Message, str]] = []
 
     def follow(self, messages: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
-        """How many messages are those of the sequence before, and the digests of all."""
+        """How many leading messages are unchanged since the last call, and the digests of all."""
         known, same = self._known, 0
         while same < min(len(known), len(messages)) and known[same][0] == messages[same]:
             same += 1
@@ -133,8 +133,8 @@ class Digests:
 
 
 def whole_words(pieces: Sequence[Piece], redact: Redact) -> tuple[Piece, ...]:
-    """The pieces of an answer so that no secret is spread over several of them: where the joined words hold one, they
-    stand redacted in the first piece of their kind, and the others are empty."""
+    """Redact secrets that span several pieces of a streamed answer: the redacted text goes into the first piece of
+    its kind, the others become empty."""
     for kind in (TextDelta, ThinkingDelta):
         joined = "".join(piece.item.text for piece in pieces if isinstance(piece.item, kind))
         if (clean := redact(joined)) != joined:
@@ -148,7 +148,7 @@ def whole_words(pieces: Sequence[Piece], redact: Redact) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Cassette:
-    """A recording. `notes` says what was wrong with the file and could be put up with."""
+    """A parsed recording. `notes`: tolerated problems of the file."""
 
     header: Header
     lines: tuple[Line, ...]
@@ -157,17 +157,17 @@ class Cassette:
 
     @cached_property
     def steps(self) -> tuple[tuple[Asked, Answered | None], ...]:
-        """Every model exchange in order; None: the recording ends before it was over."""
+        """Every model exchange in order; the answer is None if the recording ends before it."""
         return tuple((line, self.answers.get(line.n)) for line in self.lines if isinstance(line, Asked))
 
     @cached_property
     def answers(self) -> dict[int, Answered]:
-        """What came of each step."""
+        """Model answers by step."""
         return {line.n: line for line in self.lines if isinstance(line, Answered)}
 
     @cached_property
     def messages(self) -> dict[str, Message]:
-        """The messages that models were shown, by digest."""
+        """Messages shown to models, by digest."""
         return {line.id: line.message for line in self.lines if isinstance(line, MessageShown)}
 
     @cached_property
@@ -177,7 +177,7 @@ class Cassette:
 
     @cached_property
     def planned(self) -> dict[str, Planned]:
-        """What calls would do, by digest of name and arguments."""
+        """Planned facts of tool calls, by digest of name and arguments."""
         return {line.id: line for line in self.lines if isinstance(line, Planned)}
 
     @cached_property
@@ -187,15 +187,15 @@ class Cassette:
 
     @cached_property
     def environment(self) -> dict[str, Seen]:
-        """What was found out about the surroundings, by track."""
+        """Recorded prompt environments, by track."""
         return {line.track: line for line in self.lines if isinstance(line, Seen)}
 
     def turns(self, track: str) -> list[Turn]:
-        """The lines of a track whose order is kept."""
+        """The ordered lines of a track."""
         return [line for line in self.lines if isinstance(line, Turn) and line.track == track]
 
     def shown(self, n: int) -> tuple[str, ...]:
-        """The digests of the messages that step `n` was asked with."""
+        """Digests of the messages sent in step `n`."""
         if not self._questions:
             last: dict[str, tuple[str, ...]] = {}
             for asked, _ in self.steps:
@@ -204,7 +204,7 @@ class Cassette:
 
 
 def read_cassette(path: Path) -> Cassette:
-    """The recording in this file; a torn last line is left out and noted. Raises `CassetteError`."""
+    """Read a recording; a torn last line is skipped and noted. Raises `CassetteError`."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Opens the cassette of a process: to record into it, or to replay it."""
+"""Opens a process's cassette for recording or replay, from the command-line options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ OpenedSeam = tuple[Seam, str, Ids | None, Rules | None]
 def tape(
     *, record: str = "", replay: str = "", nearest: bool = False, live_from: int | None = None
 ) -> Recorder | Player | None:
-    """The tape that these options mean. Raises `CassetteError` for what cannot be read or does not go together."""
+    """Recorder or player for these options; None without any. Raises `CassetteError` for unreadable files or
+    conflicting options."""
     if record and replay:
         raise CassetteError("A replay cannot be recorded: leave out --record or --replay.")
     if not replay and (nearest or live_from is not None):
@@ -39,7 +40,7 @@ def tape(
 
 @contextmanager
 def opened_seam(tape: Recorder | Player, redact: Redact, process: Process) -> Iterator[OpenedSeam]:
-    """Record or replay within the block. Raises `CassetteError`."""
+    """Context manager: the seam that records or replays. Raises `CassetteError`."""
     if isinstance(tape, Recorder):
         tape.start(redact, process)
         try:

@@ -1,4 +1,4 @@
-"""The broker's book, kept in the store: the row of each call, and what the limits grant it."""
+"""Usage ledgers in the store: reserve a row and budget before each model call, and complete it afterwards."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ UNPRICED = "The price of {model} is unknown: what it costs is not counted agains
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """What the ledgers of a process have in common. `unpriced` are the models of which it was said that no limit of
-    money holds them."""
+    """Shared state of a process's ledgers: store, clock and spending rules. `unpriced`: models already reported as
+    having no price."""
 
     store: Store
     clock: Clock
@@ -34,7 +34,7 @@ class Book:
     unpriced: set[str] = field(default_factory=set)
 
     def within(self, own: Limit) -> Book:
-        """The book with the limit of one piece of work in the place of that of a run, where it is the lower one."""
+        """The book with a tighter run limit for one piece of work."""
         run = next((limit for limit in self.rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
         both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
         others = tuple(limit for limit in self.rules.limits if limit.scope is not Scope.RUN)
@@ -42,7 +42,7 @@ class Book:
         return replace(self, rules=replace(self.rules, limits=limits))
 
     def row(self, call: CallOpened, principal: str, job: str = "") -> UsageRow:
-        """The ledger's row of a call that is opened now."""
+        """The usage row of a call that starts now."""
         at = self.clock.now()
         return UsageRow(
             call_id=call.call_id,
@@ -63,8 +63,8 @@ class Book:
         )
 
     def unheld(self, call: CallOpened) -> str:
-        """The sentence that says, once per process and model, that no limit of money holds this call; empty where one
-        does."""
+        """A warning that no money limit applies to this call, as its price is unknown; once per process and model,
+        else empty."""
         limits = [f"budget.{limit.scope}.money" for limit in self.rules.limits if limit.money is not None]
         name = call.bid.model
         if call.bid.rate is not None or not limits or name in self.unpriced:
@@ -78,8 +78,7 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 class StoredLedger:
-    """The `Ledger` of calls that belong to no run; a commit of its own before and after each, which the death of the
-    process does not take back, as in a run."""
+    """`Ledger` for calls outside of runs: commits its own transaction before and after each call."""
 
     def __init__(self, book: Book, principal: str) -> None:
         self._book = book
@@ -87,7 +86,7 @@ class StoredLedger:
         self.sizes = book.sizes
 
     async def open(self, call: CallOpened) -> Grant:
-        """Commit the row of a call that is about to be made. Raises `LimitReached`."""
+        """Reserve the row and budget of a call. Raises `LimitReached`."""
         row, book = self._book.row(call, self._principal), self._book
         opened = await book.store.write(
             lambda tx: book.store.usage.reserve(tx, row, call.bid, book.rules), durable=False
@@ -100,8 +99,8 @@ class StoredLedger:
 
 
 class RunLedger:
-    """The `Ledger` of the calls of one run: the row before a call shares the commit of what led to it, its completion
-    shares the commit of the reply."""
+    """`Ledger` for the calls of one run: the reservation commits with the log entries before the call, the
+    completion with those of the reply."""
 
     def __init__(self, book: Book, journal: Journal, record: Session) -> None:
         self._book = book
@@ -110,14 +109,13 @@ class RunLedger:
         self.sizes = book.sizes
 
     def by(self, clock: Clock) -> RunLedger:
-        """The same book, its rows dated by that clock."""
+        """The same ledger with rows dated by that clock."""
         return RunLedger(replace(self._book, clock=clock), self._journal, self._record)
 
     async def open(self, call: CallOpened) -> Grant:
-        """Commit the row of a call that is about to be made, and everything that was posted before it. Raises
-        `LimitReached`.
+        """Commit the call's reservation and all entries posted before it. Raises `LimitReached`.
 
-        The person, and the agent from its next turn on, are told of a limit that is nearly used up.
+        Warns the person, and the agent from its next turn on, when a limit is nearly used up.
         """
         book, journal = self._book, self._journal
         row = book.row(call, self._record.principal, self._record.job)
@@ -136,7 +134,7 @@ class RunLedger:
         return grant
 
     async def complete(self, call: CallSettled) -> None:
-        """Complete the row soon; also where the lane was lost: the call was paid all the same."""
+        """Post the completion; commit it separately if the lease was lost, as the call was paid anyway."""
 
         async def change(tx: Transaction) -> None:
             await enter(self._book.store, tx, call)
@@ -148,12 +146,12 @@ class RunLedger:
 
 
 def granted(opened: OpenCall) -> Grant:
-    """What the limits granted. Raises the `LimitReached` of the one that refused."""
+    """The granted budget. Raises the `LimitReached` that refused it."""
     if isinstance(opened.granted, LimitReached):
         raise opened.granted
     return opened.granted
 
 
 async def enter(store: Store, tx: Transaction, call: CallSettled) -> None:
-    """Complete the row of a call."""
+    """Complete a call's usage row."""
     await store.usage.complete(tx, call.call_id, call.usage, call.cost, call.outcome, call.seconds)

@@ -1,4 +1,4 @@
-"""The lines of a cassette: what each kind holds, in the serial form that the log has, and how errors are kept."""
+"""Record types of a cassette's lines, their serialization, and storable forms of errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Failure = TypeVar("Failure", bound=HermesError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """How the process that is recorded takes part (see `Options`), and the limits that hold in it."""
+    """Options of the recorded process (see `Options`), and its spending limits."""
 
     queue: str
     attended: bool
@@ -40,7 +40,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first line. All ids and random numbers of the recording come from `seed`."""
+    """First line of a cassette. All ids and random numbers of the recording derive from `seed`."""
 
     version: int
     seed: str
@@ -53,9 +53,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What each line of a track has: `at` is seconds since 1970 and `t` a moment of `Clock.monotonic`. A `track` is one
-    order of things: a session's number in the recording (`1`), or that and a purpose (`1/title`) for what goes on
-    beside it."""
+    """Base of the lines of a track: `at` in seconds since 1970, `t` in `Clock.monotonic`. A `track` is one ordered
+    sequence: a session by number (`1`), or a session's background purpose (`1/title`)."""
 
     track: str
     at: float = 0.0
@@ -64,7 +63,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionMade(Moment):
-    """A session as it was made; for one that was there before, its log up to then and the prefixes that it names."""
+    """A session's creation; for an older one, its log so far and the prefixes in it."""
 
     session: Session
     entries: tuple[Entry, ...] = ()
@@ -74,7 +73,7 @@ class SessionMade(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived(Moment):
-    """A message was taken in."""
+    """An inbound message was accepted."""
 
     inbound: Inbound
     kind: Literal["inbound"] = field(default="inbound", init=False)
@@ -82,7 +81,7 @@ class Arrived(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAsked(Moment):
-    """Somebody said stop."""
+    """A stop was requested."""
 
     reason: str
     kind: Literal["stop"] = field(default="stop", init=False)
@@ -90,8 +89,8 @@ class StopAsked(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Moment):
-    """A command changed the session, which is now so; `held`: for that it had the log to itself, and wrote `entries`
-    into it."""
+    """A command changed the session (its new state); `held`: the command had exclusive access to the log and wrote
+    `entries`."""
 
     session: Session
     held: bool
@@ -101,7 +100,7 @@ class Changed(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBegun(Moment):
-    """A run began with these limits and settings of `compaction`; with `error` it could not begin."""
+    """A run started with these limits and compaction settings, or failed to start (`error`)."""
 
     limits: Limits
     effort: str
@@ -112,8 +111,7 @@ class RunBegun(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOver(Moment):
-    """The run has ended so, with this number of the log; not `released` where there was more mail, which begins the
-    next run at once."""
+    """A run ended at this log number; not `released` if more mail was waiting, which starts the next run at once."""
 
     outcome: Outcome
     number: int
@@ -123,7 +121,7 @@ class RunOver(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailRead(Moment):
-    """The run looked for mail and found these messages, by their source ids."""
+    """The run read its inbox and found these messages (source ids)."""
 
     mail: tuple[str, ...]
     kind: Literal["read"] = field(default="read", init=False)
@@ -131,7 +129,7 @@ class MailRead(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Moment):
-    """What was found out about the surroundings: by name, and the tools that were offered."""
+    """The prompt environment that was read for a session, and the tools offered."""
 
     facts: Environment
     tools: tuple[ToolSchema, ...]
@@ -140,7 +138,7 @@ class Seen(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSection(Moment):
-    """What a source of the tail said beside a message."""
+    """The text that a prompt tail source added to a message."""
 
     name: str
     words: str
@@ -149,7 +147,7 @@ class RecordedSection(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixShown:
-    """A prefix, once; `id` is the digest of what is written here."""
+    """A prompt prefix, stored once; `id` is its digest as stored."""
 
     id: str
     prefix: Prefix
@@ -158,7 +156,7 @@ class PrefixShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageShown:
-    """A message that a model was shown, once; `id` is the digest of what is written here."""
+    """A message sent to a model, stored once; `id` is its digest as stored."""
 
     id: str
     message: Message
@@ -167,8 +165,8 @@ class MessageShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Moment):
-    """A model is asked: step `n` of the recording. Its messages are the first `kept` ones of the track's question
-    before, then those of `added`."""
+    """A model request: step `n`. Its messages are the first `kept` ones of the track's previous request, then
+    `added`."""
 
     n: int
     purpose: str
@@ -186,7 +184,7 @@ class Asked(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """An error: the name of its class, its sentence, and what else it holds."""
+    """A stored error: its class name, message and fields."""
 
     error: str
     text: str
@@ -204,7 +202,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOpened:
-    """The row of the call went into the ledger."""
+    """The call's usage row was reserved in the ledger."""
 
     call: CallOpened
     kind: Literal["opened"] = field(default="opened", init=False)
@@ -212,7 +210,7 @@ class RowOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSettled:
-    """The row was completed."""
+    """The call's usage row was completed."""
 
     call: CallSettled
     kind: Literal["settled"] = field(default="settled", init=False)
@@ -220,7 +218,7 @@ class RowSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """The whole answer."""
+    """The final reply of a model."""
 
     reply: Reply
     kind: Literal["reply"] = field(default="reply", init=False)
@@ -231,7 +229,7 @@ Item = Delta | RowOpened | RowSettled | Whole | Raised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One thing of an answer, and when it came."""
+    """One item of a model answer, with its time."""
 
     at: float
     t: float
@@ -240,7 +238,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Moment):
-    """What came of step `n`. `cut`: whoever asked went away before the end (a stop, the time limit)."""
+    """The answer to step `n`. `cut`: the caller cancelled it (a stop, the time limit)."""
 
     n: int
     pieces: tuple[Piece, ...]
@@ -250,7 +248,8 @@ class Answered(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What a call would do: `id` is the digest of name and arguments. With `error` it cannot be made."""
+    """The facts of a tool call (effect, paths) before it runs; `id` is the digest of name and arguments. `error`:
+    the call is invalid."""
 
     id: str
     name: str
@@ -264,11 +263,14 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called(Moment):
-    """One moment of the tool call `call`.
+    """One event of the tool call `call`.
 
-    `asks`: it puts `question` to the person. `uses`: it calls `tool` with `arguments` in its own name. `may_run`:
-    nothing speaks against it. `ends`: it has `answer` or `error`; with neither it was cut short. `progress` are the
-    lines that it showed before.
+    - `asks`: it asks the person `question`;
+    - `uses`: it calls another `tool` with `arguments`;
+    - `may_run`: hooks allowed it;
+    - `ends`: it has `answer` or `error`; with neither it was cancelled.
+
+    `progress`: the progress lines shown before.
     """
 
     call: str
@@ -283,7 +285,7 @@ class Called(Moment):
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended without a result."""
+        """Whether the call was cancelled."""
         return self.moment == "ends" and self.answer is None and self.error is None
 
 
@@ -314,12 +316,12 @@ KINDS = frozenset(each.__dataclass_fields__["kind"].default for each in get_args
 
 
 def plain_of(value: object) -> Any:  # noqa: ANN401  what JSON knows: objects, lists, texts, numbers
-    """A record as JSON writes it."""
+    """Convert a record to plain JSON values."""
     return msgspec.to_builtins(value)
 
 
 def line_of(plain: Mapping[str, Any]) -> Line:
-    """The line that was written so. Raises `ValueError` for what is none."""
+    """Parse a line. Raises `ValueError` for an invalid one."""
     if plain.get("kind") not in KINDS:
         raise ValueError(f"there are no lines of kind {plain.get('kind')!r}")
     line: Line = revive(Line, plain)
@@ -331,7 +333,7 @@ FACTS = ("hint", "limit", "provider", "model", "status", "retry_after", "partial
 
 
 def noted(error: Exception) -> Raised:
-    """The error as a line holds it. A defect of a tool reads as the loop tells it to the model."""
+    """Convert an error to its stored form. An unexpected exception becomes the error that the model is shown."""
     if not isinstance(error, HermesError):
         error = unexpected(error)
     held = {name: getattr(error, name) for name in FACTS if hasattr(error, name)}
@@ -340,13 +342,13 @@ def noted(error: Exception) -> Raised:
 
 
 def raised(noted: Raised) -> HermesError:
-    """The error of a model or a run again, of the class that it had where there still is one."""
+    """Recreate the error of a model or run, of its original class if that still exists."""
     kind: type[HermesError] = getattr(errors, noted.error, CassetteError)
     return _filled(LimitReached(noted.text, limit="") if kind is LimitReached else kind(noted.text), noted)
 
 
 def failed_call(noted: Raised) -> ToolError:
-    """The failure of a tool call again."""
+    """Recreate the error of a tool call."""
     kind = getattr(errors, noted.error, ToolError)
     error: ToolError = kind(noted.text) if issubclass(kind, ToolError) else ToolError(noted.text)
     error.kind = noted.tool_kind or error.kind

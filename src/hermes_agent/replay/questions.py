@@ -1,4 +1,4 @@
-"""What differs between a question and the recorded one, in a sentence; and how alike two questions are."""
+"""Compares model requests with recorded ones: the first difference as a sentence, and their similarity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOKED_AT = 2_000
 
 
 class Questions:
-    """What is asked now, beside what was asked then."""
+    """Compares the requests of a replay with those of a cassette."""
 
     def __init__(self, cassette: Cassette, redact: Redact) -> None:
         self._cassette = cassette
@@ -31,24 +31,24 @@ class Questions:
         return self._digests.follow(messages)[1]
 
     def difference(self, request: ModelRequest, asked: Asked) -> str:
-        """The first difference to the recorded question, as a sentence; empty where there is none."""
+        """The first difference from the recorded request, as a sentence; empty if equal."""
         if words := self._prefix_difference(request.prefix, asked.prefix):
             return words
         return _messages_difference(*self._messages(request, asked)) or _settings_difference(request, asked)
 
     def said_otherwise(self, request: ModelRequest, asked: Asked) -> str:
-        """As `difference`, of what persons, models and tools said alone: the prompt and what the runtime tells are of
-        now."""
+        """As `difference`, but only for messages of people, models and tools; the prompt and runtime notes may
+        differ."""
         both = self._messages(request, asked)
         return _messages_difference(*([each for each in messages if _is_said(each[0])] for messages in both))
 
     def _messages(self, request: ModelRequest, asked: Asked) -> tuple[list[tuple[Message, str]], ...]:
-        """The messages of now and of then, each with its digest."""
+        """The current and the recorded messages, each with its digest."""
         now = list(zip(request.messages, self.ids(request.messages), strict=True))
         return now, [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
 
     def likeness(self, request: ModelRequest, asked: Asked) -> float:
-        """How alike the questions are, from 0 to 1: by the messages that they share and the words of the last one."""
+        """Similarity of two requests, from 0 to 1: shared messages and the text of the last one."""
         now, then = self.ids(request.messages), self._cassette.shown(asked.n)
         if now == then:
             return 1.0
@@ -73,7 +73,7 @@ class Questions:
 
 
 def likeness(one: str, other: str) -> float:
-    """How alike the beginnings of two texts are, from 0 to 1."""
+    """Similarity of the beginnings of two texts, from 0 to 1."""
     return float(late("difflib:SequenceMatcher")(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
 
 

@@ -1,4 +1,4 @@
-"""Tool calls as they are recorded: what they would do, what they ask, and what came of them."""
+"""Records tool calls: wraps the toolbox, hooks and call context of an agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Moment = Literal["asks", "uses", "may_run", "ends"]
 
 
 class RecordedCalls:
-    """Records the calls of one session; `stops` are what cuts them short."""
+    """Records the tool calls of one session; `stops` tracks what a stop can cancel."""
 
     def __init__(self, track: RecordedTrack) -> None:
         self.stops = track.stops
@@ -31,38 +31,38 @@ class RecordedCalls:
         self._progress: defaultdict[str, list[str]] = defaultdict(list)
 
     def toolbox(self, toolbox: Toolbox) -> Toolbox:
-        """The toolbox, what calls would do recorded."""
+        """Wrap a toolbox to record the facts of calls."""
         return _RecordedToolbox(toolbox, self)
 
     def around(self, hooks: Sequence[Hook]) -> Hook:
-        """The hooks as one, what comes of the call recorded."""
+        """Wrap all hooks as one that records the results of calls."""
         return _RecordedHooks(hooks, self)
 
     def context(self, context: CallContext) -> CallContext:
-        """The context of a call, its questions and progress recorded."""
+        """Wrap a call's context to record its questions and progress."""
         return _RecordedContext(context, self)
 
     def planned(self, line: Planned) -> None:
-        """A call was looked at."""
+        """Record the facts of a call, once."""
         if line.id not in self._planned:
             self._planned.add(line.id)
             self._track.file.add(line)
 
     def id_of(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a call is known by."""
+        """Digest that identifies a call."""
         return digest([name, arguments], self._track.file.redact)
 
     def progress(self, call: str, text: str) -> None:
-        """The call shows a line."""
+        """Note a progress line."""
         self._progress[call].append(text)
 
     def came(self, moment: Moment, call: str, tool: str = "", **more: Any) -> None:  # noqa: ANN401  fields of `Called`
-        """The call comes to this moment."""
+        """Record an event of the call."""
         self._track.tick()
         self._track.add(Called(track=self._track.name, call=call, moment=moment, tool=tool, **more))
 
     def ends(self, call: str, tool: str, arguments: Mapping[str, Any], came: Answer | HermesError | None) -> None:
-        """What came of the call; None where it was cut short."""
+        """Record the result of the call; None if it was cancelled."""
         self.stops.left(call)
         end = {"answer": came} if isinstance(came, Answer) else {"error": noted(came)} if came is not None else {}
         progress = tuple(self._progress.pop(call, ()))
@@ -70,7 +70,7 @@ class RecordedCalls:
 
 
 def call_of(context: CallContext) -> str:
-    """The id of the call: its key without the session."""
+    """The call's id: its key without the session."""
     return context.key.removeprefix(f"{context.session}-")
 
 
@@ -123,7 +123,7 @@ class _RecordedTool:
         return facts
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        """The tool's answer; what comes of the call is recorded when every hook has seen it."""
+        """Run the tool; its result is recorded after all hooks have seen it."""
         try:
             await self.calls.stops.entered(call_of(context))
             return await self.tool.run(arguments, self.calls.context(context))
@@ -185,13 +185,14 @@ class _RecordedContext:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedHooks:
-    """All hooks of an agent as one, what comes of the call recorded."""
+    """All hooks of an agent as one that records each call's result."""
 
     hooks: Sequence[Hook]
     calls: RecordedCalls
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
+        """Run each hook. Records the end of a call that a hook refuses or a stop cancels, since `after_call` does
+        not see it."""
         inside = replace(proposed, context=self.calls.context(proposed.context))
         try:
             await self.calls.stops.entered(proposed.call.id)
@@ -207,7 +208,7 @@ class _RecordedHooks:
         self.calls.came("may_run", proposed.call.id)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """What the hooks make of the answer is what came of the call."""
+        """Run each hook and record the resulting answer."""
         try:
             for hook in reversed(self.hooks):
                 answer = await hook.after_call(proposed, answer)

@@ -1,4 +1,4 @@
-"""The recorder: everything runs as it does without one, and is written to a cassette."""
+"""Recorder: the seam that runs everything for real and writes it to a cassette."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ from hermes_agent.version import VERSION as PROGRAM
 
 
 class RecordedModel(Through):
-    """A `Model` that answers as another one and writes it down: one exchange at a time, question and answer. `stops`
-    are those of the run that it works for."""
+    """Model wrapper that records each request and its answer. `stops` belong to the run it works for."""
 
     def __init__(self, track: RecordedTrack, stops: RecordedStops, steps: Iterator[int], written: set[str]) -> None:
         self._stops = stops
@@ -71,7 +70,7 @@ class RecordedModel(Through):
         self._asking = False
 
     async def bind(self, ledger: Ledger, live: Live) -> RecordedModel:
-        """Answer as the model that `live` makes, whose rows in that ledger are recorded too."""
+        """Set the real model, made by `live` with a ledger whose rows are recorded too."""
         super().__init__(await live(RecordedLedger(ledger, self.add)))
         return self
 
@@ -125,20 +124,21 @@ class RecordedModel(Through):
             self._end()
 
     def add(self, item: Item) -> None:
-        """Something comes back."""
+        """Record one item of the answer."""
         self._track.tick()
         clock = self._track.clock
         self._pieces.append(Piece(at=clock.now(), t=clock.monotonic(), item=item))
 
     def _end(self, *, cut: bool = False) -> None:
-        """Nothing more comes back; with `cut`, because whoever asked has gone away."""
+        """Record the end of the answer; `cut` if the caller cancelled it."""
         self._asking = False
         self._stops.left(self)
         pieces = whole_words(self._pieces, self._redact)
         self._track.add(Answered(n=self._step, track=self._track.name, pieces=pieces, cut=cut))
 
     def _shown(self, messages: Sequence[Message]) -> tuple[int, tuple[str, ...]]:
-        """How many messages are those of the question before, and the digests of the others, which are written once."""
+        """How many messages equal those of the previous request, and the digests of the others, which are stored
+        once."""
         kept, ids = self._digests.follow(messages)
         for message, id_ in zip(messages[kept:], ids[kept:], strict=True):
             self._once(MessageShown(id=id_, message=message))
@@ -157,7 +157,7 @@ class RecordedModel(Through):
 
 
 class RecordedLedger:
-    """The broker's book, what is written into it recorded with the exchange."""
+    """Ledger wrapper that records each row with its exchange."""
 
     def __init__(self, ledger: Ledger, add: Callable[[Item], None]) -> None:
         self._ledger = ledger
@@ -180,7 +180,7 @@ class RecordedLedger:
 
 
 class Recorder(Seam):
-    """A `Seam` that writes a cassette; it may outlive the runtime that it records, and go on with the next one."""
+    """`Seam` that records to a cassette; it can outlive a system and continue with the next."""
 
     def __init__(self, path: Path, machine: Clock) -> None:
         self._seed = secrets.token_hex(16)
@@ -194,14 +194,14 @@ class Recorder(Seam):
         self._written: set[str] = set()
 
     def start(self, redact: Redact, process: Process) -> None:
-        """Open the file, and begin it where it is new. Raises `CassetteError`."""
+        """Open the file and write the header if it is new. Raises `CassetteError`."""
         self.file.redact = redact
         if self.file.open():
             at, t = self.clock.now(), self.clock.monotonic()
             self.file.add(Header(version=VERSION, seed=self._seed, at=at, t=t, program=PROGRAM, process=process))
 
     def track(self, session: str, purpose: str = "") -> RecordedTrack:
-        """The track of a session, or of what goes on beside it for a purpose."""
+        """The track of a session, or of one of its background purposes."""
         key = f"{session}/{purpose}" if purpose else session
         if key not in self._tracks:
             number = str(sum("/" not in known for known in self._tracks) + 1)
@@ -210,21 +210,21 @@ class Recorder(Seam):
         return self._tracks[key]
 
     def own(self, session: str, purpose: str = "") -> RunSeam:
-        """A clock that stands still between the things that come in, and ids of the recording."""
+        """A clock that stands still between inputs, and the recording's ids."""
         track = self.track(session, purpose)
         return RunSeam(clock=track.clock, ids=track.ids, gate=RecordedGate(track), when=self.track(session).stops.when)
 
     def made(self, session: Session) -> None:
-        """A session was made."""
+        """Record a new session."""
         self._known.add(session.id)
         self.file.add(SessionMade(track=self.track(session.id).name, session=session))
 
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
-        """A message is in the inbox."""
+        """Record an inbound message."""
         self.file.add(Arrived(track=self.track(session).name, at=at, inbound=inbound))
 
     async def changed(self, session: str, store: Store, since: int | None = None) -> None:
-        """A command changed the session. One that was not in a run yet is taken in as a whole when it is."""
+        """Record a command's change of the session. A session not yet recorded is recorded whole with its first run."""
         record = await store.sessions.get(session) if session in self._known else None
         if record is not None:
             entries = () if since is None else tuple(await store.history.entries(session, since))
@@ -232,7 +232,7 @@ class Recorder(Seam):
             self.file.add(Changed(track=name, session=record, held=since is not None, entries=entries))
 
     async def start_run(self, session: Session, store: Store) -> None:
-        """A run of this session begins; where it was there before the recording, what it is goes into the recording."""
+        """Start a run; records the session with its log first if it is older than the recording."""
         track = self.track(session.id)
         track.tick()
         track.ids.restart()
@@ -246,40 +246,40 @@ class Recorder(Seam):
         self.file.add(SessionMade(track=track.name, session=session, entries=entries, prefixes=prefixes))
 
     def refused(self, session: str, error: HermesError) -> None:
-        """A run cannot begin."""
+        """Record that a run could not start."""
         track = self.track(session)
         track.add(RunBegun(track=track.name, limits=Limits(), effort="", error=noted(error)))
 
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
-        """The run is over."""
+        """Record the end of a run."""
         track = self.track(session)
         track.stops.over()
         self.file.add(RunOver(track=track.name, outcome=outcome, number=number, released=released))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
-        """The model, its exchanges recorded. For one of no run, no stop strikes."""
+        """A recording model. Outside of a run, no stop applies to it."""
         track = self.track(session, purpose)
         stops = self.track(session).stops if isinstance(ledger, RunLedger) else RecordedStops(track)
         return await RecordedModel(track, stops, self._steps, self._written).bind(ledger, live)
 
     async def environment(self, session: str, look: Look) -> Environment:
-        """What is found, recorded."""
+        """Read and record the prompt environment."""
         found = await look()
         tools = self._offered.get(session, ())
         self.file.add(Seen(track=self.track(session).name, facts=found, tools=tools))
         return found
 
     def offered(self, session: str, tools: Schemas) -> Schemas:
-        """The process's own tools, recorded with the surroundings."""
+        """The process's own tools, recorded with the environment."""
         self._offered[session] = tools
         return tools
 
     def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
-        """The sources, what they say recorded."""
+        """Wrap the tail sources to record their texts."""
         return [RecordedSource(source=each, track=self.track(session)) for each in sources]
 
     def outfit(self, session: str, agent: Agent) -> Agent:
-        """The agent, its calls recorded."""
+        """The agent with its tool calls recorded."""
         track, limits = self.track(session), agent.budget.limits
         compaction = None if agent.compactor is None else agent.compactor.settings
         track.add(RunBegun(track=track.name, limits=limits, effort=agent.effort, compaction=compaction))
@@ -290,7 +290,7 @@ class Recorder(Seam):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """A source of the tail, what it says recorded."""
+    """Wrapper of a prompt tail source that records its texts."""
 
     source: TailSource
     track: RecordedTrack

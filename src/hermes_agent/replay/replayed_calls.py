@@ -1,4 +1,4 @@
-"""Tool calls that get their recorded results: nothing is executed."""
+"""Replays tool calls: each gets its recorded result, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ Judged = Callable[[CallContext], Awaitable[None]]
 
 
 class NotRecorded(ToolError):
-    """The recording holds no result for this call, and nothing is executed in a replay."""
+    """The recording has no result for this tool call, and a replay executes nothing."""
 
     kind = "not_recorded"
 
 
 class NotRun(ToolError):
-    """The call was not run in the recording; its answer follows."""
+    """The call was refused in the recording; carries its recorded answer."""
 
 
 class StrictCalls:
-    """A hook and the tools of a run: each call gets what was recorded for it, in the recorded order. `judged` is
-    awaited for each before it goes on."""
+    """Hook and tools of a strict replay: each call gets its own recorded events, in recorded order. `judged` is
+    awaited before each call."""
 
     def __init__(self, track: ReplayedTrack, *, cuts: bool, judged: Judged | None = None) -> None:
         self._track = track
@@ -52,7 +52,7 @@ class StrictCalls:
         self._judged = judged
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Ask what was asked, and let the call run, or raise why it may not."""
+        """Repeat the recorded questions, then allow the call or raise the recorded refusal."""
         context = proposed.context
         if self._judged is not None:
             await self._judged(context)
@@ -71,15 +71,15 @@ class StrictCalls:
         return line.answer or Answer(parts=())
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
-        """The answer that the call had in the end, when its turn comes: every hook has seen it then."""
+        """The recorded final answer, at its place in the order, after all hooks."""
         line = await self._turn(proposed.context)
         for text in line.progress:
             proposed.context.progress(text)
         return line.answer or answer
 
     async def _asked(self, context: CallContext) -> Called:
-        """What comes of the call after its questions and the calls that it made; one that was cut short waits to be so
-        again."""
+        """The call's next result, after repeating its questions and nested calls; a cancelled call waits to be
+        cancelled again."""
         call, made = call_of(context), list[asyncio.Task[None]]()
         while True:
             ahead = self._track.ahead(Called, lambda line: line.call == call)
@@ -100,20 +100,21 @@ class StrictCalls:
         return await self._track.turn(Called, lambda line: line.call == call, f"the tool call {call} is made")
 
     async def _hang(self) -> None:
-        """Wait to be stopped, as the call was."""
+        """Wait for the recorded stop."""
         if not self._cuts:
             raise CassetteError("In the recording, this call was stopped before it had a result.")
         await self._track.hang()
 
 
 class NearestCalls:
-    """Each call gets a recorded result: that of the same call, otherwise of the most similar one of the same tool."""
+    """Tools of a loose replay: each call gets the recorded result of the same call, else of the most similar one of
+    the same tool."""
 
     def __init__(self, cassette: Cassette) -> None:
         self._left = [line for line in cassette.lines if isinstance(line, Called) and line.moment == "ends"]
 
     async def result(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002  found by what it does
-        """The recorded answer, or an error that says there is none."""
+        """The recorded answer. Raises `NotRecorded` if no call is similar enough."""
         line = self._nearest(tool, written(plain_of(arguments)))
         if line is None or line.is_cut:
             raise NotRecorded(
@@ -144,8 +145,8 @@ async def _use(line: Called, context: CallContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedToolbox:
-    """Resolves calls to tools that answer from the recording; what a call would do is recorded too. `own` says it of
-    calls that were not recorded, where there are tools."""
+    """Toolbox whose tools answer from the recording, with the recorded call facts. `own` gives the facts of
+    unrecorded calls."""
 
     cassette: Cassette
     result: Result
@@ -153,7 +154,7 @@ class ReplayedToolbox:
     own: Toolbox
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]:
-        """As `agent.Toolbox`."""
+        """See `agent.Toolbox`."""
         planned = self.cassette.planned.get(digest([name, arguments], self.redact))
         if planned is None:
             tool, meant = self.own.resolve(name, arguments)

@@ -1,4 +1,4 @@
-"""A model that answers from a cassette."""
+"""Models that answer from a cassette: strict, nearest match, or live from a certain step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Found = tuple[Asked, Answered]
 
 
 class RecordedNames:
-    """The name and the tokens of context of the model that was asked on a track (empty: on any)."""
+    """Base of replayed models: the name and context window recorded for a track (empty: for any)."""
 
     def __init__(self, cassette: Cassette, track: str) -> None:
         found = (asked for asked, _ in cassette.steps if track in ("", asked.track))
@@ -27,9 +27,10 @@ class RecordedNames:
 
 
 class StrictModel(RecordedNames):
-    """Answers each question with what was recorded next on its track; one that differs raises `RequestDiffers`.
+    """Model of a strict replay: answers each request with the next recorded answer; a different request raises
+    `RequestDiffers`.
 
-    An answer that somebody cut short waits for that; with `cuts` False nobody will do so here, and the replay ends.
+    A cancelled answer waits to be cancelled again; with `cuts` False nobody would, and the replay ends.
     """
 
     def __init__(
@@ -78,8 +79,8 @@ class StrictModel(RecordedNames):
 
 
 class NearestModel(RecordedNames):
-    """Answers each question with the recorded answer to the most similar one of the same purpose; of equals, the first
-    that was not given yet."""
+    """Model of a loose replay: answers with the recorded answer to the most similar request of the same purpose,
+    preferring unused ones."""
 
     def __init__(self, cassette: Cassette, clock: TapeClock, questions: Questions, ledger: Ledger) -> None:
         super().__init__(cassette, "")
@@ -120,7 +121,7 @@ class NearestModel(RecordedNames):
 
 
 class LiveFrom(Through):
-    """Answers as recorded up to the step `live_from`, and from then on, for good, as the model that `live` makes."""
+    """Model that replays recorded steps up to `live_from` and asks the real model from then on."""
 
     def __init__(self, steps: Sequence[Found], questions: Questions, live: Model, live_from: int) -> None:
         super().__init__(live)
@@ -129,7 +130,7 @@ class LiveFrom(Through):
         self.is_live = False
 
     def go_on_from(self, before: LiveFrom) -> None:
-        """Begin where the model of the run before stands."""
+        """Continue at the position of the previous run's model."""
         self._steps, self.is_live = before._steps, before.is_live
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
@@ -151,7 +152,7 @@ class LiveFrom(Through):
 async def played(
     pieces: Collection[Piece], ledger: Ledger | None, clock: TapeClock | None
 ) -> AsyncGenerator[Delta | Reply, None]:
-    """The pieces of an answer as a model gives them, each at its moment; without a ledger nothing is written down."""
+    """Stream recorded pieces at their recorded times, and repeat their ledger rows unless `ledger` is None."""
     for piece in pieces:
         if clock is not None:
             clock.set(piece.at, piece.t)
@@ -172,7 +173,7 @@ async def played(
 
 
 def _at_the_cut(answered: Answered) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """What had come when whoever asked went away, and what was written down after that."""
+    """Split a cancelled answer: the pieces before the cancellation, and the ledger rows written after it."""
     pieces, end = answered.pieces, len(answered.pieces)
     while answered.cut and end and isinstance(pieces[end - 1].item, RowSettled):
         end -= 1

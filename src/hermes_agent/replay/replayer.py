@@ -1,4 +1,4 @@
-"""The replayer: models, tools, time and ids come from a cassette."""
+"""Replayer: the seam that takes models, tools, time and ids from a cassette."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ SIDE_BY_SIDE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """How a cassette is replayed.
+    """Replay options.
 
-    Strictly, unless `nearest` or something is live: `live_from` is the first step that is asked for real, with real
-    tools; with `model` alone, that model is asked all along and tools are answered from the recording. `driven`: the
-    messages and stops come from the recording too, so that nobody else brings any. `database` is where a replay
-    without anything live keeps its rows; empty: in a temporary folder.
+    - default: strict; `nearest`: loose matching;
+    - `live_from`: first step that asks the real model and runs real tools; with `model` alone, that model answers
+      throughout and tools are replayed;
+    - `driven`: messages and stops come from the recording too;
+    - `database`: where a replay without live parts keeps its rows; empty: a temporary folder.
     """
 
     nearest: bool = False
@@ -70,13 +71,13 @@ class Replay:
 
     @property
     def is_live(self) -> bool:
-        """Whether a real model is asked at some point: then time and ids are those of now, and what it costs counts."""
+        """Whether a real model is asked at some point; then time and ids are real, and costs count."""
         return self.live_from is not None or bool(self.model)
 
 
 class Player(Seam):
-    """A `Seam` whose models and tools answer from a cassette; it may outlive the runtime that it is played in, and go
-    on with the next one."""
+    """Base of the replaying seams: maps sessions to tracks of a cassette. It can outlive a system and continue with
+    the next."""
 
     def __init__(self, cassette: Cassette, how: Replay, clock: Clock, ids: Ids) -> None:
         super().__init__(clock, ids)
@@ -89,7 +90,7 @@ class Player(Seam):
         self._questions: dict[str, Questions] = {}
 
     def track(self, session: str, purpose: str = "") -> ReplayedTrack:
-        """The track of a session: the nth session that comes up is the nth one of the recording."""
+        """The track of a session: the nth new session maps to the nth recorded one."""
         number = self._names.setdefault(session, str(len(self._names) + 1))
         name = f"{number}/{purpose}" if purpose else number
         if name not in self._tracks:
@@ -99,24 +100,24 @@ class Player(Seam):
         return self._tracks[name]
 
     def bind(self, session: str, track: str) -> None:
-        """This session is the recording's track of that name."""
+        """Map a session to this track."""
         self._names[session] = track
 
     def made(self, session: Session) -> None:
-        """A session was made: it stands for the next one of the recording."""
+        """Map a new session to the next recorded one."""
         self.track(session.id)
 
     def questions(self, track: ReplayedTrack) -> Questions:
-        """What compares the questions of a track with the recorded ones."""
+        """The request comparison of a track."""
         return self._questions.setdefault(track.name, Questions(self.cassette, self.redact))
 
     def toolbox(self, result: Result, own: Toolbox) -> Toolbox:
-        """The tools, answering from the recording."""
+        """A toolbox that answers from the recording."""
         return ReplayedToolbox(cassette=self.cassette, result=result, redact=self.redact, own=own)
 
 
 class Replayer(Player):
-    """A `Player` with nothing live in it."""
+    """Replays a cassette without any live part."""
 
     def __init__(self, cassette: Cassette, how: Replay) -> None:
         seed = cassette.header.seed
@@ -133,7 +134,7 @@ class Replayer(Player):
         self._look_ahead()
 
     def own(self, session: str, purpose: str = "") -> RunSeam:
-        """Time, ids and mail of the recording; where nothing but answers comes from it, all mail is found."""
+        """The recording's clock and ids, and, if `driven`, its mail and stops; otherwise all mail is read."""
         track = self.track(session, purpose)
         asked = not track.is_empty
         if not self.how.driven:
@@ -141,27 +142,27 @@ class Replayer(Player):
         return RunSeam(clock=track.clock, ids=track.ids, gate=ReplayedGate(track), when=track.when, asked=asked)
 
     def made(self, session: Session) -> None:
-        """A session was made: it stands for the next one of the recording."""
+        """Map a new session to the next recorded one."""
         super().made(session)
         self._look_ahead()
 
     def arrives(self, line: Arrived) -> None:
-        """This message is the next one that is taken in."""
+        """Set the next message to be accepted."""
         self._arrivals.remove(line)
         self._arrivals.insert(0, line)
 
     def arrival(self) -> float:
-        """When the message came in that is taken in now; the process's clock goes on to the next one."""
+        """The recorded arrival time of the message being accepted; advances the clock to the next one."""
         at = self._arrivals.pop(0).at if self._arrivals else self.clock.now()
         self._look_ahead()
         return at
 
     async def start_run(self, session: Session, store: Store) -> None:  # noqa: ARG002  the seam's shape
-        """A run begins, as it did then."""
+        """Start a run at its recorded place."""
         await self.begin(session.id)
 
     async def begin(self, session: str) -> None:
-        """A run begins, with the recorded limits. Raises what kept it from beginning."""
+        """Start a run with the recorded limits. Raises the recorded error if it could not start."""
         track = self.track(session)
         line = await track.turn(RunBegun, lambda _line: True, f"a run of session {session} begins")
         track.ids.restart()
@@ -170,14 +171,14 @@ class Replayer(Player):
         self._begun[session] = line
 
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:  # noqa: ARG002  told afterwards
-        """The run is over, as it was then; where the recording ends before that, nothing follows anyway."""
+        """End the run at its recorded place, if the recording has one."""
         track = self.track(session)
         track.unstuck()
         if track.ahead(RunOver, lambda _line: True) is not None:
             await track.turn(RunOver, lambda _line: True, f"a run of session {session} ends")
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  nothing is live
-        """What answers from the recording."""
+        """The replayed model, strict or nearest."""
         track, run = self.track(session, purpose), self.track(session)
         if isinstance(ledger, RunLedger):
             if purpose:
@@ -189,7 +190,7 @@ class Replayer(Player):
         return StrictModel(self.cassette, track, self.questions(track), ledger, cuts=self.how.driven)
 
     def calls(self, session: str) -> StrictCalls:
-        """What answers instead of the tools, and lets calls run or not."""
+        """The replayed tool calls of a session."""
         own, judged = self.track(session, JUDGE), None
         if not own.is_empty and session in self._books:
             book = self._books[session].by(own.clock)
@@ -197,24 +198,24 @@ class Replayer(Player):
         return StrictCalls(self.track(session), cuts=self.how.driven, judged=judged)
 
     async def environment(self, session: str, look: Look) -> Environment:  # noqa: ARG002  the seam's shape
-        """What was found then. Raises `CassetteError` where nothing was recorded."""
+        """The recorded environment. Raises `CassetteError` if there is none."""
         found = self.cassette.environment.get(self.track(session).name)
         if found is None:
             raise CassetteError("The recording has no prompt for this session: it ends before the first question.")
         return found.facts
 
     def offered(self, session: str, tools: Schemas) -> Schemas:
-        """The process's own tools; where all comes from the recording, those that were offered then."""
+        """The process's own tools, or, if `driven`, the recorded ones."""
         found = self.cassette.environment.get(self.track(session).name)
         return tools if found is None or not self.how.driven else found.tools or tools
 
     def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
-        """What was told then."""
+        """The recorded tail texts."""
         told = self._told[self.track(session).name]
         return [ReplayedSource(name=name, told=told.get(name, [])) for name in told or [each.name for each in sources]]
 
     def outfit(self, session: str, agent: Agent) -> Agent:
-        """The agent with the recorded limits; its calls get their recorded results."""
+        """The agent with the recorded limits and replayed tool calls."""
         begun, calls = self._begun[session], self.calls(session)
         result = NearestCalls(self.cassette).result if self.how.nearest else calls.result
         compactor = agent.compactor
@@ -233,20 +234,20 @@ class Replayer(Player):
         )
 
     def _look_ahead(self) -> None:
-        """The process's clock says when the next message was received, for whoever is about to take it in."""
+        """Set the process's clock to the arrival of the next message."""
         if self._arrivals:
             self._clock.set(self._arrivals[0].inbound.received, self._clock.monotonic())
 
 
 class LiveReplayer(Player):
-    """A `Player` at the present time: its models answer from the cassette up to a step, and then for real."""
+    """Replays a cassette in real time: models answer from it up to a step, then for real."""
 
     def __init__(self, cassette: Cassette, how: Replay) -> None:
         super().__init__(cassette, how, SystemClock(), RandomIds())
         self._models: dict[str, LiveFrom] = {}
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
-        """The recording's steps, then the real model; for a session it is the same one in every run."""
+        """The recorded steps, then the real model; one position per session across runs."""
         track = self.track(session, purpose)
         steps = [(asked, each) for asked, each in self.cassette.steps if each is not None and asked.track == track.name]
         made = LiveFrom(steps, self.questions(track), await live(ledger), self.how.live_from or 1)
@@ -256,7 +257,7 @@ class LiveReplayer(Player):
         return made
 
     def outfit(self, session: str, agent: Agent) -> Agent:
-        """The agent; its calls get recorded results as long as its model's answers are recorded ones."""
+        """The agent; its tool calls are replayed while its model is."""
         model, runs_tools = self._models.get(self.track(session).name), self.how.live_from is not None
 
         def is_live() -> bool:
@@ -272,26 +273,26 @@ class LiveReplayer(Player):
 
 
 def player_of(cassette: Cassette, how: Replay) -> Replayer | LiveReplayer:
-    """What plays a cassette so."""
+    """Build the player for these options."""
     return LiveReplayer(cassette, how) if how.is_live else Replayer(cassette, how)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedSource:
-    """A source of the tail that says what it said then; where it said nothing any more, what it said last."""
+    """Prompt tail source that repeats its recorded texts, and at their end the last one."""
 
     name: str
     told: list[str]
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the recording knows
-        """What it said at this place of the recording."""
+        """The next recorded text."""
         return self.told.pop(0) if len(self.told) > 1 else "".join(self.told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """The judge of commands. What it said shows in what came of the calls: only its rows are written again, each before
-    the call that it was about goes on."""
+    """Replays the usage rows of the command judge, each before the call it was about; its decisions are already in
+    the recorded calls."""
 
     calls: ReplayedTrack
     own: ReplayedTrack
@@ -299,7 +300,7 @@ class Judge:
     ledger: Ledger
 
     async def judge(self, context: CallContext) -> None:
-        """Write down what was asked before this call went on."""
+        """Write the rows that belong before this call."""
         name = call_of(context)
         ahead = self.calls.ahead(Called, lambda line: line.call == name)
         while ahead is not None and isinstance(line := self.own.coming, Asked | Answered) and line.at <= ahead.at:
@@ -316,7 +317,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switching:
-    """A toolbox that answers from a recording until something is live."""
+    """Toolbox that uses the recorded tools, and the real ones once the replay is live."""
 
     is_live: Callable[[], bool]
     recorded: Toolbox
@@ -329,7 +330,7 @@ class Switching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """A hook that stands around calls only where it is needed."""
+    """Hook wrapper that applies a hook only while `needed`."""
 
     hook: Hook
     needed: Callable[[], bool]

@@ -1,4 +1,5 @@
-"""The seam between runs and the world; `Recorder` and `Replayer` are others."""
+"""Seam: the interface between runs and the world, with the live implementation; `Recorder` and the players replace
+it."""
 
 from __future__ import annotations
 
@@ -29,9 +30,8 @@ Look = Callable[[], Awaitable[Environment]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSeam:
-    """What a session, or a purpose beside it, has of its own: its time, its ids, which mail it finds, and when a stop
-    strikes. `asked` says of a purpose in a replay whether a model was asked for it; None: whoever is configured may
-    be."""
+    """A session's (or background purpose's) own clock, ids, mail gate and stop timing. `asked`: in a replay, whether
+    a model was asked for the purpose; None: decide by the settings."""
 
     clock: Clock
     ids: Ids
@@ -41,16 +41,15 @@ class RunSeam:
 
 
 class Seam:
-    """What stands between a run and the world; this one is the world as it is.
+    """Interface between a run and the world; this class passes everything through live.
 
-    - `clock` and `ids` are those of the process, `own` those of one session, or of what goes on beside it for a
-      `purpose`;
-    - `made`, `arrived` and `changed` are told what came from outside; `arrival` says when it came; a command that had
-      the log to itself has changed what follows the number `since`;
-    - `start_run` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and
-      `refused` is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
-    - `environment` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
-      each message; `outfit` gives the agent that runs.
+    - `clock` and `ids` are the process's, `own` those of one session or of its background `purpose`;
+    - `made`, `arrived` and `changed` report outside events; `arrival` gives the arrival time; `since`: the log
+      number after which a command with exclusive access wrote;
+    - `start_run` opens a run, before its `model` is made; both may raise to prevent the run, which `refused`
+      reports; `ended` closes it at a log number, not `released` if more mail waits;
+    - `environment` reads the prompt environment, `offered` are the tools of a new prompt, `tail` wraps the prompt
+      tail sources; `outfit` prepares the agent.
     """
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
@@ -58,37 +57,37 @@ class Seam:
         self.ids = ids
 
     def own(self, session: str, purpose: str = "") -> RunSeam:  # noqa: ARG002  the Protocol's shape
-        """The machine's clock, the process's ids."""
+        """The real clock and the process's ids."""
         return RunSeam(clock=self.clock, ids=self.ids)
 
     def made(self, session: Session) -> None:
-        """Nothing is kept."""
+        """No-op."""
 
     def arrival(self) -> float:
         """Now."""
         return self.clock.now()
 
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
-        """Nothing is kept."""
+        """No-op."""
 
     async def changed(self, session: str, store: Store, since: int | None = None) -> None:
-        """Nothing is kept."""
+        """No-op."""
 
     async def start_run(self, session: Session, store: Store) -> None:
-        """Nothing is needed."""
+        """No-op."""
 
     def refused(self, session: str, error: HermesError) -> None:
-        """Nothing is kept."""
+        """No-op."""
 
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
-        """Nothing is needed."""
+        """No-op."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape
         """The model itself."""
         return await live(ledger)
 
     async def environment(self, session: str, look: Look) -> Environment:  # noqa: ARG002  the Protocol's shape
-        """What is found."""
+        """Read the environment."""
         return await look()
 
     def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
@@ -96,9 +95,9 @@ class Seam:
         return tools
 
     def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
-        """The sources themselves."""
+        """The sources unchanged."""
         return sources
 
     def outfit(self, session: str, agent: Agent) -> Agent:  # noqa: ARG002  the Protocol's shape
-        """The agent as it is."""
+        """The agent unchanged."""
         return agent

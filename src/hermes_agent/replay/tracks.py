@@ -1,4 +1,4 @@
-"""Time, ids, mail and stops of a recorded or replayed track: time stands still between the things that come in."""
+"""Ordering and time of recorded and replayed sessions: clocks, ids, mail gates and stops of a track."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ Timed = RunBegun | Asked | Answered | Called
 
 
 def is_cut(line: Turn) -> bool:
-    """Whether the line tells of something that was cut short from outside."""
+    """Whether the line records a cancelled answer or call."""
     return (isinstance(line, Answered) and line.cut) or (isinstance(line, Called) and line.is_cut)
 
 
 def is_from_outside(line: Turn) -> bool:
-    """Whether the line tells of something that neither a model nor a tool did."""
+    """Whether the line records an outside event: a message, command, stop or cancellation."""
     return isinstance(line, Outside) or is_cut(line)
 
 
 def in_order(lines: Sequence[Turn]) -> list[Turn]:
-    """The lines with each message where it mattered: a run may find one just before it is written down that it came,
-    or end just before it knows of one."""
+    """Reorder messages to where they took effect: a run may read one just before its arrival is written, or end just
+    before it notices one."""
     ordered: list[Turn] = []
     for line in lines:
         place = len(ordered)
@@ -71,38 +71,38 @@ def _needs(line: Turn, arrived: Arrived) -> bool:
 
 
 class TapeClock:
-    """A clock that says the moment it was set to last."""
+    """Clock that returns the last time it was set to."""
 
     def __init__(self, at: float, t: float) -> None:
         self._at, self._t = at, t
 
     def set(self, at: float, t: float) -> None:
-        """It is then now."""
+        """Set the time."""
         self._at, self._t = at, t
 
     def now(self) -> float:
-        """Seconds since 1970, as they were at the last thing that came in."""
+        """Seconds since 1970 at the last input."""
         return self._at
 
     def monotonic(self) -> float:
-        """The same moment of the monotonic clock."""
+        """The monotonic time at the last input."""
         return self._t
 
     async def sleep(self, seconds: float) -> None:  # noqa: ARG002  in a recording no time passes by itself
-        """Let the others run."""
+        """Yield to other tasks once."""
         await asyncio.sleep(0)
 
 
 class TrackIds:
-    """The ids of a track; each run has a stream of its own, so that a run that was stopped earlier or later changes
-    nothing in the next one."""
+    """Deterministic ids of a track; each run has its own stream, so that an earlier or later stop does not shift the
+    next run's ids."""
 
     def __init__(self, seed: str, track: str) -> None:
         self._seed, self._track, self._runs = seed, track, 0
         self._ids = ids_of(seed, track)
 
     def restart(self) -> None:
-        """A run begins."""
+        """Switch to the next run's stream."""
         self._runs += 1
         self._ids = ids_of(self._seed, f"{self._track}/run {self._runs}")
 
@@ -116,12 +116,12 @@ class TrackIds:
 
 
 def ids_of(seed: str, stream: str) -> Ids:
-    """The ids of one stream: the same ones for the same seed."""
+    """Deterministic ids for a seed and stream name."""
     return RandomIds(int.from_bytes(hashlib.sha256(f"{seed}/{stream}".encode()).digest()))
 
 
 class RecordedTrack:
-    """One order of things while it is recorded."""
+    """Writer of one track: one ordered sequence of events with a frozen clock."""
 
     def __init__(self, name: str, machine: Clock, seed: str, file: CassetteFile) -> None:
         self.name = name
@@ -132,31 +132,31 @@ class RecordedTrack:
         self.stops = RecordedStops(self)
 
     def tick(self) -> None:
-        """Something came in: what the machine's clock says holds until the next thing comes."""
+        """Advance the track's clock to now, as an input came in."""
         self.clock.set(self._machine.now(), self._machine.monotonic())
 
     def add(self, line: Moment) -> None:
-        """Write a line, with the moment that it is."""
+        """Write a line with the track's time."""
         self.file.add(replace(line, at=self.clock.now(), t=self.clock.monotonic()))  # type: ignore[arg-type]  # each moment is a line
 
 
 class RecordedGate(OpenGate):
-    """An `agent.Gate` that writes down what is found."""
+    """An `agent.Gate` that records which mail a run found."""
 
     def __init__(self, track: RecordedTrack) -> None:
         self._track = track
 
     def found(self, source_ids: Sequence[str]) -> None:
-        """This look found something."""
+        """Record the messages found."""
         self._track.add(MailRead(track=self._track.name, mail=tuple(source_ids)))
 
 
 class RecordedStops:
-    """The stops of one session.
+    """Delays stops of one session to points that a replay can reproduce.
 
-    A replay has no milliseconds: it can strike where a model, a tool or a person is waited for, and nowhere else. So a
-    stop that comes while the run is busy with itself waits for the next such place, and is written down when it
-    strikes; from then on nothing new comes in. One that finds no such place before the run ends is none.
+    A replay can only stop a run while it waits for a model, tool or person. So a stop that comes while the run
+    computes waits for the next such point and is recorded there; from then on no new input is accepted. A stop that
+    finds no such point before the run ends has no effect.
     """
 
     def __init__(self, track: RecordedTrack) -> None:
@@ -168,13 +168,13 @@ class RecordedStops:
         self._struck = False
 
     def when(self, reason: str, strike: Strike) -> None:
-        """Somebody, or the clock, wants the run to end."""
+        """Request a stop; `strike` performs it."""
         if self._wanted is None:
             self._wanted = reason, strike
             self._observe()
 
     def begun(self) -> None:
-        """A run has begun."""
+        """The run has started."""
         self._begun = True
         self._observe()
 
@@ -186,17 +186,17 @@ class RecordedStops:
         self._wanted, self._timer, self._begun, self._struck = None, None, False, False
 
     async def entered(self, what: Hashable) -> None:
-        """The run waits for this from now on; a stop that was waiting for that strikes."""
+        """The run starts waiting for `what`; a pending stop strikes now."""
         self._waits.add(what)
         self._observe()
         await self.passed()
 
     def left(self, what: Hashable) -> None:
-        """It has come."""
+        """The wait is over."""
         self._waits.discard(what)
 
     async def passed(self) -> None:
-        """Return where nothing has struck; otherwise the caller is about to be cancelled."""
+        """Return at once, unless a stop struck: then wait for the cancellation."""
         if self._struck:
             await asyncio.sleep(LATEST)
 
@@ -217,9 +217,9 @@ class RecordedStops:
 
 
 class ReplayedTrack:
-    """One order of things while it is replayed: what comes has to wait until it is its turn.
+    """Reader of one track: enforces the recorded order, each event waits for its turn.
 
-    `skipped` are kinds of lines that nobody brings here.
+    `skipped`: kinds of lines that are not replayed here.
     """
 
     def __init__(self, name: str, seed: str, lines: Sequence[Turn], skipped: tuple[type[Turn], ...] = ()) -> None:
@@ -237,17 +237,17 @@ class ReplayedTrack:
 
     @property
     def coming(self) -> Turn | None:
-        """What comes next; None where the recording is over."""
+        """The next line; None at the end."""
         return self._lines[self._place] if self._place < len(self._lines) else None
 
     @property
     def inside(self) -> Turn | None:
-        """What the run itself does next; None where the recording is over."""
+        """The next line caused by the run itself; None at the end."""
         rest = self._lines[self._place :]
         return next((line for line in rest if not isinstance(line, Outside)), None)
 
     async def until(self, kind: type[Turn], what: str) -> None:
-        """Return when a line of this kind comes next, without taking it."""
+        """Wait until a line of this kind is next, without consuming it."""
         while not isinstance(self.coming, kind):
             if self.coming is None:
                 raise RequestDiffers(f"The recording has no such thing here any more: {what}.")
@@ -255,8 +255,8 @@ class ReplayedTrack:
 
     @property
     def will_be_stopped(self) -> bool:
-        """Whether the run that is under way ends before it has done all that it would do. A process may leave before it
-        has written down how its last run ended: what was cut short then was stopped."""
+        """Whether the current run is stopped in the recording. If its end was not recorded, a cancelled call or
+        answer counts as a stop."""
         over = self.ahead(RunOver, lambda _line: True)
         return (over is None or over.outcome in (Outcome.STOPPED, Outcome.LIMIT)) and self._stop_comes(over)
 
@@ -269,7 +269,7 @@ class ReplayedTrack:
         return False
 
     def ahead(self, kind: type[T], fits: Callable[[T], bool]) -> T | None:
-        """The next line of this kind that fits, up to the end of the run, without waiting for it."""
+        """The next matching line of the current run, without waiting or consuming."""
         for place in range(self._place, len(self._lines)):
             line = self._lines[place]
             if isinstance(line, kind) and fits(line):
@@ -280,7 +280,7 @@ class ReplayedTrack:
 
     @property
     def cuts(self) -> list[Answered | Called]:
-        """What is cut short next, by the stop that comes next where one does."""
+        """The lines that the next stop cancels."""
         found: list[Answered | Called] = []
         for line in self._lines[self._place :]:
             if isinstance(line, Answered | Called) and is_cut(line):
@@ -290,36 +290,36 @@ class ReplayedTrack:
         return found
 
     def within(self, run: ReplayedTrack) -> None:
-        """What waits here to be stopped is part of that run."""
+        """Join the stop handling of that run's track."""
         self._stuck = run._stuck
 
     async def hang(self) -> None:
-        """Wait to be stopped, as then."""
+        """Wait to be cancelled, as in the recording."""
         self._stuck.set()
         await asyncio.Event().wait()
 
     async def stuck(self) -> None:
-        """Return when the run has done all that it did before it was stopped."""
+        """Wait until the run has reached the point where it was stopped."""
         await self._stuck.wait()
         self._stuck.clear()
         self.has_stuck = True
 
     def when(self, reason: str, strike: Strike) -> None:  # noqa: ARG002  the recording says why
-        """Strike where a stop comes next, and all before it is done: what stopped the run then may be sooner now."""
+        """Stop the run only if a recorded stop is next and everything before it is done: its own limits may fire
+        earlier now."""
         coming = self.coming
         if self.has_stuck and coming is not None and (isinstance(coming, StopAsked) or is_cut(coming)):
             strike()
 
     def unstuck(self) -> None:
-        """The run that was stopped is over."""
+        """Reset the stop state after a run."""
         self._stuck.clear()
         self.has_stuck = False
 
     async def turn(self, kind: type[T], fits: Callable[[T], bool], what: str) -> T:
-        """The next line of this kind that fits, when everything before it has come; the clock then says its moment.
+        """Wait until everything before the next matching line has come, then consume it and set the clock to it.
 
-        Nothing of the caller's may wait between this and what it does with the moment. Raises `RequestDiffers` where
-        the recording has no such line any more.
+        The caller must act without awaiting anything else in between. Raises `RequestDiffers` if no line matches.
         """
         while True:
             line = self.ahead(kind, fits)
@@ -333,8 +333,7 @@ class ReplayedTrack:
             await self._wait(what)
 
     async def next_from_outside(self) -> Turn | None:
-        """Wait until a message, a stop, a command or something that is cut short comes next, without taking it; None
-        where none comes any more."""
+        """Wait until an outside event or cancellation is next, without consuming it; None if no more come."""
         while self._place <= self._last:
             if is_from_outside(line := self._lines[self._place]):
                 return line
@@ -342,7 +341,7 @@ class ReplayedTrack:
         return None
 
     def come(self, line: Turn) -> None:
-        """This line is what comes now."""
+        """Consume this line."""
         self._place += 1
         if isinstance(line, Timed):
             self.clock.set(line.at, line.t)
@@ -362,22 +361,22 @@ class ReplayedTrack:
 
 
 class ReplayedGate(OpenGate):
-    """An `agent.Gate` that finds what was found at the same place of the recording."""
+    """An `agent.Gate` that finds the mail found at the same place of the recording."""
 
     def __init__(self, track: ReplayedTrack) -> None:
         self._track = track
 
     def may_have(self, rung: bool) -> bool:  # noqa: ARG002  the recording knows
-        """Whether the recording goes on with a look, or with mail for the next run."""
+        """Whether the recording continues with an inbox read, or with mail for the next run."""
         inside = self._track.inside
         return isinstance(inside, MailRead) or (isinstance(inside, RunOver) and inside is not self._track.coming)
 
     async def ready(self) -> None:
-        """When the recording goes on with a look."""
+        """Wait until the recording continues with an inbox read."""
         await self._track.until(MailRead, "mail is looked for")
 
     async def accepted(self) -> frozenset[str] | None:
-        """The mail that was found then."""
+        """The mail found in the recording."""
         if isinstance(self._track.inside, MailRead):
             line = await self._track.turn(MailRead, lambda _line: True, "mail is looked for")
             return frozenset(line.mail)

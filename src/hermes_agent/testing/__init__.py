@@ -1,1 +1,2 @@
-"""Fakes that ship: scripted models, model servers on loopback, a clock and a place that tests decide."""
+"""Test doubles shipped with the package: scripted models, model servers, a clock, an execution place, a chat
+platform."""

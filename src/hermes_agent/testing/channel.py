@@ -1,4 +1,4 @@
-"""A channel without a network: for tests of the gateway, and the plainest example of its contract."""
+"""Fake chat platform and channel in memory, for gateway tests and as the simplest example of the `Channel` contract."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ABILITIES = Abilities(
 
 
 class FakePlatform:
-    """A platform in memory: what people do there, and what the agent shows there (a `Double`)."""
+    """In-memory chat platform: simulates what people send and records what the agent shows. Implements `Double`."""
 
     def __init__(self, abilities: Abilities = ABILITIES, *, name: str = "fake", clock: Clock | None = None) -> None:
         self.chats = Chats()
@@ -57,7 +57,7 @@ class FakePlatform:
         self._last: Heard | None = None
 
     def kind(self, *, pace: Pace | None = None, hash_ids: bool = False) -> Kind:
-        """The line that this channel would have in the table."""
+        """The entry that this channel would have in the table of channels."""
         return Kind(
             name=self.name,
             title="Fake",
@@ -70,7 +70,7 @@ class FakePlatform:
         )
 
     def made(self, _: Needs) -> Channel:
-        """A channel to this platform, whatever it needs."""
+        """Factory of a channel to this platform."""
         return FakeChannel(self)
 
     async def say(  # noqa: PLR0913  what a person's message is told by
@@ -128,7 +128,7 @@ class FakePlatform:
         )
 
     async def tell(self, heard: Heard) -> None:
-        """Have the platform tell something."""
+        """Deliver an event to the channel."""
         self._last = heard
         await self.waiting.put(heard)
 
@@ -141,7 +141,7 @@ class FakePlatform:
 
 
 class FakeKept:
-    """What a channel keeps, in memory."""
+    """In-memory key-value store for a channel's persistent facts."""
 
     def __init__(self) -> None:
         self.texts: dict[str, dict[str, str]] = {}
@@ -154,7 +154,7 @@ class FakeKept:
 
 
 class FakeChannel(Channel):
-    """A `Channel` to a platform in memory."""
+    """A `Channel` connected to a `FakePlatform`."""
 
     def __init__(self, platform: FakePlatform) -> None:
         self.platform = platform
@@ -244,7 +244,7 @@ class FakeChannel(Channel):
         self.closed = True
 
     def _trouble(self, call: str) -> bool:
-        """Raise what goes wrong; whether it is done and the answer lost."""
+        """Raise the fault ordered for this call. Returns whether the call succeeds but its answer is lost."""
         match self.chats.trouble(call):
             case Trouble.BUSY:
                 raise NotNow("Too many requests.", retry_after=float(self.chats.retry_after))
@@ -260,7 +260,7 @@ class FakeChannel(Channel):
 
 
 def raise_gone(call: str) -> NoReturn:
-    """What a call raises where the chat, or the message, is not there."""
+    """Raise the error of a call whose chat or message does not exist."""
     if call in ("send", "draft"):
         raise NeverHere("The chat is gone.")
     raise MessageGone("The message is gone.")

@@ -1,4 +1,4 @@
-"""A clock that a test moves by hand, or that jumps to the next sleeper by itself."""
+"""Fake clock that a test advances by hand, or that jumps to the next sleeper by itself."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ SETTLE = 5  # passes of the event loop in which whoever was woken may run and sl
 
 
 class FakeClock:
-    """A `Clock` that stands still until `advance`; sleepers wake in the order in which they are due.
+    """A `Clock` that stands still until `advance`; sleepers wake in the order of their deadlines.
 
-    With `auto` it jumps to the earliest sleeper as soon as the loop has run what was ready, for code whose only waits
-    are sleeps; beside real sockets or processes that would be too early.
+    With `auto` it jumps to the earliest sleeper once the event loop is idle: only for code that waits for nothing
+    but sleeps, not beside real sockets or processes.
     """
 
     def __init__(self, now: float = 1_700_000_000.0, *, auto: bool = False) -> None:
@@ -32,11 +32,11 @@ class FakeClock:
 
     @property
     def sleepers(self) -> int:
-        """How many are asleep."""
+        """Number of sleepers."""
         return sum(not future.done() for _, _, future in self._sleepers)
 
     def set_now(self, now: float) -> None:
-        """Set the wall clock alone, as an administrator or a time server does, also backwards."""
+        """Set only the wall clock, also backwards, like an administrator or NTP."""
         self._now = now
 
     async def sleep(self, seconds: float) -> None:
@@ -49,7 +49,7 @@ class FakeClock:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Let that much time pass; everyone who is due on the way wakes at the moment when they are due."""
+        """Advance the time; each sleeper wakes at its own deadline."""
         end = self._monotonic + seconds
         await self._settle()
         while self._sleepers and self._sleepers[0][0] <= end:

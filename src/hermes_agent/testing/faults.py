@@ -1,4 +1,5 @@
-"""What can go wrong with a model's answer, each as one value that a script may hold in place of an answer."""
+"""Faults of model answers (errors, resets, truncation, bad output) as values that a script may hold instead of an
+answer."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ INTERRUPTED = Answer(pieces=(Say("This sentence is long enough to be cut somewhe
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An HTTP error. An empty `body` becomes the protocol's own error document with `message`."""
+    """An HTTP error response. An empty `body` becomes the protocol's own error document with `message`."""
 
     code: int
     message: str = "the script says so"
@@ -24,7 +25,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A web page where an answer should be: a captive portal, or a proxy's error page."""
+    """A web page instead of an answer: a captive portal, or a proxy's error page."""
 
     code: int = 200
     body: bytes = b"<!DOCTYPE html><html><body><h1>Sign in to continue</h1></body></html>"
@@ -32,7 +33,7 @@ class Html:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Midway:
-    """A reply that goes well for `after` events and then breaks. The first event of every protocol holds no words."""
+    """A stream that breaks after `after` events. The first event of every protocol holds no text."""
 
     reply: Answer = INTERRUPTED
     after: int = 3
@@ -40,26 +41,26 @@ class _Midway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset(_Midway):
-    """The connection is reset (RST)."""
+    """Fault: the connection is reset (RST) in mid-stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate(_Midway):
-    """The stream ends too early. `clean`: the body ends as HTTP wants it and only the protocol's own end is missing."""
+    """The stream ends early. `clean`: the HTTP body ends properly and only the protocol's final event is missing."""
 
     clean: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Malformed(_Midway):
-    """Bytes that are not what the protocol says (empty: an event whose JSON stops short); then the rest."""
+    """Bytes that violate the protocol (empty: an event with cut-off JSON) in the stream; then the rest."""
 
     data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorEvent(_Midway):
-    """The protocol's error event inside a stream that began with status 200, then the end."""
+    """The protocol's error event inside a stream with status 200, then the end."""
 
     status: int = 529
     kind: str = "overloaded_error"
@@ -68,14 +69,15 @@ class ErrorEvent(_Midway):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hang(_Midway):
-    """Nothing more comes, and the connection stays open; without `headers` not even those come."""
+    """The stream stalls and the connection stays open; without `headers` not even those are sent."""
 
     headers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepAlives(_Midway):
-    """Signs of life without content, one each `every` seconds: `count` before the reply goes on; None: for ever."""
+    """Keep-alive messages without content, one each `every` seconds: `count` before the reply continues; None: for
+    ever."""
 
     every: float = 0.01
     count: int | None = None
@@ -91,7 +93,7 @@ class BrokenToolJson:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateIds:
-    """Several calls that share one id."""
+    """Several tool calls with the same id."""
 
     calls: tuple[Call, ...]
     id: str = "call_same"
@@ -99,7 +101,7 @@ class DuplicateIds:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """A reply that ends properly and says nothing."""
+    """A reply that ends normally without content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ OddReply = BrokenToolJson | DuplicateIds | Empty | WrongModel
 
 
 def as_answer(odd: OddReply) -> Answer:
-    """An odd reply in the words of ordinary ones."""
+    """Express an odd reply as an ordinary `Answer`."""
     match odd:
         case BrokenToolJson(name=name, text=text):
             return Answer(pieces=(Call(name, raw=text),))

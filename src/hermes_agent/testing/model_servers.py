@@ -1,4 +1,4 @@
-"""Model servers on loopback that answer from a script, remember every request, and break on demand."""
+"""HTTP model servers on loopback that answer from a script, record every request, and inject faults."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ KEY = "test-key"
 
 
 class Wire(Protocol):
-    """One protocol as a server speaks it.
+    """One model API protocol, from the server's side.
 
-    - `asks` says whether a request is a question;
-    - `read` raises `RequestRefused` for what the real service refuses, in its words;
-    - `usage` is asked once per exchange, in order;
-    - `events` ends with the protocol's own end.
+    - `asks`: whether a request is a model call;
+    - `read` parses it and raises `RequestRefused` for what the real service rejects, with its message;
+    - `usage` is called once per exchange, in order;
+    - `events` ends with the protocol's final event.
     """
 
     base: str
@@ -78,11 +78,11 @@ class Wire(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """One request as it arrived, and what became of it.
+    """Record of one request and its answer.
 
-    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added. `usage` is what the
-    answer counts as, also where it never arrived: a provider charges for what it wrote (None: it wrote nothing).
-    `abandoned` says that the client left before the end; `over` is set once nothing more will be sent.
+    Times are from `time.monotonic`. `events` counts those sent, without the fault's own. `usage` is what the answer
+    costs, even if it never arrived, as a provider charges for what it generated (None: nothing). `abandoned`: the
+    client disconnected early; `over` is set once nothing more will be sent.
     """
 
     request: Request
@@ -101,20 +101,21 @@ class Exchange:
         return parsed
 
     def end(self) -> None:
-        """Note that nothing more will be sent."""
+        """Mark the exchange as finished."""
         self.ended = time.monotonic()
         self.over.set()
 
     @property
     def arrived(self) -> float:
-        """When the request was read to its end."""
+        """When the whole request was read."""
         return self.request.arrived
 
 
 class ModelServer:
-    """Answers one protocol from a script. `exchanges` holds every request in the order of arrival, also refused ones.
+    """HTTP handler that serves one protocol from a script. `exchanges` holds every request in order of arrival,
+    including refused ones.
 
-    `keys` are the credentials that are let in (empty: any), `models` the names that exist (empty: any).
+    `keys`: accepted credentials (empty: any); `models`: existing names (empty: any).
     """
 
     def __init__(
@@ -134,11 +135,11 @@ class ModelServer:
 
     @property
     def asked(self) -> list[Heard]:
-        """The questions that were understood."""
+        """The valid model calls."""
         return [exchange.heard for exchange in self.exchanges if exchange.heard is not None]
 
     def attach(self, server: Server) -> ModelServer:
-        """Remember where it is served."""
+        """Set `url` from the server that serves it."""
         self.url = server.url + self._wire.base
         return self
 
@@ -270,7 +271,7 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
 
 
 def scripted(script: Script | ScriptedModel) -> ScriptedModel:
-    """A model that follows the script, where it is none already."""
+    """Wrap a script as a `ScriptedModel`, unless it is one."""
     return script if isinstance(script, ScriptedModel) else ScriptedModel(script)
 
 
@@ -281,19 +282,19 @@ def openai_model(
     models: tuple[str, ...] = (),
     style: OpenAIStyle | None = None,
 ) -> ModelServer:
-    """A server of the OpenAI protocol, not yet served."""
+    """Build a server for the OpenAI protocol, without serving it."""
     return ModelServer(OpenAIWire(style), scripted(script), keys=keys, models=models)
 
 
 @contextlib.asynccontextmanager
 async def serving(model: ModelServer, port: int = 0) -> AsyncIterator[ModelServer]:
-    """Serve it on this loop until the block ends; `model.url` is what a client takes as its base URL."""
+    """Context manager: serve it on this event loop; `model.url` is the client's base URL."""
     async with serve(model.handle, port) as server:
         yield model.attach(server)
 
 
 @contextlib.contextmanager
 def serving_in_thread(model: ModelServer, port: int = 0) -> Iterator[ModelServer]:
-    """Serve it on a thread of its own until the block ends."""
+    """Context manager: serve it in a thread."""
     with serve_in_thread(model.handle, port) as server:
         yield model.attach(server)

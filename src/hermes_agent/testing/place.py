@@ -1,4 +1,4 @@
-"""A place without processes: a test says what each command does and when it ends."""
+"""Fake execution place without processes: a test decides what each command prints and when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ KILLED = 128 + 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """What a command does: its output, its exit code, the seconds that it takes (None: until `finish` or a kill)."""
+    """Scripted behaviour of a command: its output, exit code, and duration in seconds (None: until `finish` or a
+    kill)."""
 
     output: bytes = b""
     code: int = 0
@@ -28,7 +29,7 @@ class Play:
 
 
 class FakeRunning:
-    """One command of a `FakePlace`. `written` and `signals` are what it was sent."""
+    """A running command of a `FakePlace`. `written` and `signals` record what it was sent."""
 
     def __init__(self, exec_id: str, command: Command, play: Play, clock: Clock) -> None:
         self.written = b""
@@ -71,7 +72,7 @@ class FakeRunning:
         return self._play.output[start : start + limit]
 
     def goes_on(self, output: bytes) -> None:
-        """It writes more."""
+        """Append output."""
         self._play = replace(self._play, output=self._play.output + output)
 
     async def cover(self, start: int, data: bytes) -> None:
@@ -95,7 +96,7 @@ class FakeRunning:
         return True
 
     def finish(self, code: int = 0, output: bytes = b"") -> None:
-        """End the command now; `output` is added to what it said."""
+        """End the command now, with more `output`."""
         seconds = self._clock.monotonic() - self._began
         self._play = Play(output=self._play.output + output, code=code, seconds=seconds)
         self._look()
@@ -104,7 +105,7 @@ class FakeRunning:
         await self._over.wait()
 
     def _look(self) -> Ended | None:
-        """The end, where the clock has come to it."""
+        """The command's end, if the clock has reached it."""
         play = self._play
         if self._ended or play.seconds is None or self._clock.monotonic() < self._began + play.seconds:
             return self._ended
@@ -115,10 +116,10 @@ class FakeRunning:
 
 @dataclass(slots=True, kw_only=True)
 class FakePlace:
-    """A `Place` in memory. It outlives whatever program a test "kills", as a real one's commands do.
+    """An in-memory `Place`. It survives a simulated crash of the program, as commands of a real place do.
 
-    `plays` says what a command does, given its text; `started` holds every command in the order in which it was
-    started; `waiting` is what it says that it waits for.
+    `plays` gives a command's behaviour; `started` holds every command in starting order; `waiting` is the answer of
+    `waits_for`.
     """
 
     plays: Callable[[Command], Play] = lambda command: Play(output=f"ran {command.text}\n".encode())
@@ -156,7 +157,7 @@ class FakePlace:
         return {}
 
     async def prune(self, minutes: int, megabytes: int) -> int:  # noqa: ARG002 - the Protocol's shape
-        """Everything is kept: a test may want to look at it."""
+        """Deletes nothing, so that a test can inspect it."""
         return 0
 
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape

@@ -1,4 +1,4 @@
-"""The state of a platform's double: chats with their messages, people who write, and faults that strike on demand."""
+"""State shared by fake chat platforms: chats with their messages, people who write, and faults on demand."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ TITLE = "All"
 
 
 class Trouble(StrEnum):
-    """What happens to a call of the agent.
+    """Faults of a platform call.
 
-    `busy`: refused with the platform's rate limit; `broken`: refused with a 5xx; `cut`: the connection breaks before
-    anything was done; `deaf`: it is done and the answer is lost; `gone`: the chat or message is not there;
-    `garbled`: an answer that is none.
+    `busy`: rate limited; `broken`: 5xx error; `cut`: connection lost before anything was done; `deaf`: done, but the
+    answer is lost; `gone`: the chat or message does not exist; `garbled`: an invalid answer.
     """
 
     BUSY = "busy"
@@ -32,7 +31,7 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A message of the agent as people see it now. `written` is the text as it came over the wire."""
+    """A message of the agent as people see it now. `written` is its text as sent over the wire."""
 
     id: str
     chat: str
@@ -48,11 +47,10 @@ class Shown:
 
 @dataclass(slots=True)
 class Chats:
-    """What the agent wrote on one platform, in order, and what is to go wrong.
+    """Records what the agent wrote on a platform, in order, and holds the ordered faults.
 
-    `retry_after` is what a busy platform answers. `drafts` are the unfinished words that each chat shows without a
-    message, in the states that were seen; a message ends them. `calls` counts what was asked
-    by name, including what was refused.
+    `retry_after`: the delay a busy platform answers with. `drafts`: the streamed texts that each chat showed before
+    a message, in their successive states; a message ends them. `calls` counts calls by name, including refused ones.
     """
 
     retry_after: int = 1
@@ -71,7 +69,7 @@ class Chats:
         return str(self._last)
 
     def trouble(self, call: str) -> Trouble | None:
-        """What happens to this call: what was ordered for it, each order once. Counts the call."""
+        """Take the next fault ordered for this call, if any, and count the call."""
         self.calls[call] += 1
         for position, (name, trouble) in enumerate(self.troubles):
             if name in (call, "*"):
@@ -80,11 +78,11 @@ class Chats:
         return None
 
     def order(self, trouble: Trouble, call: str = "*", times: int = 1) -> None:
-        """Let the next calls of that name (any) go wrong."""
+        """Order a fault for the next calls of that name (`*`: any)."""
         self.troubles.extend([(call, trouble)] * times)
 
     def show(self, message: Shown) -> Shown:
-        """Show a new message; the same key again shows the one that is there."""
+        """Show a new message; a repeated key returns the existing one."""
         if message.key and message.key in self.keys:
             return self.messages[self.keys[message.key]]
         self.messages[message.id] = message
@@ -94,7 +92,7 @@ class Chats:
         return message
 
     def change(self, id_: str, text: str, buttons: tuple[str, ...] = (), written: str = "") -> bool:
-        """Give a message new content; False where it is not there."""
+        """Edit a message; False if it does not exist."""
         if id_ not in self.messages:
             return False
         old = self.messages[id_]
@@ -102,45 +100,44 @@ class Chats:
         return True
 
     def draft(self, chat: str, text: str) -> None:
-        """Show unfinished words."""
+        """Show a draft text."""
         self.drafts.setdefault(chat, []).append(text)
 
     def of(self, chat: str) -> list[Shown]:
-        """What is to be seen of the agent in a chat, oldest first."""
+        """The agent's visible messages in a chat, oldest first."""
         return [message for message in self.messages.values() if message.chat == chat]
 
 
 @dataclass(slots=True)
 class Held:
-    """What people say while `holding` is kept back, until `tell_late`."""
+    """Delays incoming events while `holding`, until `tell_late`, to test late and reordered delivery."""
 
     holding: bool = False
     late: list[Callable[[], Awaitable[None] | None]] = field(default_factory=list)
 
     async def tells(self, tell: Callable[[], Awaitable[None] | None]) -> None:
-        """Have the platform tell something, now or late."""
+        """Deliver an event now, or hold it."""
         if self.holding:
             self.late.append(tell)
         elif (telling := tell()) is not None:
             await telling
 
     async def tell_late(self) -> None:
-        """Tell what was said while `holding`, after what was said since."""
+        """Deliver the held events."""
         self.holding = False
         while self.late:
             await self.tells(self.late.pop(0))
 
 
 class Double(Protocol):
-    """A platform on loopback, for the contract of channels and for load.
+    """A fake chat platform on loopback, for the channel contract suite and load tests.
 
-    - `chats` is what the agent wrote, and where troubles are ordered;
-    - `say` has a person write in a chat, in a group where `group`; it returns the message's `source_id` as the channel
-      tells it; `again` has the platform tell the last message once more
-      (some doubles: `back` messages before the last one); where people can change what they wrote, `change` gives
-      the last one another text;
+    - `chats` records what the agent wrote, and takes fault orders;
+    - `say` has a person write a message (in a group if `group`) and returns its `source_id`; `again` redelivers the
+      last message (some doubles: `back` messages before it); where messages can be edited, `change` edits the last
+      one;
     - `press` presses the button of that number under a message;
-    - `received` is how many of those things the platform knows to have arrived.
+    - `received` counts the events that the channel has acknowledged.
     """
 
     chats: Chats

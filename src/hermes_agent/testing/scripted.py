@@ -1,4 +1,4 @@
-"""A model that answers from a script: by itself as a `Model`, or behind one of the model servers."""
+"""Scripted model: answers from a script, as a `Model` by itself or behind a model server."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Single = Piece | Sequence[Piece] | Answer | OddReply | Fault
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Different answers to the same question: the nth attempt gets the nth, later ones the last."""
+    """Different answers for attempts at the same question: the nth attempt gets the nth, later ones the last."""
 
     steps: tuple[Single, ...]
 
@@ -83,16 +83,16 @@ STATUS_ERRORS: dict[int, type[ProviderError]] = {
 
 
 def tries(*steps: Single) -> Tries:
-    """`tries(Status(429), Reset(), Say("done"))`: two failures, then the answer."""
+    """For example `tries(Status(429), Reset(), Say("done"))`: two failures, then the answer."""
     return Tries(steps)
 
 
 class ScriptedModel:
-    """Answers by the conversation itself, so that asking again after a crash gives the same answer.
+    """Fake model that answers by conversation state, so that a retry after a crash gets the same answer.
 
-    A list is addressed by how often the model has spoken so far (past its end: `otherwise`); a function decides by all
-    that it heard. Only `Tries` counts questions. As a `Model` it needs no socket: faults become the errors that a real
-    route would raise, and everything it was asked is in `requests`.
+    A list is indexed by the number of replies so far (past its end: `otherwise`); a function decides by the whole
+    request. Only `Tries` counts attempts. As a `Model` it needs no socket: faults become the errors of a real route,
+    and `requests` records what it was asked.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ScriptedModel:
         return self._window
 
     def answer(self, heard: Heard) -> Answer | Fault:
-        """The script's answer to this question."""
+        """The script's answer to this request."""
         step = self._step(heard)
         if isinstance(step, Tries):
             attempt = self._asked[heard.fingerprint]
@@ -168,7 +168,7 @@ class ScriptedModel:
         return Answer(pieces=step.pieces, pace=self._pace, stop=step.stop, usage=step.usage, model=step.model)
 
     async def _deltas(self, answer: Answer, fault: MidwayFault | None) -> AsyncIterator[Delta]:
-        """The deltas up to the fault. A stream begins with an event without words, which `after` counts."""
+        """The deltas before the fault. A stream begins with an event without text, which `after` counts."""
         await self._wait(answer.pace.first)
         for place, delta in enumerate(_deltas(answer), start=1):
             if fault is not None and place >= fault.after:

@@ -1,1 +1,1 @@
-"""What acts on the machine: files, the shell, and what decides whether it may."""
+"""Built-in tools that act on the machine (files, shell, code, web), and the permission checks around them."""

@@ -1,4 +1,4 @@
-"""clarify: a question to the person."""
+"""Tool `clarify`: asks the person a question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes_agent.host.late import Needs
 
 
 class ClarifyTools:
-    """Asks whoever the conversation is with."""
+    """The toolset `clarify`: asks the person of the conversation."""
 
     @tool(effect=Effect.ASKS)
     async def clarify(
@@ -29,5 +29,5 @@ class ClarifyTools:
 
 
 def clarify_tools(_: Needs) -> ClarifyTools:
-    """The toolset `clarify`."""
+    """Factory of the toolset `clarify`."""
     return ClarifyTools()

@@ -1,4 +1,4 @@
-"""execute_code: Python in the place that calls tools by its own output and input; only what it prints comes back."""
+"""Tool `execute_code`: runs Python in the execution place that can call tools over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ exec(compile(@CODE@, "<code>", "exec"), _begin())
 
 
 def program(code: str, mark: str) -> str:
-    """The whole program. `mark` begins each line that asks for a tool."""
+    """The whole program to run. `mark` prefixes each line that requests a tool call."""
     filled = {"@MARK@": json.dumps(mark), "@CODE@": json.dumps(code)}
     text = CLIENT
     for name, value in filled.items():
@@ -78,7 +78,7 @@ def program(code: str, mark: str) -> str:
 
 
 def command(program_text: str, mark: str) -> str:
-    """The shell command that runs it: its input stays free for the answers."""
+    """The shell command that runs it; stdin stays free for tool results."""
     return f"exec python3 -u /dev/fd/3 3<<'{mark}'\n{program_text}\n{mark}\n"
 
 
@@ -90,13 +90,13 @@ SEND_TRIES, SEND_SECONDS = 50, 0.02
 
 
 class OverLimit(ToolError):
-    """The program called more tools, or printed more, than it may."""
+    """The program exceeded its limit of tool calls or output."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """`call` makes a call of a tool and gives its answer. `printed` collects what is not for us. At most `most_calls`
-    are made, and `most_bytes` printed."""
+    """Tool-call protocol with a running program: reads its requests and writes back results. `call` runs a tool;
+    `printed` collects other output. Limits: `most_calls` calls, `most_bytes` of output."""
 
     running: Running
     mark: bytes
@@ -110,7 +110,7 @@ class Conversation:
     _pieces: list[bytes] = field(default_factory=list)
 
     async def go_on(self) -> None:
-        """Answer until the program has ended. Raises what ended it before."""
+        """Serve requests until the program ends. Raises what stopped it early."""
         pause = GLANCE
         while True:
             ended = await self.running.poll()
@@ -123,7 +123,7 @@ class Conversation:
                 await asyncio.sleep(pause)
 
     async def _listen(self) -> bool:
-        """Read what is new and answer what it asks; whether there was anything."""
+        """Read new output and answer requests. Returns whether there was any."""
         new = await self.running.read(self._seen, CHUNK)
         self._seen += len(new)
         self._rest += new
@@ -186,7 +186,7 @@ SPARE_SECONDS = 5  # so much later than it is ended here the place ends it, wher
 
 
 class CodeTools:
-    """Python programs in `place`. `hiding` takes secrets out of what is kept of their output."""
+    """The toolset `code`: runs Python programs in `place`. `hiding` removes secrets from their saved output."""
 
     def __init__(
         self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, hiding: Hiding | None = None
@@ -224,7 +224,7 @@ class CodeTools:
         return await self._answer(talk, running, note, context)
 
     async def _carried_on(self, talk: Conversation, running: Running, seconds: float) -> str:
-        """Let the program run to its end; why it was ended before, or nothing."""
+        """Run the program to its end. Returns why it was stopped, or an empty text."""
         try:
             async with asyncio.timeout(seconds):
                 await talk.go_on()
@@ -259,6 +259,6 @@ class CodeTools:
 
 
 def code_tools(needs: Needs) -> CodeTools:
-    """The toolset `code`."""
+    """Factory of the toolset `code`."""
     place, settings = needs.get(Place), needs.get(CodeSettings)
     return CodeTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))

@@ -1,4 +1,4 @@
-"""The head and tail of an output that is too large to show, and text cleaned of what only a terminal understands."""
+"""Truncates large tool output to head and tail, and strips terminal escape sequences."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _BINARY_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """How much of one result the model is shown."""
+    """Size limits of one tool result for the model."""
 
     max_bytes: int = 50_000
     max_lines: int = 2000
 
 
 def caps_of(needs: Needs) -> Caps:
-    """Those of the settings."""
+    """The limits in the settings."""
     output = needs.get(ToolOutputSettings)
     return Caps(max_bytes=output.max_bytes, max_lines=output.max_lines)
 
 
 def cleaned(text: str) -> str:
-    """The text as a screen would show it: no escape sequences, of a line rewritten with carriage returns the last
-    state, and nothing that a database cannot hold."""
+    """The text as a screen shows it: without escape sequences, with only the last state of rewritten lines, and
+    storable in a database."""
     if "\x1b" in text:
         text = re.sub(_ESCAPES, "", text)
     if "\r" in text:
@@ -47,19 +47,19 @@ def cleaned(text: str) -> str:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether output is no text: it holds a NUL, or more than a tenth of it is not UTF-8."""
+    """Whether output is binary: it holds a NUL, or more than a tenth is not UTF-8."""
     if b"\0" in sample:
         return True
     return sample.decode("utf-8", "replace").count("\ufffd") > _BINARY_SHARE * max(20, len(sample))
 
 
 def fits(text: str, caps: Caps) -> bool:
-    """Whether the text may be shown whole."""
+    """Whether the text is within the limits."""
     return text.count("\n") < caps.max_lines and len(text.encode()) <= caps.max_bytes
 
 
 def head_and_tail(head: str, tail: str, caps: Caps, *, left_out: str) -> str:
-    """As much of the beginning and the end as the caps allow, half each, whole lines, with `left_out` between them."""
+    """Whole lines from the beginning and the end, half of the limit each, with `left_out` between them."""
     room, lines = max(0, caps.max_bytes - len(left_out.encode()) - 2) // 2, max(1, (caps.max_lines - 1) // 2)
     first = _within(head.split("\n")[:lines], room)
     last = _within(tail.split("\n")[-lines:][::-1], room)[::-1]
@@ -82,8 +82,8 @@ PAGED = frozenset({"read_file"})
 
 
 class Spill:
-    """Shortens the answers of any tool to `caps`; `folder` (below HERMES_HOME/cache) keeps the whole ones, which
-    `redact` takes secrets out of before they are written."""
+    """Truncates any tool's result to `caps` and saves the whole, with secrets redacted, in `folder` (below
+    HERMES_HOME/cache)."""
 
     def __init__(self, folder: Path, caps: Caps | None = None, redact: Callable[[str], str] = str) -> None:
         self._folder = folder
@@ -91,7 +91,7 @@ class Spill:
         self._caps = caps or Caps()
 
     async def fit(self, tool: str, answer: Answer, key: str) -> Answer:
-        """The answer itself where it is small, otherwise one with each large text shortened. `key` is the call's."""
+        """The answer, with each large text truncated. `key` is the call's."""
         if tool in PAGED or all(fits(part.text, self._caps) for part in answer.parts if isinstance(part, Text)):
             return answer
         parts = [

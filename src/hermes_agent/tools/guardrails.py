@@ -1,6 +1,6 @@
-"""Patterns in the calls of one run: exact repeats, the same tool failing, results that bring nothing new.
+"""Loop detection in the tool calls of a run: exact repeats, repeated failures, results without news.
 
-A pure observer: it is told of calls and answers, and says what to do about them; it touches nothing.
+A pure observer: it is told of calls and answers and returns decisions, without side effects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hermes_agent.tools.settings import GuardrailSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call: its tool, whether it only reads, and a hash of its arguments."""
+    """A tool call for comparison: its tool, whether it only reads, and a hash of its arguments."""
 
     tool: str
     reads: bool
@@ -27,7 +27,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done about a call: let it `run`, `answer` in its place, or `stop` the run; `text` says why."""
+    """What to do with a call: `run` it, `answer` instead, or `stop` the run; `text` says why."""
 
     kind: Literal["run", "answer", "stop"] = "run"
     text: str = ""
@@ -39,13 +39,13 @@ MOST_ANSWERED = 3
 
 
 def call_of(tool: str, arguments: Mapping[str, Any], *, reads: bool) -> Call:
-    """The call as it is compared: the order of arguments does not count."""
+    """The call in comparable form; the order of arguments does not matter."""
     text = msgspec.json.encode(arguments, order="sorted", enc_hook=repr)
     return Call(tool=tool, reads=reads, arguments=hashlib.sha256(text).hexdigest())
 
 
 class Watch:
-    """The calls of one run. Ask `before` each call, tell the outcome to `after`."""
+    """Loop detector for one run: ask `before` each call, report the outcome to `after`."""
 
     def __init__(self, settings: GuardrailSettings) -> None:
         self._settings = settings
@@ -56,7 +56,7 @@ class Watch:
         self._answered = 0
 
     def before(self, call: Call) -> Decision:
-        """Whether a call runs. Only with `hard_stop` anything but `run` comes back."""
+        """Decide about a call. Other than `run` only with `hard_stop`."""
         limits = self._settings
         if not limits.hard_stop:
             return RUN
@@ -80,7 +80,7 @@ class Watch:
         return Decision("answer", text)
 
     def after(self, call: Call, *, failed: bool, result: str) -> str:
-        """Take down an outcome; guidance for the model, empty where there is none. `result` is the answer's text."""
+        """Record an outcome (`result`: the answer's text). Returns guidance for the model, or an empty text."""
         if failed:
             self._failures[call] += 1
             self._of_tool[call.tool] += 1

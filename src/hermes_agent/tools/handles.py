@@ -1,4 +1,4 @@
-"""Secrets as handles: `${secret:NAME}` in a call's arguments becomes the value only where the call takes effect."""
+"""Secret handles: `${secret:NAME}` in a call's arguments is replaced by the value only when the tool runs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
 
 class OpenHandles:
-    """A tool whose arguments name secrets: everybody sees the names, the tool itself gets the values.
+    """Tool wrapper that resolves secret handles in arguments: everybody else sees only the names.
 
-    `value` gives one, empty where there is none, `uses` says where each may go; `folder` is private and holds a value
-    while a command needs it.
+    `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a
+    value while a command uses it.
     """
 
     def __init__(self, tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
@@ -74,14 +74,14 @@ class OpenHandles:
         return {**arguments, COMMAND: in_files(command, lambda name: self._lend(name, closing, key))}
 
     def _secret(self, name: str) -> str:
-        """The value. Raises `Refused` where there is none."""
+        """The secret's value. Raises `Refused` if there is none."""
         found = self._value(name) if name in self._uses else ""
         if not found:
             raise Refused(f"There is no secret `{name}` for tools.", hint="The owner adds it: `hermes secrets`.")
         return found
 
     def _check(self, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Raise `Refused` where this call may not have that secret."""
+        """Raise `Refused` if this call may not use that secret."""
         use = self._uses.get(name, SecretUse())
         command = arguments.get(COMMAND)
         if isinstance(command, str):
@@ -97,7 +97,8 @@ class OpenHandles:
             )
 
     def _lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
-        """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
+        """Write the value to a file that is deleted with `closing`, so that it is never in a command's text or
+        records."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / lent_name(key, name)
         write_private(path, self._secret(name).encode())
@@ -106,7 +107,7 @@ class OpenHandles:
 
 
 def in_files(command: str, lend: Callable[[str], str]) -> str:
-    """The command with each handle read from a file, whatever quotes it stands in."""
+    """The command with each handle replaced by reading a file, quoted correctly."""
 
     def put(found: re.Match[str]) -> str:
         before = re.sub(r"\\.", "", command[: found.start()])
@@ -120,7 +121,7 @@ def in_files(command: str, lend: Callable[[str], str]) -> str:
 
 
 def _quote_open(text: str) -> str:
-    """The quote that is open at the end of a shell text, empty where none is."""
+    """The open quote at the end of shell text; empty if none."""
     quote = ""
     for sign in text:
         if sign in "'\"" and quote in ("", sign):
@@ -129,7 +130,7 @@ def _quote_open(text: str) -> str:
 
 
 def _users(command: str, name: str) -> list[Simple]:
-    """The programs of a command that get the secret; all of them where that cannot be told."""
+    """The programs of a command that get the secret; all if unknown."""
     stand_in = f"secret_handle_{name}"
     try:
         simples = read(command.replace(f"${{secret:{name}}}", stand_in)).simples

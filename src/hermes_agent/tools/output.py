@@ -1,4 +1,4 @@
-"""What a model is shown of a command's output, and what of it is kept: nothing that holds a secret."""
+"""Command output for the model, and removal of secrets from saved output."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ COVER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hiding:
-    """What takes secrets out of texts: `redact` with their names in their place, `mask` without changing how many bytes
-    there are."""
+    """Secret removal: `redact` replaces values by their names, `mask` keeps the number of bytes."""
 
     redact: Callable[[str], str] = str
     mask: Callable[[str], str] = str
 
 
 def hiding_of(needs: Needs) -> Hiding:
-    """Takes out the secrets of the home."""
+    """The removal of the home's secrets."""
     return Hiding(redact=needs.get(Secrets).redact, mask=needs.get(Secrets).mask)
 
 
 class Cover:
-    """Covers the secrets in what a command wrote, also while it writes on; each part is looked through once."""
+    """Masks secrets in a command's output file incrementally, while it is written."""
 
     def __init__(self, running: Running, hiding: Hiding) -> None:
         self._running = running
@@ -48,7 +47,7 @@ class Cover:
         self._turn = asyncio.Lock()
 
     async def catch_up(self) -> None:
-        """Look through what is new. Raises `PlaceFailed`."""
+        """Mask new output. Raises `PlaceFailed`."""
         async with self._turn:
             size = await self._running.size()
             while self._done < size:
@@ -69,7 +68,7 @@ class Cover:
 
 
 async def shown_output(running: Running, caps: Caps) -> str:
-    """The output so far, within the caps, whatever its size: only its two ends are read into memory."""
+    """The output so far, truncated; only its head and tail are read into memory."""
     size = await running.size()
     head = await running.read(0, caps.max_bytes + 1)
     if is_binary(head[:SAMPLE]):
@@ -83,20 +82,20 @@ async def shown_output(running: Running, caps: Caps) -> str:
 
 
 class Covers:
-    """What covers the outputs of commands, by command, as long as anybody looks at them."""
+    """The active `Cover` of each watched command."""
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding
         self._covers: dict[str, Cover] = {}
 
     async def catch_up(self, running: Running) -> None:
-        """Cover what is new in a command's output."""
+        """Mask new output of a command."""
         cover = self._covers.setdefault(running.exec_id, Cover(running, self._hiding))
         with suppress(PlaceFailed):  # the next call says what is wrong with the place
             await cover.catch_up()
 
     async def keep(self, running: Running) -> None:
-        """Do so from time to time, and at the command's end."""
+        """Mask periodically until the command ends."""
         waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
         try:
             while not waiting.done():
@@ -106,7 +105,7 @@ class Covers:
             waiting.cancel()
 
     async def hide(self, running: Running) -> None:
-        """Take secrets out of what is kept of a command that has ended. Raises `PlaceFailed`."""
+        """Remove secrets from an ended command's saved output. Raises `PlaceFailed`."""
         cover, size = self._covers.pop(running.exec_id, None), await running.size()
         if size > REWRITTEN or cover is not None:
             await (cover or Cover(running, self._hiding)).catch_up()

@@ -1,4 +1,4 @@
-"""Makes tools of marked methods and of plain functions."""
+"""Builds `Tool` objects from decorated methods and plain functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CAPABILITY_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
-    """A `Tool` made of a function: its signature is the schema, its mark the facts."""
+    """A `Tool` made from a function: its signature gives the schema, its decorator the facts."""
 
     signature: Signature
     mark: ToolMark
@@ -52,7 +52,7 @@ class BoundTool:
 
     @property
     def core(self) -> bool:
-        """Whether the prompt names it; the others are found with `find_tools`."""
+        """Whether the prompt lists it; other tools are found with `find_tools`."""
         return self.mark.core
 
     def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
@@ -73,9 +73,9 @@ Collected = tuple[tuple[Tool, ...], tuple[Quarantined, ...]]
 
 
 def collect(sources: Iterable[object]) -> Collected:
-    """The tools of these objects in their order: the marked methods of each, a marked function, or a ready `Tool`.
+    """The tools of these objects, in order: decorated methods or functions, or ready `Tool` objects.
 
-    One that no schema can be made of is set aside with its reason; the others stay.
+    A tool without a valid schema is quarantined with the reason; the others stay.
     """
     tools: list[Tool] = []
     aside: list[Quarantined] = []
@@ -99,10 +99,10 @@ def from_function(
     effect: Effect = Effect.WRITES,
     depends_on: Iterable[str] = (),
 ) -> Tool:
-    """A tool of any function. A sync one runs in a thread; what it returns becomes text, JSON where it is not text.
+    """Make a tool from any function. A sync one runs in a thread; its result becomes text, or JSON if it is not text.
 
-    `capabilities` are names such as `net`, `fs.read` or words for them (`network`). Without an `effect` it counts as
-    one that writes: runs alone, never again by itself. It runs only once each tool in `depends_on` has answered. Raises
+    `capabilities` are names such as `net`, `fs.read` or synonyms (`network`). Without an `effect` it counts as a
+    write: runs alone, and is never retried. It runs only once each tool in `depends_on` has answered. Raises
     `Unusable` with the reason.
     """
     mark = ToolMark(
@@ -119,7 +119,7 @@ def from_function(
 
 
 def as_answer(value: object) -> Answer:
-    """What a function returned as an answer for the model."""
+    """Convert a function's result to an answer."""
     match value:
         case Answer():
             return value
@@ -132,13 +132,12 @@ def as_answer(value: object) -> Answer:
 
 
 def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> Answer:
-    """An answer of words alone."""
+    """A text-only answer."""
     return Answer(parts=(Text(text=text, origin=origin),), is_error=is_error)
 
 
 def resolve(path: str, workspace: str) -> str:
-    """The absolute path that a tool's argument means, links followed, so that two names of one file are one path.
-    Raises `ToolError`."""
+    """The real absolute path of a path argument, so that two names of one file are equal. Raises `ToolError`."""
     if "\0" in path:
         return path
     named = str(Path(path).expanduser()) if path.startswith("~") else path
@@ -176,7 +175,7 @@ def _awaitable(function: Callable[..., object]) -> Callable[..., Awaitable[objec
 
 
 def capability_of(word: str) -> Capability:
-    """The capability that a person's word means (`network`, `fs.read`, ...). Raises `Unusable`."""
+    """The capability for a name or synonym (`network`, `fs.read`, ...). Raises `Unusable`."""
     lowered = word.strip().lower()
     if lowered in CAPABILITY_WORDS:
         return CAPABILITY_WORDS[lowered]

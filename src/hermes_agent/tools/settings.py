@@ -1,4 +1,4 @@
-"""The settings of the tools."""
+"""Settings sections of the built-in tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalSettings:
-    """Commands (section `terminal`)."""
+    """Settings of shell commands (section `terminal`)."""
 
     place: Literal["local", "docker", "ssh", "singularity"] = setting(
         "local", "Where commands run: this machine, a container, or another machine."
@@ -34,7 +34,7 @@ class TerminalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeSettings:
-    """Programs of `execute_code` (section `code`)."""
+    """Settings of `execute_code` (section `code`)."""
 
     timeout: int = setting(300, "Seconds that one program may take.")
     max_calls: int = setting(50, "Tools that one program may call.")
@@ -43,7 +43,7 @@ class CodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputSettings:
-    """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
+    """Size limits of tool results (section `tool_output`); larger ones are saved and shown as head and tail."""
 
     max_bytes: int = setting(50_000, "Most bytes of one tool result for the model.")
     max_lines: int = setting(2000, "Most lines of one tool result for the model.")
@@ -51,7 +51,7 @@ class ToolOutputSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalSettings:
-    """What needs a person's yes (section `approvals`)."""
+    """Settings of approvals (section `approvals`)."""
 
     mode: Literal["ask", "smart", "off"] = setting(
         "ask",
@@ -64,7 +64,7 @@ class ApprovalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUse:
-    """Where one secret may go (section `secrets.NAME`); its value is in `.env`."""
+    """Where one secret may be sent (section `secrets.NAME`); its value is in `.env`."""
 
     hosts: tuple[str, ...] = setting((), "Hosts that it may be sent to, as globs.")
     commands: tuple[str, ...] = setting((), "Commands or tools that may have it, as globs.")
@@ -72,7 +72,7 @@ class SecretUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailSettings:
-    """When a run goes round in circles (section `guardrails`)."""
+    """Settings of loop detection in a run (section `guardrails`)."""
 
     warnings: bool = setting(True, "Whether to add guidance to such results.")
     hard_stop: bool = setting(False, "Whether to refuse such calls, and stop the run.")
@@ -86,7 +86,7 @@ class GuardrailSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSettings:
-    """How files were before the agent changed them (section `checkpoints`)."""
+    """Settings of file checkpoints (section `checkpoints`)."""
 
     enabled: bool = setting(True, "Keep a checkpoint before the first change of each turn.")
     keep: int = setting(50, "Checkpoints kept of one folder.", least=1, most=10_000)
@@ -99,7 +99,7 @@ class CheckpointSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """Who is asked (section `web.search`)."""
+    """Settings of the search service (section `web.search`)."""
 
     backend: Literal["auto", "ddgs", "searxng", "brave", "tavily", "exa", "firecrawl"] = setting(
         "auto",
@@ -111,7 +111,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSettings:
-    """The web (section `web`)."""
+    """Settings of the web tools (section `web`)."""
 
     search: SearchSettings = section(SearchSettings, "The service behind `web_search`.")
     blocked: tuple[str, ...] = setting(

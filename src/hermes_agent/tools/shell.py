@@ -1,4 +1,4 @@
-"""terminal and process: commands in a place, in the foreground and the background."""
+"""Tools `terminal` and `process`: shell commands in the execution place, in the foreground and background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
-    """Raise `BadArguments` where one is no regular expression, or one that could take forever."""
+    """Raise `BadArguments` for an invalid regular expression, or one that could backtrack endlessly."""
     if len(patterns) > MOST_PATTERNS:
         raise BadArguments(f"At most {MOST_PATTERNS} patterns can be watched for.")
     for pattern in patterns:
@@ -44,7 +44,8 @@ def check_patterns(patterns: Sequence[str]) -> None:
 
 
 class Lookout:
-    """Reads on where it stopped. A line that is not whole yet counts too, and is looked at again when it has grown."""
+    """Watches a command's output for lines that match patterns, from where it stopped. An incomplete line counts
+    too, and is checked again when it has grown."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = [re.compile(pattern) for pattern in patterns]
@@ -52,7 +53,7 @@ class Lookout:
         self._line = b""  # the beginning of the line that is not whole yet; empty where it was told of
 
     async def next_line(self, running: Running) -> str:
-        """The next line that matches, empty where there is none so far."""
+        """The next matching line; empty if there is none yet."""
         while new := await running.read(self._read, CHUNK):
             found = self._find(new)
             if found:
@@ -93,8 +94,8 @@ MARGIN = 400  # bytes of an answer that are not output
 
 
 class ShellTools:
-    """Commands of every session in one place; each session has its kept shell there. `hiding` takes secrets out of
-    what is kept of their output."""
+    """The toolset `shell`: commands of all sessions in one place, with a persistent shell for each session. `hiding`
+    removes secrets from their saved output."""
 
     def __init__(
         self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, hiding: Hiding | None = None
@@ -108,11 +109,12 @@ class ShellTools:
         self._lookouts: dict[str, Lookout] = {}
 
     async def directory(self, session: str) -> str:
-        """Where the session's next command runs; empty where it ran none yet."""
+        """The working directory of the session's next command; empty before its first."""
         return await self._place.directory(exec_name(session))
 
     def exported(self, session: str) -> Mapping[str, str]:
-        """The variables that it finds there; empty where it ran none yet, or another machine knows. Blocks."""
+        """The environment variables of the session's shell; empty before its first command, or on another machine.
+        Blocks."""
         return self._place.exported(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
@@ -193,7 +195,7 @@ class ShellTools:
                 return said(_joined(await shown_output(running, self._caps), await self._state(running)))
 
     async def _begin(self, exec_id: str, command: Command, context: CallContext) -> Running:
-        """Start the command, or take up the one that an earlier attempt of this call started."""
+        """Start the command, or attach to the one an earlier attempt of this call started."""
         if context.attach and (found := await attached(self._place, exec_id, context)) is not None:
             return found
         with told_meanwhile(self._place, context):
@@ -230,7 +232,7 @@ class ShellTools:
         await self._covers.hide(running)
 
     async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
-        """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
+        """Wait for the end, with progress; None with the reason if it must be killed."""
         ended = await running.poll()
         if ended is not None:
             return ended, ""
@@ -262,7 +264,7 @@ class ShellTools:
                 covering.cancel()
 
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
-        """The latest line that is whole: a secret that is only half written is not known for one."""
+        """Show the latest complete line; an incomplete one could hold a secret not yet recognisable."""
         latest = (await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace")
         whole = re.split(LINE_END, latest)[:-1]
         line = cleaned("\n".join(whole)).strip().rpartition("\n")[2]
@@ -275,7 +277,7 @@ class ShellTools:
         return wanted if left is None else max(0.1, min(wanted, left))
 
     async def _wait(self, running: Running, seconds: float, context: CallContext) -> str:
-        """Until it ends, its time is up, or a line matches what it is watched for: that line."""
+        """Wait until the command ends, time is up, or a watched line appears, which is returned."""
         lookout = self._lookout(running)
         waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
         until = asyncio.get_running_loop().time() + seconds
@@ -297,7 +299,7 @@ class ShellTools:
         return self._lookouts.setdefault(running.exec_id, Lookout(running.command.watch))
 
     async def fed(self, session: str, arguments: Mapping[str, object]) -> str:
-        """The command whose input this call of `process` writes to; empty for any other call."""
+        """The command that this call of `process` types into; empty for other calls."""
         if arguments.get("action") != "write" or not isinstance(arguments.get("data"), str):
             return ""
         try:
@@ -326,7 +328,7 @@ class ShellTools:
         return "\n".join(rows) or "No background commands here."
 
     async def _news(self, running: Running) -> str:
-        """What it wrote since the last look."""
+        """The output since the last poll."""
         size = await running.size()
         start = min(self._polled.get(running.exec_id, 0), size)
         skipped = max(0, size - start - self._caps.max_bytes)
@@ -341,7 +343,7 @@ class ShellTools:
 
 
 async def _stand_still(running: Running) -> None:
-    """Have it write no more while it is being ended."""
+    """Suspend a command while it is being killed, so that it writes no more."""
     with suppress(PlaceFailed):
         await running.signal(signal.SIGSTOP)
 
@@ -358,11 +360,11 @@ def _joined(output: str, last: str) -> str:
 
 
 def _short(exec_id: str) -> str:
-    """The id as a model sees it: six hex digits, the same in every process."""
+    """The short id shown to the model: six hex digits, the same in every process."""
     return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
 
 
 def shell_tools(needs: Needs) -> ShellTools:
-    """The toolset `shell`."""
+    """Factory of the toolset `shell`."""
     place, settings = needs.get(Place), needs.get(TerminalSettings)
     return ShellTools(place=place, settings=settings, caps=caps_of(needs), hiding=hiding_of(needs))

@@ -1,4 +1,4 @@
-"""A function's signature as a model's contract: its JSON schema, and the check of arguments against it."""
+"""Function signatures as tool contracts: generates the JSON schema and validates arguments against it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NAMED_ONCE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWOR
 
 
 class Unusable(ValueError):
-    """A function that no schema can be made of; the text says why."""
+    """No schema can be generated for a function; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What a function takes. `parameters` is the JSON schema; `wants_context`: it has a `context` parameter."""
+    """A tool function's contract. `parameters` is the JSON schema; `wants_context`: it has a `context` parameter."""
 
     name: str
     description: str
@@ -33,10 +33,10 @@ class Signature:
     wants_context: bool
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as the function takes them, defaults filled in.
+        """Validate arguments and fill in defaults.
 
-        Mends what models often get wrong: numbers and booleans as text, lists and objects as JSON text, numbers where
-        text is asked, null for a parameter left out. Raises `BadArguments` with the schema path.
+        Repairs common mistakes of models: numbers and booleans as text, lists and objects as JSON text, numbers
+        where text is expected, null for an omitted parameter. Raises `BadArguments` with the schema path.
         """
         given = {key: value for key, value in arguments.items() if not self._left_out(key, value)}
         mended = {key: self._mend(key, value) for key, value in given.items()}
@@ -76,7 +76,7 @@ class Signature:
 
 
 def signature_of(function: Callable[..., Any], *, name: str = "", description: str = "") -> Signature:
-    """Read a function: parameters from its annotations, their descriptions from its docstring's `Args:`.
+    """Read a function's contract: parameters from annotations, descriptions from its docstring's `Args:`.
 
     Raises `Unusable` for `*args`, positional-only parameters, annotations that name no JSON type, and a described
     parameter that does not exist.
@@ -136,7 +136,7 @@ def _schema(wanted: list[inspect.Parameter], hints: Mapping[str, Any], described
 
 
 def _worth_saying(default: object) -> bool:
-    """A default that a reader would not guess; empty, false and none go without saying (each costs tokens)."""
+    """Whether to state a default; empty, false and None are omitted, as each costs tokens."""
     return default is not inspect.Parameter.empty and bool(default) and isinstance(default, (int, float, str))
 
 
@@ -148,14 +148,14 @@ def _entry(kind: object) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the null that only says "left out": shorter, and `check` takes a null for that anyway."""
+    """The schema without a null that only means "omitted": shorter, and `check` accepts null anyway."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return rest | kinds[0] if len(kinds) == 1 else schema
 
 
 def _inlined(schema: object, components: Mapping[str, Any]) -> object:
-    """The schema without references and titles: shorter, and some providers know no `$ref`."""
+    """The schema without references and titles: shorter, and some providers do not support `$ref`."""
     match schema:
         case {"$ref": str() as reference}:
             return _inlined(components[reference.rpartition("/")[2]], components)
@@ -172,7 +172,7 @@ def _inlined(schema: object, components: Mapping[str, Any]) -> object:
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The description, and what `Args:` says of each parameter; lines of one paragraph are joined."""
+    """Split a docstring into the description and the `Args:` by parameter; lines of a paragraph are joined."""
     head, _, tail = text.partition("\nArgs:\n")
     described: dict[str, str] = {}
     current = ""

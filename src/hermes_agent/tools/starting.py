@@ -1,4 +1,4 @@
-"""Starts a command so that a stop ends it, takes up one of an earlier attempt, asks about what it deleted elsewhere."""
+"""Starts commands so that a stop kills them, attaches to those of an earlier attempt, and confirms remote deletions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 2.0  # seconds in which a person is told nothing
 async def started(
     start: Coroutine[Any, Any, Running], end: Callable[[Running], Awaitable[object]], *, name: str
 ) -> Running:
-    """What `start` gives. Where the caller is cancelled meanwhile, the command is waited for and given to `end`."""
+    """Await `start`. If the caller is cancelled meanwhile, wait for the command and pass it to `end`."""
     starting = spawn(start, name=f"start {name}")
     try:
         return await asyncio.shield(starting)
@@ -33,7 +33,7 @@ async def started(
 
 
 async def attached(place: Place, exec_id: str, context: CallContext) -> Running | None:
-    """The command of an earlier attempt of this call; None where it never began. Raises `OutcomeUnknown`."""
+    """The command started by an earlier attempt of this call; None if it never started. Raises `OutcomeUnknown`."""
     try:
         found = await place.attach(exec_id)
         if found is not None or context.begun_at == await place.location(context.workspace):
@@ -46,7 +46,7 @@ async def attached(place: Place, exec_id: str, context: CallContext) -> Running 
 
 @contextmanager
 def told_meanwhile(place: Place, context: CallContext, after: float = PATIENCE) -> Iterator[None]:
-    """While the block lasts, a person is told every few seconds what the place is waiting for, where it is anything."""
+    """Context manager: report every few seconds what the place is waiting for, if anything."""
     timers: list[asyncio.TimerHandle] = []
 
     def wait() -> None:
@@ -74,7 +74,8 @@ SHOWN = 20
 
 
 async def decided(ended: Ended, context: CallContext) -> Ended:
-    """The end with what came of its deletion; nothing is deleted where nobody is there to say so."""
+    """Ask the person whether files that a command deleted in a remote place are to be deleted here too, and apply
+    the answer; they stay if nobody can answer."""
     deletion = ended.deletion
     if deletion is None:
         return ended
@@ -103,7 +104,7 @@ _NAME = re.compile(r"[^\w-]", re.ASCII)
 
 
 def exec_name(text: str) -> str:
-    """The text as part of an exec id: itself where it may be one, otherwise what is left of it and a hash."""
+    """The text as part of an exec id: unchanged if valid, otherwise sanitized with a hash."""
     plain = _NAME.sub("_", text)
     if plain == text and len(text) <= 120:
         return plain
@@ -111,12 +112,12 @@ def exec_name(text: str) -> str:
 
 
 def lent_name(key: str, name: str) -> str:
-    """The name of the file in which a command of the call `key` is given the value of a secret."""
+    """Name of the file that holds a secret for a command of the call `key`."""
     return f"{exec_name(key)}-{name}{LENT}"
 
 
 def lent_in(command: str, key: str) -> tuple[str, ...]:
-    """The files of that kind which a command of this call names."""
+    """The secret files named in a command of this call."""
     if LENT not in command:
         return ()  # making the pattern takes longer than all else here
     return tuple(dict.fromkeys(re.findall(rf"'([^']*/{exec_name(key)}-\w+{re.escape(LENT)})'", command)))

@@ -1,4 +1,4 @@
-"""Which toolsets a surface has, and what runs there may use: one answer to who speaks, and where."""
+"""Toolsets and capabilities by surface (terminal, API, webhook, channel) and by the speaker's role."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurfaceTools:
-    """What one surface has (section `tools.SURFACE`)."""
+    """Toolset settings of one surface (section `tools.SURFACE`)."""
 
     enabled: tuple[str, ...] = setting((), "Toolsets that are on besides the surface's own.")
     disabled: tuple[str, ...] = setting((), "Toolsets that are off.")
 
 
 def standing_here(principal: str) -> Standing:
-    """Without an access list: whoever speaks on this machine owns it, everybody else is a guest."""
+    """The default role without an access list: local speakers are owners, everybody else is a guest."""
     return Standing.OWNER if principal.startswith(LOCAL) else Standing.GUEST
 
 
 def rules_of(surface: str, standing: Standing) -> str:
-    """The surface whose rules hold for somebody who speaks on this one."""
+    """The surface whose rules apply to a speaker of this role here."""
     return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
 
 
 def capabilities_of(
     surface: str, standing: Standing, known: Collection[str], settings: Mapping[str, SurfaceTools]
 ) -> frozenset[Capability]:
-    """What calls of somebody of that standing may need at most on a surface, which has the `known` toolsets. Raises
-    `ConfigError` where the settings name one that does not exist."""
+    """The most that calls of this role may use on a surface with the `known` toolsets. Raises `ConfigError` if the
+    settings name an unknown one."""
     ruling = rules_of(surface, standing)
     return granted_to(ruling, toolsets_of(ruling, known, settings))
 
@@ -78,7 +78,7 @@ def toolsets_of(surface: str, known: Collection[str], settings: Mapping[str, Sur
 
 
 def check_toolset(name: str, known: Collection[str]) -> None:
-    """Raises `ConfigError`, with the nearest name, for a toolset that does not exist."""
+    """Raise `ConfigError`, with a suggestion, for an unknown toolset."""
     if name not in known:
         near = nearest_key(name, known)
         meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(known)}."
@@ -86,7 +86,7 @@ def check_toolset(name: str, known: Collection[str]) -> None:
 
 
 def granted_to(surface: str, toolsets: Sequence[str]) -> frozenset[Capability]:
-    """What runs of a surface may use at most."""
+    """The most that runs of a surface may use."""
     if surface not in WITHOUT:
         return frozenset(Capability)
     return frozenset[Capability]().union(*(BEHIND.get(name, ()) for name in toolsets))

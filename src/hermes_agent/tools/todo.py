@@ -1,4 +1,4 @@
-"""todo: the plan of a session, kept as a small file."""
+"""Tool `todo`: the plan of a session, kept as a small file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Todos:
-    """The plans of all sessions, one file each in `folder`: a session at rest holds nothing in memory; and each plan
-    beside each message, so that it outlives what is compacted."""
+    """Stores the plans of all sessions, one file each in `folder`. As a prompt tail source it shows the plan beside
+    each message, so that it survives compaction."""
 
     name = "Plan (todo)"
 
@@ -36,7 +36,7 @@ class Todos:
         self._folder = folder
 
     def get(self, session: str) -> tuple[Todo, ...]:
-        """The plan in its order; empty where there is none. Blocks."""
+        """The plan; empty if there is none. Blocks."""
         content = read_small(self._file(session))
         return () if content is None else msgspec.json.decode(content, type=tuple[Todo, ...])
 
@@ -46,7 +46,7 @@ class Todos:
         write_private(self._file(session), msgspec.json.encode(todos), durable=False)
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a plan is shown whatever was said
-        """One line for each item; empty where there is no plan."""
+        """One line per item; empty without a plan."""
         todos = self.get(session)  # there is mostly none, which takes less time than to wake a thread
         return shown(todos) if todos else ""
 
@@ -55,7 +55,7 @@ class Todos:
 
 
 class TodoTools:
-    """The plan as a tool."""
+    """The toolset `todo`: shows and changes the plan."""
 
     def __init__(self, todos: Todos) -> None:
         self._todos = todos
@@ -76,10 +76,10 @@ class TodoTools:
 
 
 def shown(todos: tuple[Todo, ...]) -> str:
-    """One line for each item."""
+    """One line per item."""
     return "\n".join(f"{BOXES[todo.status]} {todo.id}: {todo.content}" for todo in todos) or "The plan is empty."
 
 
 def todo_tools(needs: Needs) -> TodoTools:
-    """The toolset `todo`."""
+    """Factory of the toolset `todo`."""
     return TodoTools(needs.get(Todos))

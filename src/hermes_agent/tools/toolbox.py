@@ -1,4 +1,4 @@
-"""The tools of one agent: which the prompt offers, and how the others are found by words (BM25) and used."""
+"""Toolbox of one agent: which tools the prompt lists, and search (BM25) for the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORTEST_STEM = 3
 
 
 def ranked(query: str, tools: Sequence[Tool]) -> list[Tool]:
-    """The tools that share a word with the query, the best first; equals stay in their order."""
+    """Tools that share a word with the query, best match first (BM25)."""
     wanted = set(_stems(query))
     pages = [_page(tool) for tool in tools]
     average = sum(page.total() for page in pages) / max(1, len(pages))
@@ -80,13 +80,13 @@ ALWAYS = frozenset({"read_file", "write_file", "patch", "search_files", "termina
 
 
 class Toolbox:
-    """Tools by name, in a fixed order.
+    """The tools of one agent by name, in a fixed order.
 
-    `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
-    `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
-    guardrails never see `use_tool` in place of what it uses; `opened` gives a tool whose arguments name secrets. A
-    `small` prompt shows only the tools that nearly every piece of work needs, and the others are found too. `found`
-    gives the tools that come and go, as they are now: they are always found, and no `offered` names them.
+    - `offered`: what the prompt lists: the core tools and, if there are others, `find_tools` and `use_tool`;
+    - `resolve`: the tool that a call really means, so that permission, journal and guardrails never see `use_tool`;
+    - `opened` wraps a tool whose arguments name secrets;
+    - `small`: the prompt lists only the most needed tools, and the rest are found by search;
+    - `found` gives the dynamic tools as they are now: always found by search, never in `offered`.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Toolbox:
 
     @cached_property
     def offered(self) -> tuple[ToolSchema, ...]:
-        """What the model is shown, always in the same order."""
+        """The tools listed in the prompt, in a fixed order."""
         core = [tool.schema for tool in self._tools.values() if self._is_shown(tool)]
         doors = [door.schema for door in self._doors.values()] if self._deferred or self._found else []
         return (*core, *doors)
@@ -118,22 +118,22 @@ class Toolbox:
 
     @property
     def passing(self) -> dict[str, Tool]:
-        """The tools that come and go, as they are now, by name; one whose name is taken is none of them."""
+        """The current dynamic tools by name, except those whose name is taken."""
         found, taken = self._found() if self._found else (), self._tools.keys() | self._doors.keys()
         return {tool.schema.name: tool for tool in reversed(found) if tool.schema.name not in taken}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every tool that can be called, offered or not."""
+        """All callable tools, listed in the prompt or not."""
         return (*self._tools, *self._doors, *self.passing)
 
     @property
     def deferred(self) -> tuple[Tool, ...]:
-        """The tools that are found with `find_tools`."""
+        """The tools found with `find_tools`."""
         return (*self._deferred, *self.passing.values())
 
     def get(self, name: str) -> Tool:
-        """The tool of this name. Raises `UnknownTool`, with the nearest name as its hint."""
+        """The tool of this name. Raises `UnknownTool` with a suggestion."""
         found = self._tools.get(name) or self._doors.get(name) or self.passing.get(name)
         if found is not None:
             return found
@@ -142,7 +142,7 @@ class Toolbox:
         raise UnknownTool(f"There is no tool `{name[:80]}`.", hint=hint)
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]:
-        """The tool and arguments that a call means: those inside a `use_tool`, otherwise the call's own."""
+        """The tool and arguments that a call means: those inside `use_tool`, otherwise the call's own."""
         if name != USE:
             tool = self.get(name)
             opens = self._opened is not None and MENTIONS in repr(arguments)
@@ -191,7 +191,8 @@ class _UseTool:
 
     @property
     def needs(self) -> frozenset[Capability]:
-        """All that any tool behind this door needs: who does not `resolve` is refused too much, never too little."""
+        """The needs of all deferred tools, so that a caller that does not `resolve` refuses too much, never too
+        little."""
         return frozenset(need for tool in self.box.deferred for need in tool.needs)
 
     def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
@@ -204,7 +205,7 @@ class _UseTool:
 
 
 class PassingTools:
-    """The tools that stand in no prefix, beside each message: implements `agent.tail.TailSource`."""
+    """Prompt tail source that lists the dynamic tools beside each message. Implements `agent.tail.TailSource`."""
 
     name = "Tools that come and go"
 
@@ -212,7 +213,7 @@ class PassingTools:
         self._box = box
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
-        """Their names; empty where there are none."""
+        """Their names; empty if there are none."""
         names = ", ".join(sorted(self._box.passing))
         return f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}." if names else ""
 

@@ -1,1 +1,1 @@
-"""Webhook routes: what a program elsewhere reports, checked, and handed to the agent with few tools."""
+"""Webhook server: verifies and filters incoming events, and hands them to the agent with a restricted toolset."""

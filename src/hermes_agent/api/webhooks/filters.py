@@ -1,4 +1,4 @@
-"""Filters of a route: patterns of the owner over words from outside, which cannot hold anything still."""
+"""Webhook payloads: parsing, field filters, and filling prompt templates with untrusted text."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def parsed(body: bytes, media_type: str) -> Any:  # noqa: ANN401  what somebody else's program sends
-    """The payload: JSON, or a form with the JSON in its field `payload`. Takes up to a tenth of a second for a megabyte
-    of JSON, longer for a form: see `incoming`. Raises `Refused`."""
+    """Parse a payload: JSON, or a form with JSON in its field `payload`. Takes up to 0.1 s for a megabyte of JSON,
+    longer for a form. Raises `Refused`."""
     try:
         if media_type == FORM:
             body = parse_qs(body.decode(), max_num_fields=MOST_FIELDS).get(WHOLE, [""])[0].encode()
@@ -46,7 +46,7 @@ def parsed(body: bytes, media_type: str) -> Any:  # noqa: ANN401  what somebody 
 
 
 def field_of(payload: Any, name: str) -> str:  # noqa: ANN401  the payload as it came
-    """A field by its dotted name, with numbers for places in lists; empty where it is not there."""
+    """A field by its dotted path (numbers index lists); empty if missing."""
     found = payload
     for step in name.split("."):
         if isinstance(found, Mapping):
@@ -67,7 +67,7 @@ def field_of(payload: Any, name: str) -> str:  # noqa: ANN401  the payload as it
 
 
 def filled(template: str, payload: Any, event: str) -> tuple[Text, ...]:  # noqa: ANN401  the payload as it came
-    """The prompt: the owner's words, and between them, labelled as what they are, words from outside."""
+    """Fill a prompt template: the owner's text, and between it payload fields labelled as untrusted."""
     template = template or (DEFAULT if event else NAMELESS)
     parts: list[Text] = []
     end = 0
@@ -80,7 +80,7 @@ def filled(template: str, payload: Any, event: str) -> tuple[Text, ...]:  # noqa
 
 
 def fenced(parts: Sequence[Text], mark: str) -> tuple[Text, ...]:
-    """A filled prompt as a model reads it: told first what comes from outside, and where that begins and ends."""
+    """A filled prompt with fences around untrusted text, explained to the model first."""
     if all(part.origin is Origin.OWNER for part in parts):
         return tuple(parts)
     found = [Text(text=FENCES.format(mark=mark), origin=Origin.OWNER)]
@@ -106,7 +106,7 @@ def _outside(name: str, payload: Any, event: str) -> str:  # noqa: ANN401  the p
 
 
 def cut(text: str, most: int) -> str:
-    """The text, visibly shortened where it is longer."""
+    """Truncate a text, with a visible note."""
     return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text):,} characters]"
 
 
@@ -128,7 +128,8 @@ async def passes(
     filters: Mapping[str, str],
     patience: float = WAIT_SECONDS,
 ) -> bool:
-    """Whether every field that a filter names matches its pattern as a whole. Raises `Refused`."""
+    """Whether every filtered field fully matches its pattern. Slow patterns run in a limited subprocess. Raises
+    `Refused`."""
     slow: list[tuple[str, str]] = []
     for name, pattern in filters.items():
         text = field_of(payload, name)[:LONGEST]
@@ -140,13 +141,13 @@ async def passes(
 
 
 def _is_quick(pattern: str) -> bool:
-    """Whether no text takes it long: with two repeats, or a choice within one, the time may grow without end."""
+    """Whether a pattern is safe from catastrophic backtracking: at most one repeat, and no choice inside it."""
     repeats = len(REPEATS.findall(pattern))
     return repeats == 0 or (repeats == 1 and "|" not in pattern)
 
 
 async def _apart(slow: list[tuple[str, str]], patience: float) -> bool:
-    """The same in a process of its own, which has a limit."""
+    """Match slow patterns in a subprocess with a CPU limit."""
     argv = [sys.executable, "-I", "-S", "-c", SCRIPT, str(WORK_SECONDS)]
     running = await open_piped(argv, env={}, data=json.dumps(slow).encode())
     try:

@@ -1,4 +1,5 @@
-"""`POST /webhooks/{route}`: proven, paced, filtered, and durable before it is acknowledged."""
+"""Endpoint `POST /webhooks/{route}`: verifies, rate-limits and filters an event, and stores it before it
+acknowledges."""
 
 from __future__ import annotations
 
@@ -42,18 +43,19 @@ MOST = 200
 
 
 class Deliveries:
-    """Replies on their way to where their routes say; the session's own conversation holds the target."""
+    """Delivers webhook runs' replies to the chats of their routes; the target is stored in the session's
+    conversation."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
 
     def start(self, session: str, target: str) -> None:
-        """Deliver the session's reply once it is there."""
+        """Deliver the session's reply once its run ends."""
         work = partial(self._deliver, session, target)
         spawn(retried(work, self._runtime.clock), name=f"delivery of {session}")
 
     async def resume(self, principal: Principal) -> None:
-        """Deliver what a process before this one left."""
+        """Deliver replies that an earlier process left."""
         now = self._runtime.clock.now()
         for record in await list_sessions(Access(system=self._runtime, who=principal), MOST):
             target = Conversation.parse(record.conversation).thread
@@ -81,7 +83,7 @@ class Deliveries:
 
 
 def key_of(session: str) -> str:
-    """The key of the slot in which a session's reply is delivered."""
+    """The outbox key of a session's reply."""
     return f"webhook:{session}"
 
 
@@ -94,14 +96,14 @@ MOST_READ = 64 * MEGABYTE
 
 
 class Accepted(msgspec.Struct, kw_only=True):
-    """What became of a request: `accepted` with its run, `delivered` without one, `duplicate`, or `ignored`."""
+    """Response body: `accepted` with its run, `delivered` without one, `duplicate`, or `ignored`."""
 
     status: str
     run: str = ""
 
 
 class Incoming:
-    """The webhook routes of a system."""
+    """Handler of all webhook routes of a system."""
 
     def __init__(self, runtime: System, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime
@@ -117,7 +119,7 @@ class Incoming:
         return self._runtime.settings.webhooks
 
     async def resume(self) -> None:
-        """Deliver the replies that a process before this one left."""
+        """Deliver replies that an earlier process left."""
         for name, route in self._settings.routes.items():
             if route.deliver != LOG:
                 await self._deliveries.resume(Principal(platform=PLATFORM, user=name))
@@ -137,7 +139,7 @@ class Incoming:
         return in_json(accepted, 202 if accepted.status == "accepted" else 200)
 
     async def health(self, _: Request) -> Response:
-        """Say whether the process gets on."""
+        """Health check."""
         return await healthy(self._runtime)
 
     async def _take(self, name: str, route: WebhookRoute, request: Request) -> Accepted:
@@ -208,7 +210,7 @@ class Incoming:
 
 
 def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) -> None:
-    """Raise `ConfigError` for a filter that is no pattern, and for a target that is no chat."""
+    """Raise `ConfigError` for an invalid filter pattern or delivery target."""
     for name, route in settings.routes.items():
         if route.deliver != LOG and place_named(route.deliver, channels) is None:
             raise ConfigError(
@@ -225,8 +227,8 @@ def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) ->
 
 
 async def webhooks(runtime: System, metrics: Metrics) -> Handler:
-    """The webhook routes of a system. Their requests come through proxies under any name, and prove themselves: no Host
-    is asked for. Raises `ConfigError`."""
+    """Build the webhook handler. It checks no Host header, as requests come through proxies and are signed. Raises
+    `ConfigError`."""
     check(runtime.settings.webhooks, runtime.settings.gateway.channels)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""How a webhook's request proves where it comes from, in the ways of GitHub, GitLab, Svix and our own."""
+"""Webhook signature verification: GitHub, GitLab, Svix and generic HMAC schemes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """A request that comes from who knows the secret. `identity` is the same for the same request, however often and
-    by whom it is sent; `event` is what the sender calls it, empty where only the payload says."""
+    """A verified request. `identity` is equal for a redelivery of the same request; `event` is the sender's event
+    name, empty if only the payload has it."""
 
     identity: str
     event: str = ""
@@ -26,8 +26,8 @@ class Proven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """A request as it came; header names in lower case; `now` in seconds since 1970, `skew` how far a signed time may
-    be from it."""
+    """A request to verify; header names in lower case; `now` in seconds since 1970, `skew`: largest difference of a
+    signed time."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -35,7 +35,7 @@ class Signed:
     skew: float
 
     def header(self, *names: str) -> str:
-        """The first of these headers that is there."""
+        """The first of these headers that is present."""
         return next((self.headers[name][:LONGEST] for name in names if name in self.headers), "")
 
 
@@ -81,7 +81,7 @@ SCHEMES: Mapping[str, Scheme] = {"github": github, "gitlab": gitlab, "svix": svi
 
 
 def signed(scheme: str, secret: str, body: bytes, now: float, event: str) -> dict[str, str]:
-    """The headers with which a request of that scheme proves itself, for trying a route out."""
+    """Sign a test request: its headers in that scheme."""
     time = str(int(now))
     match scheme:
         case "github":
@@ -98,7 +98,7 @@ def signed(scheme: str, secret: str, body: bytes, now: float, event: str) -> dic
 
 
 def forged() -> Refused:
-    """A request that does not prove where it comes from."""
+    """The error for a missing or wrong signature."""
     return Refused(401, "The signature is missing or wrong.", code="wrong_signature", headers=FINAL)
 
 
@@ -108,7 +108,7 @@ def _check(given: str, expected: str) -> None:
 
 
 def _fresh(request: Signed, time: str) -> None:
-    """Raise `Refused` for a signed time that is too far from ours: an old request, or a wrong clock."""
+    """Raise `Refused` if the signed time is too far from now."""
     if not (time.isascii() and time.isdigit() and len(time) <= len("10000000000")):
         raise forged()
     away = abs(request.now - int(time))

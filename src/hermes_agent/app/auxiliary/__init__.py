@@ -1,1 +1,1 @@
-"""Models that work beside the one that answers, each for a purpose of its own."""
+"""Background models: secondary models asked for titles, summaries, reviews, picture descriptions and the like."""

@@ -1,4 +1,4 @@
-"""One question to an auxiliary model, and its words."""
+"""Sends one single-turn question to an auxiliary model and returns its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Small:
-    """A question without a conversation: `whose` names the session, run and turn that it belongs to."""
+    """A single-turn request outside any conversation. `whose`: the session, run and turn it is billed to."""
 
     call_id: str
     purpose: str
@@ -27,7 +27,7 @@ class Small:
 
 
 async def asked(model: Model, small: Small) -> str:
-    """The model's words. Raises `ProviderError` or `LimitReached` where there are none."""
+    """Ask the model and return its reply text. Raises `ProviderError` or `LimitReached`."""
     session, run, turn = small.whose
     request = ModelRequest(
         call_id=small.call_id,

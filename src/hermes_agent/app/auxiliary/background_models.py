@@ -1,4 +1,4 @@
-"""The models that work beside the one that answers: for each purpose, for a whole process and for one run."""
+"""Selects and builds the auxiliary model for each purpose, for a whole process or within one run."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ log = logging.getLogger(__name__)
 
 
 class Brokers(Protocol):
-    """Makes a broker that asks `first`, where that is named and can be asked, then, unless `alone`, the session's own
-    model (`main`, empty: the configured one) and its fallbacks. Raises `NoModel`."""
+    """Factory of model brokers: asks `first` if given and available, then, unless `alone`, the session's own model
+    (`main`, empty: the configured one) and its fallbacks. Raises `NoModel`."""
 
     def __call__(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Awaitable[Model]: ...
 
 
 class Auxiliary(Protocol):
-    """Gives the model that works for a session for a purpose, in the ledger under that purpose: of a run where its
-    `ledger` is given, else of its own. Behind it stands the model that answers, unless it is wanted `alone`. Raises
-    `NoModel`."""
+    """Factory of the auxiliary model for a session and a purpose. Calls are recorded under that purpose, in the
+    run's `ledger` if given. Falls back to the session's model unless `alone`. Raises `NoModel`."""
 
     def __call__(
         self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
@@ -53,7 +52,7 @@ class Auxiliary(Protocol):
 
 
 class BackgroundModels:
-    """The auxiliary work of a process, with the brokers of its models."""
+    """The auxiliary models of a process: resolves each purpose to a model and starts title generation after a run."""
 
     def __init__(self, needs: Needs, brokers: Brokers) -> None:
         self._needs, self._brokers = needs, brokers
@@ -65,14 +64,14 @@ class BackgroundModels:
     async def model(
         self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
     ) -> Model:
-        """As `Auxiliary`, through the process's seam."""
+        """Implements `Auxiliary`, through the process's replay seam."""
         return await self.through(self._seam, purpose, record, ledger, alone=alone)
 
     async def through(
         self, seam: Seam, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
     ) -> Model:
-        """Who is asked for this purpose, for this session, as it comes through the seam: with the purpose's own row in
-        the ledger, within its time. Raises `NoModel`."""
+        """The model for a purpose and session behind this replay seam, with its own ledger rows and time limit.
+        Raises `NoModel`."""
         chosen = self._settings.of(purpose)
 
         async def live(ledger: Ledger) -> Model:
@@ -83,8 +82,8 @@ class BackgroundModels:
         return Assigned(await seam.model(record.id, purpose, book, live), purpose, chosen, self._book.clock)
 
     def with_eyes(self, model: Model, record: SessionRecord, ledger: Ledger, *, sees: bool) -> Model:
-        """The model; one that sees no pictures with another that describes them to it, where one is named for that:
-        asked in the course of the first one's call, with which it is recorded."""
+        """Wrap a model without vision so that the configured vision model describes pictures to it; other models are
+        returned unchanged. The vision calls are recorded as part of the main call."""
         chosen = self._settings.vision
         if sees or not chosen.model:
             return model
@@ -97,7 +96,7 @@ class BackgroundModels:
         return assisted
 
     def afterwards(self, record: SessionRecord, view: Session, ended: RunEnded) -> None:
-        """A run has ended: a session without a title may get one."""
+        """Run-end listener: start title generation if the session has no title."""
         recorded = self._seam.own(record.id, Purpose.TITLE).asked
         if record.title or not (self._wants_titles if recorded is None else recorded):
             return
@@ -110,18 +109,19 @@ class BackgroundModels:
         return bool(self._settings.of(purpose).model)
 
     async def settled(self) -> None:
-        """Return when nothing goes on beside the runs."""
+        """Wait until no background task is running."""
         if self._titles is not None:
             await self._titles.settled()
 
     async def close(self) -> None:
-        """Give up what goes on beside the runs."""
+        """Cancel background tasks."""
         if self._titles is not None:
             await self._titles.close()
 
 
 class Assigned(Through):
-    """A model at work for one purpose, within the time that the settings give it: implements `core.model.Model`."""
+    """Model wrapper that sets the purpose and the configured time limit on each request. Implements
+    `core.model.Model`."""
 
     def __init__(self, model: Model, purpose: Purpose, settings: AuxiliaryModel, clock: Clock) -> None:
         super().__init__(model)
@@ -141,7 +141,7 @@ class Assigned(Through):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfRun:
-    """The auxiliary work of one run, in its ledger and within its `deadline`."""
+    """The auxiliary models of one run: they use its ledger and its `deadline`."""
 
     models: BackgroundModels
     record: SessionRecord
@@ -155,7 +155,7 @@ class OfRun:
         return await self.models.through(self.seam, purpose, self.record, book, alone=alone)
 
     async def judge(self, question: str) -> str:
-        """What the auxiliary model says as the judge of a command (`approvals.mode: smart`). Raises `HermesError`."""
+        """Ask the judge model about a command (`approvals.mode: smart`) and return its text. Raises `HermesError`."""
         model = await self._model(Purpose.JUDGE)
         small = Small(
             call_id=self.seam.own(self.record.id, Purpose.JUDGE).ids.short(),
@@ -168,7 +168,7 @@ class OfRun:
         return await asked(model, small)
 
     async def writers(self, main: Model) -> Sequence[Model]:
-        """Who writes summaries: the model that is named for that, then the one that answers."""
+        """Models that write compaction summaries, in order of preference: the configured one, then the main model."""
         recorded = self.seam.own(self.record.id, Purpose.COMPRESSION).asked
         if not (self.models.names(Purpose.COMPRESSION) if recorded is None else recorded):
             return (main,)

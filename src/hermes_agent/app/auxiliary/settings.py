@@ -1,4 +1,4 @@
-"""The `auxiliary` section: which model works beside the one that answers, for each purpose."""
+"""Settings section `auxiliary`: which background model serves each purpose, and its limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes_agent.host.schema import section, setting
 
 
 class Purpose(StrEnum):
-    """What an auxiliary model is asked for; the ledger's rows carry it."""
+    """Purposes of auxiliary model calls, as recorded in the usage ledger."""
 
     COMPRESSION = "compression"
     TITLE = "title"
@@ -23,7 +23,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuxiliaryModel:
-    """The model for one purpose, and its limits; None: none of its own."""
+    """Settings of the model for one purpose, with its limits; None means no limit of its own."""
 
     model: str = setting("", "The model to ask: vendor/model. Empty: the session's model.")
     seconds: float | None = setting(None, "Seconds that one answer may take; empty means no limit of its own.", least=1)
@@ -35,7 +35,7 @@ class AuxiliaryModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TitleModel(AuxiliaryModel):
-    """The model that writes titles."""
+    """Settings of the model that writes session titles."""
 
     enabled: bool = setting(
         True, "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."
@@ -43,13 +43,13 @@ class TitleModel(AuxiliaryModel):
 
 
 def within(seconds: float) -> AuxiliaryModel:
-    """A purpose that somebody waits for no longer than so."""
+    """Settings with this time limit in seconds."""
     return AuxiliaryModel(seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuxiliarySettings:
-    """One section for each `Purpose`, under its name."""
+    """The section `auxiliary`: one `AuxiliaryModel` for each `Purpose`, under its name."""
 
     compression: AuxiliaryModel = section(
         AuxiliaryModel, "Summaries of long conversations; if it fails, the session's model writes them."
@@ -73,7 +73,7 @@ class AuxiliarySettings:
 
     @property
     def limits(self) -> list[Limit]:
-        """The limits that are set."""
+        """The daily money and token limits that are set."""
         given = {purpose: self.of(purpose) for purpose in Purpose}
         found = [limit_of(Scope.PURPOSE, each.money, each.tokens, purpose) for purpose, each in given.items()]
         return [limit for limit in found if limit is not None]

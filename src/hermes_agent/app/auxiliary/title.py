@@ -1,4 +1,4 @@
-"""Titles: after its first reply a session is named by an auxiliary model, and nobody waits for that."""
+"""Title generation: an auxiliary model names a session after its first reply, in the background."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ AGENT: {reply}
 
 
 class Titles:
-    """Gives titles to sessions that have none. Its failures stand in the log and the ledger, never in a conversation.
+    """Generates titles for untitled sessions in background tasks. Failures go to the log and the ledger, never into a
+    conversation.
 
-    `model` gives what writes them. Secrets are taken out of what it is shown, and out of titles.
+    `model` gives the model that writes titles. Secrets are redacted from its input and from titles.
     """
 
     def __init__(self, needs: Needs, model: Callable[[Purpose, SessionRecord], Awaitable[Model]]) -> None:
@@ -66,7 +67,7 @@ class Titles:
         self._closed = False
 
     def answered(self, record: SessionRecord, view: Session, ended: RunEnded) -> None:
-        """A run of this session has ended; where it is to get a title, that begins now."""
+        """Run-end listener: start a title task if the session needs one."""
         if record.title or ended.outcome is not Outcome.ANSWERED or record.id in self._running or self._closed:
             return
         spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
@@ -80,12 +81,12 @@ class Titles:
         task.add_done_callback(lambda _done: self._running.pop(record.id, None))
 
     async def settled(self) -> None:
-        """Return when no title is being written."""
+        """Wait until no title task is running."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
 
     async def close(self) -> None:
-        """Give up what is being written: nobody waits for a title."""
+        """Cancel all title tasks."""
         self._closed = True
         for task in list(self._running.values()):
             task.cancel()
@@ -119,7 +120,8 @@ class Titles:
 
 
 def as_title(words: str) -> str:
-    """The title in a model's words: their first line, without what models put around one; empty where there is none."""
+    """Extract the title from a model's reply: its first line without quotes, Markdown or a `Title:` prefix. Empty if
+    there is none."""
     line = next((line for line in words.splitlines() if line.strip()), "")
     visible = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in line)
     plain = re.sub(r"(?i)^\W*title\W*:\s*", "", " ".join(visible.split())).strip("\"'`*#_“”«»„ ").rstrip(".")

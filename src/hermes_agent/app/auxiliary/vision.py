@@ -1,6 +1,6 @@
-"""Sight for a model that has none: pictures are described to it by the auxiliary model for `vision`.
+"""Vision fallback: the `vision` model describes pictures to a main model that cannot see them.
 
-Only what is sent changes. What is kept of the conversation has the pictures, and a model that sees is shown them.
+Only the request changes; the log keeps the pictures, and a model with vision still gets them.
 """
 
 from __future__ import annotations
@@ -41,20 +41,21 @@ OUTSIDE = {Origin.OWNER: Origin.FILE, Origin.MEMBER: Origin.FILE}
 
 
 class Described:
-    """What was seen in pictures, by the model and the picture: kept as files, so that each is looked at once."""
+    """Cache of picture descriptions on disk, by describing model and picture, so that each picture is described
+    once."""
 
     def __init__(self, needs: Needs) -> None:
         self._folder = needs.get(Home).cache / "pictures"
         self._known: dict[str, str] = {}
 
     async def find(self, key: str) -> str:
-        """The description under that key; empty where there is none."""
+        """The cached description for this key; empty if there is none."""
         if key not in self._known:
             self._known[key] = await asyncio.to_thread(_read, self._folder / key)
         return self._known[key]
 
     async def keep(self, key: str, words: str) -> None:
-        """Keep a description; where no file can be written, as long as the process lives."""
+        """Cache a description; only in memory if the file cannot be written."""
         self._known[key] = words
         try:
             await asyncio.to_thread(_written, self._folder / key, words)
@@ -75,9 +76,10 @@ def _written(path: Path, words: str) -> None:
 
 
 class Assisted(Through):
-    """A model that sees no pictures and is told what is in them: implements `core.model.Model`.
+    """Model wrapper that replaces pictures by text descriptions before it asks a model without vision. Implements
+    `core.model.Model`.
 
-    `make` gives the one that describes them, when there is the first one.
+    `make` creates the describing model when the first picture comes.
     """
 
     def __init__(self, model: Model, make: Callable[[], Awaitable[Model]], described: Described) -> None:

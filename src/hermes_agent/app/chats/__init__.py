@@ -1,1 +1,1 @@
-"""Chats as every surface knows them: settings, people, pseudonyms, home chats, files to deliver."""
+"""Chat concepts shared by all surfaces: channel settings, roles of people, pseudonyms, home chats, file delivery."""

@@ -1,4 +1,4 @@
-"""A file that a run has for the people of its chat, as a slot of the outbox."""
+"""Tool that sends a file to the people of a chat, through the outbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN = "application/octet-stream"
 
 
 class SendTools:
-    """Sends files that `guard` lets be read."""
+    """The toolset `sending`. Sends only files that `guard` allows to be read."""
 
     def __init__(self, *, guard: Guard, hand_over: HandOver) -> None:
         self._guard = guard
@@ -51,7 +51,7 @@ class SendTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDelivery:
-    """Hands files over; a call that is made again after a crash hands nothing over twice."""
+    """Puts files into the outbox; the key makes it idempotent, so a call retried after a crash sends nothing twice."""
 
     store: Callable[[], Store]
 
@@ -68,5 +68,5 @@ class FileDelivery:
 
 
 def send_tools(needs: Needs) -> SendTools:
-    """The toolset `sending`."""
+    """Factory of the toolset `sending`."""
     return SendTools(guard=guard_of(needs), hand_over=FileDelivery(store=needs.later(Store)))

@@ -1,4 +1,4 @@
-"""What the people of chat platforms are to this agent, by the settings and by who was let in, in every process."""
+"""Roles of chat users (owner, member, guest), from the settings, platform groups and pairing codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMEMBERED = 5000
 def standing_of(
     settings: ChannelSettings, paired: Collection[str], user: str, groups: Collection[str] = ()
 ) -> Standing | None:
-    """What somebody is on a channel; None where they may not speak. Names count for nothing."""
+    """The role of a user id on a channel; None if the user is not allowed to speak. Display names are ignored."""
     if user in settings.owners:
         return Standing.OWNER
     if user in settings.members or user in paired or not set(settings.members).isdisjoint(groups):
@@ -30,7 +30,7 @@ def standing_of(
 
 
 def may(settings: ChannelSettings, standing: Standing, command: str) -> bool:
-    """Whether somebody has a slash command on a channel."""
+    """Whether a role may use a slash command on a channel."""
     match standing:
         case Standing.OWNER:
             return True
@@ -41,7 +41,7 @@ def may(settings: ChannelSettings, standing: Standing, command: str) -> bool:
 
 
 class People:
-    """The people of these channels. Everything is answered at once, from memory; `meet` reads who was let in."""
+    """In-memory registry of the roles of people on these channels. `meet` loads the users admitted by pairing codes."""
 
     def __init__(self, channels: Mapping[str, ChannelSettings]) -> None:
         self.channels = channels
@@ -49,7 +49,8 @@ class People:
         self._by_group: OrderedDict[str, Standing] = OrderedDict()
 
     def standing(self, principal: str) -> Standing | None:
-        """What the principal of that key is; None where it is of no channel. Who may not speak any more is a guest."""
+        """The role of a principal by its key; None if it belongs to no channel. A user who is no longer allowed
+        counts as a guest."""
         platform, _, user = principal.partition(":")
         if platform not in self.channels:
             return None
@@ -57,45 +58,45 @@ class People:
         return own or self._by_group.get(principal, Standing.GUEST)
 
     def model(self, where: Conversation) -> str:
-        """The model of new sessions there; empty: the configured one."""
+        """The configured model for new sessions in this chat; empty: the default model."""
         rules = self.channels.get(where.platform, NONE)
         return rules.chats.get(where.chat, ANY).model or rules.model
 
     def toolsets(self, conversation: str) -> tuple[str, ...]:
-        """The toolsets that a conversation, by its key, is narrowed to; empty: all that its people have."""
+        """The toolsets to which this conversation (by key) is restricted; empty: all that its people have."""
         where = Conversation.parse(conversation)
         rules = self.channels.get(where.platform, NONE)
         return rules.chats.get(where.chat, ANY).toolsets or rules.toolsets
 
     def otherwise(self, standing: Callable[[str], Standing]) -> Callable[[str], Standing]:
-        """What everybody is: here for the people of channels, elsewhere as `standing` says."""
+        """A role lookup: channel users by this registry, everybody else by `standing`."""
         return lambda principal: self.standing(principal) or standing(principal)
 
     def paired(self, channel: str) -> frozenset[str]:
-        """The ids of those who were let in there by a code."""
+        """Ids of users admitted to the channel by a pairing code."""
         return self._paired.get(channel, frozenset())
 
     def let_in(self, paired: Iterable[tuple[str, str]]) -> None:
-        """Who was let in by a code, as (channel, user), all of them."""
+        """Replace the users admitted by pairing codes with these (channel, user) pairs."""
         users: defaultdict[str, set[str]] = defaultdict(set)
         for channel, user in paired:
             users[channel].add(user)
         self._paired = {channel: frozenset(each) for channel, each in users.items()}
 
     def remember(self, principal: str, standing: Standing) -> None:
-        """Somebody is this because of a group that they are in."""
+        """Remember a role that follows from a user's group membership."""
         self._by_group[principal] = standing
         while len(self._by_group) > REMEMBERED:
             self._by_group.popitem(last=False)
 
     async def meet(self, store: Store) -> None:
-        """Read who was let in. Raises `StoreError`."""
+        """Load the users admitted by pairing codes. Raises `StoreError`."""
         self.let_in((known.channel, known.user) for known in await store.pairing.paired())
 
 
 async def keep_met(people: People, store: Store, subscribe: Callable[[Callable[[], None]], None] | None) -> None:
-    """Read who was let in, now and at each change in another process. Without `subscribe` (see
-    `Scheduler.subscribe`), this process serves nobody else, and nothing is read."""
+    """Load the admitted users now and after each change in another process. Without `subscribe` (see
+    `Scheduler.subscribe`) nothing is loaded: the process serves only its own person."""
     if subscribe is None:
         return
     await people.meet(store)

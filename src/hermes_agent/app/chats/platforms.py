@@ -1,4 +1,4 @@
-"""What a model is told of the place that it speaks in: what the platform shows, and who reads there."""
+"""Describes the chat platform to the model: what its messages can show, and who reads them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ UNATTENDED = "Nobody answers questions in it: decide, and say what you assumed."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """`title` is what it is called, `facts` are what to know of messages there, each in a few words; `who` reads there
-    (empty: the people of the conversation)."""
+    """Prompt facts about a platform: `title`, short `facts` about its messages, and `who` reads there (empty: the
+    people of the conversation)."""
 
     title: str
     facts: tuple[str, ...]
@@ -43,12 +43,12 @@ OWN: Mapping[str, Platform] = {
 
 
 def own_platform(name: str) -> Platform | None:
-    """The program's own place of that name."""
+    """The built-in platform (terminal, library, ...) of that name."""
     return OWN.get(name)
 
 
 def place_of(conversation: str, platform_of: PlatformOf) -> str:
-    """A conversation, by its key, in lines for the prompt. No name and no id stands in them."""
+    """Prompt lines that describe where a conversation (by key) takes place. They hold no names or ids."""
     where = Conversation.parse(conversation)
     platform = platform_of(where.platform) or Platform(title=where.platform, facts=())
     who = ALONE if where.is_private else SEVERAL if where.is_shared else ONE_OF_THEM
@@ -57,8 +57,8 @@ def place_of(conversation: str, platform_of: PlatformOf) -> str:
 
 
 class ThisRun:
-    """What holds for one run alone, whatever the session's prompt says of its place: whether it is `attended`, and how
-    its reply is read where that is said (`reading`)."""
+    """Prompt tail for a single run: whether a person is there to answer (`attended`), and how its reply is read
+    (`reading`)."""
 
     name = "This run alone"
 
@@ -66,5 +66,5 @@ class ThisRun:
         self._words = " ".join(filter(None, ("" if attended else UNATTENDED, reading)))
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a source that knows its run
-        """A sentence or two; empty where there is nothing to say."""
+        """The text, one or two sentences; may be empty."""
         return self._words

@@ -1,4 +1,4 @@
-"""Ids of people that are phone numbers or addresses, hidden from the model and the logs behind a hash."""
+"""Pseudonyms: replaces phone numbers and addresses used as user ids by hashes, for the model and the logs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ PLACE, NAME = "privacy", "salt"
 
 
 class Pseudonyms:
-    """Hides the ids that it knows. The same id has the same hash in every process of one database, once `load_salt` has
-    read what they share; nobody can find an id by trying all."""
+    """Replaces known user ids in texts by salted hashes. All processes of one database share the salt after
+    `load_salt`, so the same id always has the same hash; without the salt, hashes cannot be reversed by trying
+    ids."""
 
     def __init__(self) -> None:
         self._salt = secrets.token_bytes(16)
@@ -37,20 +38,20 @@ class Pseudonyms:
         """The ids by what is between their first and their last letter or digit."""
 
     async def load_salt(self, facts: Facts) -> None:
-        """Use the salt of this database, made where there is none. Raises `StoreError`."""
+        """Load this database's salt; create it if there is none. Raises `StoreError`."""
         if NAME not in await facts.of(PLACE):
             await facts.set(PLACE, NAME, self._salt.hex(), first=True)  # Another process may be at it too.
         self._salt = bytes.fromhex((await facts.of(PLACE))[NAME])
 
     def keep(self, *ids: str) -> None:
-        """Hide these from now on, however many others are heard of."""
+        """Hide these ids permanently: they are never evicted."""
         for each in ids:
             self.know(each)
             self._known.pop(each, None)
             self._kept.add(each)
 
     def know(self, *ids: str) -> None:
-        """Hide these from now on."""
+        """Hide these ids; the least recently seen ones are evicted above `KNOWN`."""
         for each in ids:
             if each in self._known:
                 self._known.move_to_end(each)
@@ -76,12 +77,12 @@ class Pseudonyms:
                 del self._by_core[core]
 
     def of(self, identity: str) -> str:
-        """What stands for an id."""
+        """The pseudonym of an id."""
         return f"id-{hmac.new(self._salt, identity.encode('utf-8', 'surrogatepass'), hashlib.sha256).hexdigest()[:10]}"
 
     def hide(self, text: str) -> str:
-        """The text without any id that is known where no letter or digit goes on with it, however it is written there.
-        The time that it takes grows with the text alone."""
+        """Replace each known id that stands as a whole word, in any letter case or URL escaping. Linear in the
+        length of the text."""
         if not self._by_core:
             return text
         plain, places = _plain(text), range(len(text) + 1) if "%" not in text else _places(text)

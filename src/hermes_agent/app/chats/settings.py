@@ -1,4 +1,4 @@
-"""Settings of the gateway: which channels, who may speak there, and how it answers."""
+"""Settings of the gateway: its channels, who may speak there, and how it answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GUESTS_COMMANDS = ("help", "new", "stop", "steer", "queue", "status", "retry", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSettings:
-    """One chat of a channel (section `gateway.channels.NAME.chats.ID`); what is empty is as for the channel."""
+    """Settings of one chat (section `gateway.channels.NAME.chats.ID`); empty values are inherited from the channel."""
 
     model: str = setting("", "Model of new sessions in this chat.")
     busy: Busy | None = setting(None, "What to do with a message that arrives during a run.")
@@ -26,7 +26,7 @@ class ChatSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One channel (section `gateway.channels.NAME`). People are named by the platform's ids, `*` is everybody."""
+    """Settings of one channel (section `gateway.channels.NAME`). People are given by platform ids; `*` is everybody."""
 
     enabled: bool = setting(False, "Whether the gateway listens there.")
     owners: tuple[str, ...] = setting((), "Ids of the owners.")
@@ -54,7 +54,7 @@ class ChannelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacySettings:
-    """What to hide from the model and the logs."""
+    """Settings of pseudonyms: what to hide from the model and the logs."""
 
     hash_ids: bool | None = setting(
         None,
@@ -64,7 +64,7 @@ class PrivacySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """The gateway."""
+    """Settings of the gateway process, with its channels."""
 
     channels: Mapping[str, ChannelSettings] = section(dict, "Channels by name: telegram, ...")
     workspace: str = setting("", "Folder in which sessions work; empty: `workspace` in the home.")
@@ -85,12 +85,12 @@ KINDS = frozenset({"dm", "group"})
 
 
 def home_of(place: Conversation) -> str:
-    """The setting that names a chat."""
+    """Format a chat as a value of the setting `home`."""
     return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in (place.chat, place.thread) if part)
 
 
 def place_at(channel: str, home: str) -> Conversation | None:
-    """The chat that such a setting names; None where it names none."""
+    """Parse a value of the setting `home` into a chat; None if it names none."""
     chat, _, thread = home.partition(":")
     if not chat:
         return None
@@ -99,8 +99,8 @@ def place_at(channel: str, home: str) -> Conversation | None:
 
 
 def place_named(target: str, channels: Mapping[str, ChannelSettings]) -> Conversation | None:
-    """The chat that a target names: `CHANNEL[:CHAT[:THREAD]]`, a channel alone being its home, or
-    `CHANNEL:KIND:CHAT[:THREAD]`. None where it names none."""
+    """Parse a delivery target: `CHANNEL[:CHAT[:THREAD]]` (a channel alone means its home chat) or
+    `CHANNEL:KIND:CHAT[:THREAD]`. None if it names no chat."""
     channel, _, rest = target.partition(":")
     if rest.partition(":")[0] in KINDS:
         place = Conversation.parse(target)

@@ -1,4 +1,4 @@
-"""Slash commands, written once for every surface: a table of names, each command in a file of its kind."""
+"""Slash commands of all surfaces: a table of names, and a module for each group."""
 
 from __future__ import annotations
 

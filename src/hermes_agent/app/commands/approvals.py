@@ -1,4 +1,4 @@
-"""Commands that answer what a run asks, and the one that ends the asking."""
+"""Slash commands for approvals: /approve, /deny, /approvals and /yolo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = ("once", "session", "always")
 
 
 async def approve(desk: Desk, rest: str) -> Done:
-    """Say yes to what the run asks to do."""
+    """Approve the call that the run asks about."""
     word = rest.lower() or "once"
     if word not in WORDS:
         raise HermesError(f"Say for how long: {', '.join(WORDS)}.")
@@ -24,12 +24,12 @@ async def approve(desk: Desk, rest: str) -> Done:
 
 
 async def deny(desk: Desk, rest: str) -> Done:
-    """Say no, and why."""
+    """Deny the call that the run asks about; the rest of the line is the reason."""
     return await _answer(desk, rest or "deny")
 
 
 async def yolo(desk: Desk, rest: str) -> Done:
-    """No questions in this run: of the person who says it, and with hard block and deny list as ever."""
+    """Turn approval questions off for a run of this person. Hard blocks and the deny list still apply."""
     if desk.inbound.principal.standing is Standing.GUEST:
         raise HermesError("Guests cannot turn questions off.")
     unasked = desk.runtime.unasked
@@ -42,7 +42,7 @@ async def yolo(desk: Desk, rest: str) -> Done:
 
 
 async def approvals(desk: Desk, rest: str) -> Done:
-    """List what waits for a decision in all sessions of this person, or decide one of them."""
+    """List open approvals in all sessions of this person, or answer one."""
     found = {name_of(asked): (record, asked) for record, asked in await _open(desk)}
     name, _, word = rest.partition(" ")
     if not name:
@@ -66,7 +66,7 @@ async def approvals(desk: Desk, rest: str) -> Done:
 
 
 def name_of(asked: Asked) -> str:
-    """The short name of a question: the same in every process, and of no other question."""
+    """Short stable id of a question, the same in every process."""
     return hashlib.sha256(asked.question.encode()).hexdigest()[:6]
 
 
@@ -75,7 +75,7 @@ def _report(record: Session, asked: Asked) -> str:
 
 
 async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
-    """What waits for a decision that this person may make; in a group, of what was said in that group."""
+    """Open approvals that this person may answer; in a group, only those asked in that group."""
     principal = desk.inbound.principal
     if principal.standing is Standing.GUEST:
         raise HermesError("Guests cannot approve calls. The owner has been asked.")
@@ -89,13 +89,13 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
 
 
 async def _asked(desk: Desk, session: str) -> Asked | None:
-    """The decision that a session's run waits for; of several the one that was asked last."""
+    """The latest open approval of a session."""
     pages = desk.hermes.store.history.since_last_end(session)
     return open_in([entry async for page in pages for entry in page])
 
 
 def open_in(entries: Sequence[Entry]) -> Asked | None:
-    """The decision that was asked last of those that are open at the end of a log."""
+    """The latest approval request that is still open at the end of a log."""
     waiting: dict[str, Asked] = {}
     for entry in entries:
         match entry.event:

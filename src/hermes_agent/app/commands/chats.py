@@ -1,4 +1,4 @@
-"""Commands about a chat: several conversations in it (`/topic`), and its being the home of its channel (`/sethome`)."""
+"""Slash commands about a chat: /topic (several conversations in one chat) and /sethome (the channel's home chat)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USAGE = (
 
 
 async def topic(desk: Desk, rest: str) -> Done:
-    """Begin a topic, change to another one, list them, or go back to the chat itself."""
+    """Create, switch to or list topics, or return to the chat without a topic."""
     facts = desk.hermes.store.facts
     place = replace(desk.inbound.conversation, topic="").key
     known = await facts.of(place)
@@ -79,7 +79,7 @@ HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome o
 
 
 async def sethome(desk: Desk, rest: str) -> Done:
-    """Have this chat be the home of its channel, in config.yaml; `off` takes it away."""
+    """Set this chat as its channel's home in config.yaml; `off` removes it."""
     place, home = desk.inbound.conversation.place, desk.runtime.home
     if place.platform not in desk.runtime.settings.gateway.channels:
         raise HermesError("Only a chat of the gateway can be a home.")

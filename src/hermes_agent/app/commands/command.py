@@ -1,4 +1,4 @@
-"""What a slash command is, what it may use, and how a line becomes one."""
+"""Slash command framework: the `Command` record, its context and result, and parsing and dispatch of a line."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 
 class NoCommand(HermesError):
-    """A line that begins like a command and names none."""
+    """The line looks like a slash command, but no command has that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What a command leaves behind: a text for the person, the session that the surface goes on with (empty: the same),
-    and a message to submit (None: nothing)."""
+    """Result of a command: a text for the person, the session to switch to (empty: stay), and a message to submit
+    (None: nothing)."""
 
     text: str = ""
     session: str = ""
@@ -35,7 +35,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Where a command works: the system, the session, and the line as it came."""
+    """Context of a command: the system, the session, and the message it came in."""
 
     runtime: System
     record: SessionRecord
@@ -44,7 +44,7 @@ class Desk:
 
     @property
     def access(self) -> Access[System]:
-        """The person who gave the command, where they gave it."""
+        """The access rights of the person who sent the command, in the conversation it came from."""
         said, record = self.inbound, self.record
         return Access(
             system=self.runtime,
@@ -61,14 +61,14 @@ class Desk:
 
     @property
     def route(self) -> Route | None:
-        """The session's route; None where there is no model, which is a thing to show and not to fail by."""
+        """The session's model route; None if no model is configured, which commands show instead of failing."""
         try:
             return self.runtime.route(self.record.model)
         except NoModel:
             return None
 
     def message(self, text: str) -> Inbound:
-        """The same message with other words."""
+        """The same message with another text."""
         origin = next((part.origin for part in self.inbound.parts if isinstance(part, Text)), None)
         part = Text(text=text) if origin is None else Text(text=text, origin=origin)
         return replace(self.inbound, parts=(part,) if text else ())
@@ -76,8 +76,8 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One slash command. `arguments` is the hint in the help; `act` gets the rest of the line, stripped. One that is
-    done `at_once` is quick, and decides where what is said next belongs."""
+    """Definition of one slash command. `arguments` is the usage hint in the help; `act` gets the rest of the line,
+    stripped. `while_running`: allowed during a run; `at_once`: runs ahead of the queue."""
 
     name: str
     summary: str
@@ -88,10 +88,9 @@ class Command:
 
 
 def find_command(line: str) -> tuple[Command, str] | None:
-    """The command of a line and the rest of it; None where the line is no command. Raises `HermesError` for an unknown
-    one.
+    """Parse a line into its command and the rest; None if it is no command. Raises `HermesError` for an unknown one.
 
-    A line is a command when it begins with a slash and a word without another slash (`/etc/hosts` is a path).
+    A line is a command if it begins with a slash and a word without another slash (`/etc/hosts` is a path).
     """
     head, _, rest = line.strip().partition(" ")
     name = head[1:]
@@ -107,7 +106,7 @@ def find_command(line: str) -> tuple[Command, str] | None:
 
 
 async def perform(desk: Desk) -> Done | None:
-    """Do what the line says; None where it is no command but words for the model."""
+    """Run the command of a line; None if the line is an ordinary message for the model."""
     try:
         found = find_command(desk.inbound.text)
     except NoCommand:
@@ -123,7 +122,7 @@ async def perform(desk: Desk) -> Done | None:
 
 
 async def _skill(desk: Desk) -> Inbound | None:
-    """The message that a line such as `/skill words` means; None where it names no skill, or a guest wrote it."""
+    """The message that `/skill words` expands to; None if no skill has that name or the sender is a guest."""
     if desk.inbound.principal.standing is Standing.GUEST:
         return None
     where, who = (desk.record.workspace, desk.record.id, desk.record.conversation), desk.inbound.principal

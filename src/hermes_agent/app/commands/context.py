@@ -1,4 +1,4 @@
-"""Commands about what the model is shown: what fills its window, what is pinned, making it shorter."""
+"""Slash commands about the context window: /context, /compress, /pin and /unpin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool
 
 
 async def context(desk: Desk, _: str) -> Done:
-    """What fills the model's window: the prefix by section, then the messages by kind."""
+    """Show what fills the model's window: the prefix by section, then the messages by kind."""
     view = await desk.hermes.view(desk.record.id)
     pages = desk.hermes.store.history.pages(desk.record.id)
     entries = [entry async for page in pages for entry in page if isinstance(entry.event, PrefixFrozen | Compacted)]
@@ -39,7 +39,7 @@ async def context(desk: Desk, _: str) -> Done:
 
 
 async def compress(desk: Desk, rest: str) -> Done:
-    """Shorten what the model is shown; the rest of the line says what matters most."""
+    """Compact the conversation; the rest of the line says what to keep."""
     before = sum((await desk.hermes.view(desk.record.id)).weights)
     if not await _shorten(desk, rest):
         return Done(text=f"Nothing to gain: the conversation has {before:,} tokens, most of them recent.")
@@ -48,7 +48,8 @@ async def compress(desk: Desk, rest: str) -> Done:
 
 
 async def pin(desk: Desk, rest: str) -> Done:
-    """Pin words that the model sees in every request, or list what is pinned."""
+    """Pin text that every request shows, or list the pins. "Read only" in it also denies capabilities that change
+    things."""
     if not rest:
         pins = (await desk.hermes.view(desk.record.id)).pins.values()
         return Done(text="\n".join(f"{each.pin}  {each.text}" for each in pins) or "Nothing is pinned.")
@@ -61,7 +62,7 @@ async def pin(desk: Desk, rest: str) -> Done:
 
 
 async def unpin(desk: Desk, rest: str) -> Done:
-    """Take a pin off, or all of them."""
+    """Remove one pin, or all."""
     pins = (await desk.hermes.view(desk.record.id)).pins
     chosen = list(pins) if rest == "all" else [rest]
     if not chosen or not all(each in pins for each in chosen):

@@ -1,4 +1,4 @@
-"""Commands that show where things stand, and what the session has used."""
+"""Slash commands that show information: /help, /model, /tools, /status, /cost and /usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDEST_USE = 28
 
 
 async def show_help(desk: Desk, rest: str) -> Done:
-    """List the commands that whoever asks has, or show one."""
+    """List the commands that the sender may use, or show one."""
     rules = desk.runtime.settings.gateway.channels.get(desk.inbound.conversation.platform, ChannelSettings())
     theirs = [name for name in COMMANDS if may(rules, desk.inbound.principal.standing, name)]
     names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else theirs
@@ -33,12 +33,12 @@ async def show_help(desk: Desk, rest: str) -> Done:
 
 
 def _help_line(use: str, summary: str, width: int) -> str:
-    """A command beside what it does, or above it where its words are long and would push all others away."""
+    """Format a command and its summary; a long usage gets a line of its own."""
     return f"{use:<{width}}  {summary}" if len(use) <= width else f"{use}\n{'':<{width}}  {summary}"
 
 
 async def model(desk: Desk, rest: str) -> Done:
-    """Show the session's model, or choose another one for it."""
+    """Show the session's model, or switch it."""
     if not rest:
         return Done(text=f"Model: {desk.runtime.route(desk.record.model).name}")
     route = desk.runtime.route(rest)
@@ -56,7 +56,7 @@ async def tools(desk: Desk, _: str) -> Done:
 
 
 async def status(desk: Desk, _: str) -> Done:
-    """Where this session stands."""
+    """Show the state of this session."""
     number = await desk.hermes.store.history.last_number(desk.record.id)
     lines = [
         f"Session  {desk.record.id}{f' ({desk.record.title})' if desk.record.title else ''}",
@@ -79,7 +79,7 @@ STATUS = Command(
 
 
 async def cost(desk: Desk, _: str) -> Done:
-    """What this session has used by model, and each limit that it is held to."""
+    """Show the session's usage by model, and each limit that applies to it."""
     used = list(map(_used, await session_totals(desk.access, desk.record.id)))
     limits = map(_sentence, await list_limits(desk.access, desk.record))
     return Done(text="\n".join([*(used or ["Nothing used yet."]), *limits]))

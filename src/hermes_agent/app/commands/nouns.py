@@ -1,4 +1,4 @@
-"""Slash commands whose words are the verbs of a noun: /learn, /curator, /memory."""
+"""Slash commands generated from operation nouns and verbs: /learn, /curator and /memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes_agent.app.operations.verbs import Noun, say_verb
 
 
 async def _say(noun: Noun, desk: Desk, rest: str) -> Done:
-    """What the rest of the line says."""
+    """Run the verb that the rest of the line names."""
     return Done(text=await say_verb(noun, desk.access, rest.split()))
 
 
@@ -34,7 +34,7 @@ CURATOR = Command(
 
 
 async def memory(desk: Desk, rest: str) -> Done:
-    """The notes of the one who asks, or what is known beside them."""
+    """Run a verb on the sender's notes, or on facts (`/memory facts ...`)."""
     word, _, more = rest.partition(" ")
     return await (_say(FACTS, desk, more) if word == "facts" else _say(NOTES, desk, rest))
 

@@ -1,4 +1,4 @@
-"""`/rollback`: files as they were before the agent changed them."""
+"""Slash command /rollback: restores files from checkpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USAGE = "Say `/rollback` for the list, `/rollback N [FILE]`, or `/rollback diff 
 
 
 async def rollback(desk: Desk, rest: str) -> Done:
-    """List the checkpoints of the working folder, show what changed since one, or put files back to one."""
+    """List the checkpoints of the working folder, show the diff to one, or restore files from one."""
     root, words = Path(desk.record.workspace), rest.split(maxsplit=2)
     kept = checkpoints_of(desk.runtime.home, desk.runtime.settings.checkpoints, desk.runtime.clock)
     shows_diff = bool(words) and words[0] == "diff"

@@ -1,4 +1,4 @@
-"""Commands that steer the run under way."""
+"""Slash commands that control the current run: /stop, /continue, /steer, /queue and /restart."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from hermes_agent.core.inbound import Busy
 
 
 async def stop(desk: Desk, _: str) -> Done:
-    """End the run at once."""
+    """Stop the run at once."""
     stopped = await desk.hermes.stop(desk.record.id)
     return Done(text="Stopped." if stopped else "Nothing is running.")
 
 
 async def go_on(desk: Desk, rest: str) -> Done:
-    """Let a run that was stopped, or that reached a limit, go on."""
+    """Resume a run that was stopped or reached a limit."""
     return Done(submit=replace(desk.message(rest), resumes=True))
 
 
 async def steer(desk: Desk, rest: str) -> Done:
-    """Say something that the model reads at its next turn."""
+    """Send a message that the model reads at its next turn."""
     return Done(submit=replace(desk.message(_words(rest)), busy=Busy.STEER))
 
 
 async def queue(desk: Desk, rest: str) -> Done:
-    """Say something that is read when the run is over."""
+    """Send a message that is read after the run."""
     return Done(submit=replace(desk.message(_words(rest)), busy=Busy.QUEUE))
 
 
@@ -58,7 +58,7 @@ QUEUE = Command(
 
 
 async def restart(desk: Desk, _: str) -> Done:
-    """Begin again, when what runs has finished; what is left goes on afterwards."""
+    """Restart the gateway after running work has finished; the rest resumes afterwards."""
     if desk.runtime.restart is None:
         raise HermesError(
             "There is no gateway in this process: `hermes gateway restart` restarts the one of this home."

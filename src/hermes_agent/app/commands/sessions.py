@@ -1,4 +1,4 @@
-"""Commands about which conversation this is, what was said in it, and how far it goes."""
+"""Slash commands about sessions: /new, /resume, /sessions, /branch, /title, /undo, /retry and /history."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SHOWN, SHOWN_WHOLE = 400, 4_000
 
 
 def counted(rest: str, otherwise: int) -> int:
-    """The number that a line gives, at least 1; `otherwise` where it gives none."""
+    """Parse a count, at least 1; `otherwise` if the line has none."""
     return max(1, int(rest)) if rest.isdecimal() else otherwise
 
 
 async def new(desk: Desk, rest: str) -> Done:
-    """Begin another session in the same conversation."""
+    """Start another session in the same conversation."""
     record = await start_session(desk.access, desk.inbound.conversation, desk.record, rest)
     return Done(text=f"New session {record.id}.", session=record.id)
 
 
 async def resume(desk: Desk, rest: str) -> Done:
-    """Go on with an earlier session, by id or title."""
+    """Continue an earlier session, by id or title."""
     if not rest:
         return await sessions(desk, rest)
     record = await resume_session(desk.access, desk.inbound.conversation, rest)
@@ -52,7 +52,7 @@ async def sessions(desk: Desk, rest: str) -> Done:
 
 
 async def branch(desk: Desk, rest: str) -> Done:
-    """Copy this session up to now into a new one and go on there."""
+    """Copy this session up to now and continue in the copy."""
     record = await branch_session(desk.access, desk.record.id, rest)
     return Done(text=f"Branched into {record.id}.", session=record.id)
 
@@ -66,13 +66,13 @@ async def title(desk: Desk, rest: str) -> Done:
 
 
 async def undo(desk: Desk, rest: str) -> Done:
-    """Take back the last exchange (or the last N)."""
+    """Undo the last exchange, or the last N."""
     undone = await undo_messages(desk.access, desk.record.id, counted(rest, 1))
     return Done(text=f"Undid {plural(len(undone), 'message')}; the log keeps all.")
 
 
 async def retry(desk: Desk, rest: str) -> Done:
-    """Take back the last reply and ask again, with other words where some are given."""
+    """Undo the last exchange and ask again, with other words if given."""
     [last] = await undo_messages(desk.access, desk.record.id)
     if not rest and isinstance(last.event, MessageTaken):
         said_before = tuple(part for part in last.event.message.parts if isinstance(part, Text | Image | File))
@@ -97,7 +97,8 @@ WHO = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
 
 
 async def history(desk: Desk, rest: str) -> Done:
-    """What the model is shown now; with `--full` everything that was said, also what was shortened or taken back."""
+    """Show the conversation as the model sees it; with `--full` the whole log, including compacted and undone
+    messages."""
     if rest == "--full":
         pages = desk.hermes.store.history.pages(desk.record.id)
         lines = [line async for page in pages for line in _logged(page)]

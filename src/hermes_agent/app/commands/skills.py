@@ -1,4 +1,4 @@
-"""/skills and /bundles: which there are."""
+"""Slash commands /skills and /bundles: list skills and bundles of skills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES = 40
 
 
 async def skills(desk: Desk, rest: str) -> Done:
-    """The skills that this session sees, or those that fit some words."""
+    """List the skills visible to this session, or search them."""
     if desk.inbound.principal.standing is Standing.GUEST:
         raise HermesError("Guests see no skills.")
     library = desk.runtime.skills.library
@@ -32,7 +32,7 @@ async def skills(desk: Desk, rest: str) -> Done:
 
 
 async def bundles(desk: Desk, rest: str) -> Done:
-    """The bundles, or the skills of one."""
+    """List the bundles, or the skills of one."""
     if desk.inbound.principal.standing is Standing.GUEST:
         raise HermesError("Guests see no skills.")
     kept = bundles_of(desk.runtime.skills.library.places.home)

@@ -1,1 +1,1 @@
-"""Learning in one process: who counts, who reviews, with which hands."""
+"""Wires the learning package into a process: triggers, review jobs and the skill curator."""

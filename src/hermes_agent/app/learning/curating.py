@@ -1,4 +1,4 @@
-"""The curator of one home: when a pass is due, and what a person asks of it."""
+"""Schedules and runs the skill curator of one home, and reports on its passes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from hermes_agent.store.versions import Author
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill as `status` tells it; `age` is empty where the curator leaves it alone, and `why_not` says why."""
+    """A skill in the curator's `status`; `age` is empty if the curator leaves it alone (`why_not` says why)."""
 
     name: str
     age: str
@@ -63,8 +63,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
-    nothing, which makes room between them. `overlaps` are skills that reviews saw overlap, for the next pass."""
+    """State of the curator. Times are seconds since 1970; `due` None: no automatic passes. `empty` counts passes in
+    a row without a result, which lengthens the interval. `overlaps`: overlapping skills reported by reviews."""
 
     enabled: bool
     paused: bool
@@ -78,7 +78,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def when(self) -> str:
-        """In a sentence or two: when the last pass was, and when the next is."""
+        """When the last pass ended and when the next is due, as a sentence."""
         last = f"The last pass ended {moment(self.passed)} ({self.last})." if self.passed else "No pass has ended yet."
         if self.paused:
             return f"Paused. {last}"
@@ -90,7 +90,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> list[str]:
-        """All of it, a line for each skill."""
+        """The whole status as text lines, one for each skill."""
         rows = [
             f"- {each.name}: {each.age or each.why_not}, {each.days} days unused"
             + (f", {each.grade}" if each.grade else "")
@@ -102,7 +102,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def row(candidate: Candidate, journal_file: CuratorJournal, settings: CuratorSettings, now: float) -> Row:
-    """A skill as `status` tells it."""
+    """The status row of a skill."""
     rating, age = journal_file.ratings.get(candidate.name), candidate.age(now, settings)
     shown = "due to be archived" if age is Age.ARCHIVED else str(age)
     return Row(
@@ -123,7 +123,8 @@ NEVER = 24 * HOUR
 
 
 class Curating:
-    """The upkeep of one home's skills. `auxiliary` gives models, `ring` says that there is work."""
+    """The curator of one home's skills: queues due passes and runs those a person asks for. `auxiliary` gives
+    models, `ring` signals new work."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, proposing: Proposing, ring: Callable[[], None]) -> None:
         self._store, self._clock, self._ids = needs.get(Store), needs.get(Clock), RandomIds()
@@ -136,12 +137,12 @@ class Curating:
 
     @cached_property
     def writer(self) -> Writer:
-        """What changes skills."""
+        """The skill writer, with version history."""
         return self._skills.writer(self._store)
 
     @cached_property
     def curator(self) -> Curator:
-        """Who does a pass."""
+        """The curator that executes a pass."""
         return Curator(
             store=self._store,
             clock=self._clock,
@@ -160,14 +161,14 @@ class Curating:
         )
 
     def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
-        """Those of a review."""
+        """The gates of a review."""
         days, most = self._settings.learning.constraint_days, self._settings.learning.max_constraints
         return (*usual_gates(tools), TypedGate(store=self._store, clock=self._clock, days=days, most=most))
 
     # When
 
     async def when_idle(self) -> float:
-        """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
+        """Queue a pass if one is due and nobody is talking. Returns seconds until the next check."""
         due = await self.due()
         if due is None:
             return NEVER
@@ -181,14 +182,14 @@ class Curating:
         return NEVER
 
     async def due(self) -> float | None:
-        """When a pass may begin by itself; None: never."""
+        """When the next automatic pass may begin; None: never."""
         settings, journal_file = self._settings, await asyncio.to_thread(self.journal_file.get)
         if journal_file.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._taped:
             return None
         return journal_file.passed + settings.curator.interval_hours * HOUR if journal_file.looked else 0.0
 
     async def _subjects(self) -> list[str]:
-        """What the next pass does by itself: the first only looks, and asks no model."""
+        """What the next automatic pass does: the first only surveys and asks no model."""
         settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
         if not journal_file.looked:
             return [What.LOOK]
@@ -197,21 +198,21 @@ class Curating:
         return [What.STATES, What.UPKEEP] if model else [What.STATES]
 
     async def _quiet(self) -> float:
-        """Seconds until nobody has talked for long enough."""
+        """Seconds until the home has been idle long enough."""
         newest = await self._store.sessions.list(limit=1)
         if not newest:
             return 0.0
         return max(0.0, newest[0].updated + self._settings.curator.min_idle_hours * HOUR - self._clock.now())
 
     async def _why_not(self) -> str:
-        """Why a pass that nobody asked for may not begin now; empty where it may."""
+        """Why an automatic pass may not begin now; empty if it may."""
         if await self._quiet():
             return "Somebody is at work again: another time."
         due = await self.due()
         return "" if due is not None and due <= self._clock.now() else "It is not due any more."
 
     async def _empty(self) -> int:
-        """How many passes of the model in a row brought nothing."""
+        """Number of model passes in a row without a result."""
         store = self._store
         found: Mapping[str, int] = await store.read(lambda tx: store.pace.empty(tx, local_owner().key))
         return found.get(What.UPKEEP, 0)
@@ -231,7 +232,7 @@ class Curating:
         return job.id
 
     async def _model(self, claim: Claim) -> Model:
-        """Who is asked: `auxiliary.curator`, else the model that answers, within the limits of a pass."""
+        """The model for a pass: `auxiliary.curator`, else the main model, within the limits of a pass."""
         settings, now = self._settings.curator, claim.job.created
         money = None if settings.max_money is None else nanos(settings.max_money)
         own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
@@ -245,7 +246,7 @@ class Curating:
     # What a person asks
 
     async def run(self, *, look: bool = False) -> Run:
-        """A pass now; what came of it. The first ever, and one that only `look`s, changes nothing. Raises
+        """Run a pass now and return its report. The first ever, and one with `look`, changes nothing. Raises
         `HermesError`."""
         settings = self._settings
         if settings.learning.mode == "off":
@@ -264,7 +265,7 @@ class Curating:
         return run
 
     async def status(self) -> Status:
-        """Where everything stands."""
+        """The current state of the curator."""
         settings, journal_file = self._settings.curator, await asyncio.to_thread(self.journal_file.get)
         candidates = await survey(self.writer, self._skills.usage, journal_file)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
@@ -282,24 +283,24 @@ class Curating:
         )
 
     async def pause(self, said: bool) -> None:
-        """No pass begins by itself, or again."""
+        """Pause automatic passes, or resume them."""
         await self.journal_file.change(paused(said))
 
     async def restore(self, name: str) -> None:
-        """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""
+        """Restore an archived skill; its age counts from now. Raises `HermesError`."""
         await self.writer.restore(name, self._by(""))
         await self.journal_file.change(brought_back([name], self._clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
-        """Take a pass back, as `rollback`. Raises `HermesError`."""
+        """Roll back a pass (empty: the last). Raises `HermesError`."""
         return await rollback(self.curator.reporting, self.journal_file, self._by, name)
 
     async def runs(self) -> list[Run]:
-        """The passes that ended, the newest first."""
+        """The finished passes, newest first."""
         return await asyncio.to_thread(report.all_kept, self.places.logs)
 
     async def one(self, name: str = "") -> Run:
-        """The pass of that name; the newest without one. Raises `HermesError`."""
+        """The pass of that name; the newest if empty. Raises `HermesError`."""
         return await asyncio.to_thread(report.one_kept, self.places.logs, name)
 
     def _by(self, key: str) -> By:

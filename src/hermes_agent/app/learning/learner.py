@@ -1,4 +1,4 @@
-"""Learning in one process: what a run's end counts, and when the work begins that follows from it."""
+"""Learning in one process: counts run ends as review triggers and starts queued learning jobs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ WORK = "hermes_agent.app.learning.work:LearningWork"
 
 
 class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next; in
-    one that is recorded or replayed, nothing is learned."""
+    """Learning of one home. `works`: whether this process runs queued jobs or leaves them to another. A recorded or
+    replayed process learns nothing."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
         self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
@@ -47,7 +47,8 @@ class Learner:
         self._looking: asyncio.Task[None] | None = None
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> tuple[Counting, ...]:
-        """What adds to the commit of the end of a run of this session; nothing where nothing is learned of it."""
+        """The callbacks that add review triggers to the commit of a run's end; empty if nothing is learned from this
+        session."""
         settings = self._settings
         is_guest = self._needs.get(Standings).of(record.principal) is Standing.GUEST
         if is_guest or self._taped or settings.learning.mode == "off":
@@ -59,11 +60,11 @@ class Learner:
         return (Counting(self._needs, record.principal, intervals, self.ring),) if intervals else ()
 
     def ring(self) -> None:
-        """There is work. Called in whatever thread commits."""
+        """Signal that a job was queued. Thread-safe."""
         self._rung = True
 
     def rest(self, seconds: float | None = None) -> None:
-        """Nobody talks from now on: after so long (else `curator.min_idle_hours`) it is seen whether a pass is due."""
+        """Start the idle timer (seconds, default `curator.min_idle_hours`) after which a curator pass may be due."""
         curator = self._settings.curator
         if not self.works or self._taped or not curator.enabled:
             return
@@ -83,24 +84,24 @@ class Learner:
         self._looking = spawn(look(), name="curator: see whether a pass is due")
 
     def afterwards(self, *_: object) -> None:
-        """A run is over and was shown: whoever may, begins with what is in line."""
+        """Run-end listener: start queued jobs, and the idle timer."""
         self.rest()
         if self._rung and self.works:
             self._rung = False
             self.jobs.ring()
 
     async def run(self) -> int:
-        """Do all that is in line now; how many jobs that were."""
+        """Run all queued jobs now. Returns their number."""
         return await self.jobs.run()
 
     def leave(self) -> None:
-        """Begin nothing more; `finished` returns when what is under way is done."""
+        """Start no more jobs; `finished` waits for the running ones."""
         self.works = False
         if self._resting is not None:
             self._resting.cancel()
 
     async def finished(self) -> bool:
-        """Return when nothing is under way, after `leave`; whether somebody else is to look for work now."""
+        """Wait for running jobs, after `leave`. Returns whether queued jobs are left for the next snapshot."""
         if self._looking is not None and not self._looking.done():
             await asyncio.wait((self._looking,))
         if "_work" not in self.__dict__:
@@ -109,7 +110,7 @@ class Learner:
         return True
 
     async def close(self) -> None:
-        """Give back what is under way."""
+        """Cancel running jobs and return them to the queue."""
         if self._resting is not None:
             self._resting.cancel()
         if self._looking is not None and not self._looking.done():
@@ -125,27 +126,27 @@ class Learner:
 
     @property
     def jobs(self) -> Jobs:
-        """Who does the work of this process."""
+        """The job runner of this process."""
         return self._work.jobs
 
     @property
     def curating(self) -> Curating:
-        """The upkeep of what was learned."""
+        """The skill curator."""
         return self._work.curating
 
     @property
     def proposing(self) -> Proposing:
-        """What waits."""
+        """The proposals that wait for a person."""
         return self._work.proposing
 
     @property
     def undoing(self) -> Undoing:
-        """One undo for everything."""
+        """The undo of learned changes."""
         return self._work.undoing
 
     @property
     def learned(self) -> Learned:
-        """What was learned, for the person."""
+        """The list of learned changes, for the person."""
         return self._work.learned
 
     def writers(self, record: SessionRecord) -> HomeWriters:
@@ -154,13 +155,13 @@ class Learner:
 
 
 class Counting:
-    """A run's `Closing`, made into triggers when the run ends."""
+    """The `Closing` of a run: turns its end into review triggers."""
 
     def __init__(self, needs: Needs, principal: str, intervals: Mapping[str, int], rung: Callable[[], None]) -> None:
         self._needs, self._principal, self._intervals, self._rung = needs, principal, intervals, rung
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
-        """As `Triggers`."""
+        """See `Triggers.changes`."""
         triggers = late(TRIGGERS)(
             store=self._needs.get(Store),
             clock=self._needs.get(Clock),

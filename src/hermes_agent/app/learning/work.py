@@ -1,4 +1,4 @@
-"""The work of learning: reviews and passes in line, what waits for a person, one undo for everything."""
+"""The learning jobs of a home: reviews, curator passes, probes, proposals and undo."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ CURATING = "hermes_agent.app.learning.curating:Curating"
 
 
 class LearningWork:
-    """What does the learning of one home. `auxiliary` gives models, `tools` names the tools that there are."""
+    """Builds and holds the parts that run learning jobs. `auxiliary` gives models; `tools` returns the names of
+    available tools."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
         self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
@@ -70,13 +71,13 @@ class LearningWork:
 
     @cached_property
     def curating(self) -> Curating:
-        """The upkeep of what was learned: loaded when a pass is due, or asked for."""
+        """The skill curator; created when first needed."""
         made: Curating = late(CURATING)(self._needs, self._auxiliary, self.proposing, lambda: self.jobs.ring())
         return made
 
     @cached_property
     def jobs(self) -> Jobs:
-        """What is in line, and who does it in this process."""
+        """The job runner, with a handler for each kind of job."""
         reviewer = Reviewer(
             store=self._store,
             clock=self._clock,
@@ -116,7 +117,7 @@ class LearningWork:
         return HomeWriters(record=record, skills=self._skills, notes=self._needs.get(Notes), is_owner_key=is_owner)
 
     async def _model(self, record: SessionRecord) -> Model:
-        """Who reviews: `auxiliary.review`, else the conversation's own model, within the limits of one review."""
+        """The model for reviews: `auxiliary.review`, else the conversation's own, within the limits of one review."""
         learning, book = self._settings.learning, self._needs.get(Book)
         money = None if learning.max_money is None else nanos(learning.max_money)
         own = Limit(scope=Scope.RUN, money=money, tokens=learning.max_tokens)
@@ -124,7 +125,7 @@ class LearningWork:
         return await self._auxiliary(Purpose.REVIEW, record, ledger)
 
     async def _report(self, job: Job) -> bool:
-        """One line in the conversation, with its undo; False while it is busy elsewhere."""
+        """Post a job's result into its conversation; False while the conversation is busy elsewhere."""
         record = await self._store.sessions.get(job.session)
         if record is None:
             return True
@@ -140,7 +141,8 @@ LARGEST = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeWriters:
-    """The `Hands` of one conversation. `is_owner_key` knows the principals whose home this is."""
+    """Skill and memory tools for a review, bound to the person of one conversation. `is_owner_key` recognises
+    owners."""
 
     record: Session
     skills: Skills
@@ -161,11 +163,11 @@ class HomeWriters:
         return {tool.schema.name: tool for tool in collect([skills, memory])[0]}
 
     async def skill_names(self) -> Collection[str]:
-        """The names of the home's."""
+        """Names of the home's own skills."""
         return {header.name for header in await self.skills.library.all(limit=MOST) if header.layer is Layer.USER}
 
     async def content(self, draft: Draft) -> bytes | None:
-        """The file as it is now."""
+        """The current file that a draft would change; None if there is none."""
         if draft.kind is Kind.MEMORY:
             person = person_of(self.record.principal, self.is_owner_key, self.record.conversation)
             return await asyncio.to_thread(read_small, self.notes.path(person.item(target_of(draft.item))), LARGEST)
@@ -185,7 +187,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """See `Checks`. `place` is a jailed one, `tools` are the names of the tools that there are."""
+    """Runs check commands of lessons in a jail. Implements `Checks`; `tools` returns the names of available tools."""
 
     place: Place
     tools: Callable[[], Collection[str]]
@@ -193,8 +195,7 @@ class Probes:
     seconds: float = SECONDS
 
     async def __call__(self, check: str, workspace: str) -> bool:
-        """Whether it passes now. What cannot be run does not pass, nor what does more than look: not every line of an
-        agent went through the gate."""
+        """Whether the check passes now. One that cannot run, or that does more than read, does not pass."""
         if named := TOOL.fullmatch(check):
             return named[1] in self.tools()
         if not workspace or not await asyncio.to_thread(Path(workspace).is_dir):

@@ -1,1 +1,2 @@
-"""What a person can list, show, change, approve or undo: a function each, in a file of its noun, for every surface."""
+"""Operations behind every surface (CLI, slash commands, API): functions to list, show, change, approve and undo, by
+noun."""

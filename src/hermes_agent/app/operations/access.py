@@ -1,4 +1,4 @@
-"""Who asks for an operation, and of which system: what they may reach follows from it, whatever surface they use."""
+"""Authorization context of operations: who asks, on which system, in which conversation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ S = TypeVar("S", bound="HomeSystem", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineSystem:
-    """A home with its settings and store open and no run, for a command that reads or changes what is kept: it is
-    opened in a fifth of the time of a system."""
+    """A home with settings and store open but no scheduler, for commands that only read or change stored data. Opens
+    in a fifth of the time of a full system."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -50,10 +50,11 @@ class OfflineSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access(Generic[S]):
-    """One person at a system. `where` is the conversation that they ask in, which limits what others read there too
-    (None: nobody reads along); `session` is the one that goes on there, if any, and `folder` where they
-    work. Operations raise `HermesError` for what
-    a person may not do, and say of what they may not know that it is not there."""
+    """One person's access to a system. `where` is the conversation they ask from, which limits what others could read
+    there (None: nobody else reads); `session` is the current one, `folder` their working folder.
+
+    Operations raise `HermesError` for what the person may not do; what they may not know is reported as missing.
+    """
 
     system: S
     who: Principal
@@ -63,23 +64,23 @@ class Access(Generic[S]):
 
     @property
     def sees_all(self) -> bool:
-        """Whether everybody's is theirs to see."""
+        """Whether the person may see everybody's data (the owner)."""
         return self.who.standing is Standing.OWNER
 
     @property
     def author(self) -> Author:
-        """As whom a ledger names them."""
+        """The author recorded in ledgers."""
         return Author.OWNER if self.sees_all else Author.MEMBER
 
     def check_owner(self, otherwise: str) -> None:
-        """Raise `HermesError` with this sentence for anybody but the owner."""
+        """Raise `HermesError` with this sentence unless the person is the owner."""
         if not self.sees_all:
             raise HermesError(otherwise)
 
 
 @asynccontextmanager
 async def open_offline(home: Home, loaded: Loaded[Settings], folder: str = "") -> AsyncIterator[Access[OfflineSystem]]:
-    """The access of this machine's person, in a folder, to a home without runs. Raises `HomeError`, `StoreError`."""
+    """Context manager: the local owner's access to an `OfflineSystem`. Raises `HomeError`, `StoreError`."""
     clock = SystemClock()
     store = await open_store_of(home, loaded.value.store, clock)
     try:

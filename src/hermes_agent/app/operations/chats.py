@@ -1,4 +1,4 @@
-"""Chats: messages of the program in the outbox, each in a slot of its own, and people who are let in by a code."""
+"""Operations on chats: post messages to the outbox, and admit people by pairing code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STORE_PAUSE, MOST_FAILURES = 1.0, 600
 
 
 async def post(system: HomeSystem, letter: Letter) -> None:
-    """Put a message into the outbox; the same one twice counts once. Raises `StoreError`."""
+    """Put a message into the outbox; idempotent by key. Raises `StoreError`."""
     await system.store.write(lambda tx: system.store.outbox.put(tx, letter))
 
 
@@ -39,7 +39,7 @@ async def is_posted(system: HomeSystem, key: str) -> bool:
 
 
 async def post_once(system: HomeSystem, letter: Letter) -> bool:
-    """Put a message into the outbox; False where it is, or was, there already."""
+    """Put a message into the outbox; False if it was posted before."""
     if await is_posted(system, letter.key):
         return False
     await post(system, letter)
@@ -47,7 +47,7 @@ async def post_once(system: HomeSystem, letter: Letter) -> bool:
 
 
 async def send(access: Access[HomeSystem], letter: Letter, patience: float) -> Slot | None:
-    """Put a message of the owner into the outbox; what became of it within so many seconds."""
+    """Post a message of the owner and wait at most `patience` seconds for its delivery. Returns its outbox slot."""
     access.check_owner("Only the owner sends messages to any chat.")
     await post(access.system, letter)
     outbox = access.system.store.outbox
@@ -60,14 +60,13 @@ async def send(access: Access[HomeSystem], letter: Letter, patience: float) -> S
 
 
 async def tally(access: Access[HomeSystem]) -> dict[str, int]:
-    """How many messages are in which state."""
+    """Number of outbox messages by state."""
     found = await access.system.store.outbox.tally()
     return {**found.states, **({"perhaps twice": found.repeated} if found.repeated else {})}
 
 
 async def retried(work: Callable[[], Awaitable[None]], clock: Clock) -> None:
-    """Do what nobody waits for any more, from its beginning where the store fails meanwhile. Raises `StoreError` where
-    that does not pass."""
+    """Run `work`, and repeat it from the start while the store fails. Raises `StoreError` if the failure persists."""
     failures = 0
     while True:
         try:
@@ -81,20 +80,20 @@ async def retried(work: Callable[[], Awaitable[None]], clock: Clock) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairings:
-    """Who waits with a code, and who was let in."""
+    """People waiting with a pairing code, and people admitted by one."""
 
     waiting: list[Known]
     paired: list[Known]
 
 
 async def list_pairings(access: Access[HomeSystem]) -> Pairings:
-    """Who waits, and who was let in."""
+    """List pending and admitted people."""
     pairing = _pairing(access)
     return Pairings(waiting=await pairing.waiting(), paired=await pairing.paired())
 
 
 async def approve_pairing(access: Access[HomeSystem], code: str) -> str:
-    """Let in whoever was given this code, as a member; who that is. Raises `HermesError`."""
+    """Admit the holder of this code as a member. Returns a sentence that names them. Raises `HermesError`."""
     known = await _pairing(access).approve(code)
     if known is None:
         raise HermesError("This code is unknown or has expired.")
@@ -102,13 +101,13 @@ async def approve_pairing(access: Access[HomeSystem], code: str) -> str:
 
 
 async def revoke_pairing(access: Access[HomeSystem], channel: str, user: str) -> str:
-    """Let somebody in no more; whether they were."""
+    """Revoke an admission. Returns a sentence about the result."""
     gone = await _pairing(access).revoke(channel, user)
     return f"{channel}:{user} no longer has access." if gone else f"{channel}:{user} was not admitted by a code."
 
 
 async def clear_pairings(access: Access[HomeSystem]) -> str:
-    """Forget all codes that wait; how many there were."""
+    """Delete all pending codes. Returns a sentence with their number."""
     return f"{await _pairing(access).clear()} codes deleted."
 
 

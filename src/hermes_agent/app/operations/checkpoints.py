@@ -1,4 +1,4 @@
-"""Checkpoints of a home, and what is said of them to a person."""
+"""Operations on checkpoints: format, prune and count them for a person."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, 
 
 
 def when(at: float) -> str:
-    """A moment on this machine's clock."""
+    """Format a time in the local time zone."""
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def line_of(each: Checkpoint) -> str:
-    """One checkpoint in a line."""
+    """Format one checkpoint as a line."""
     part = "" if each.told.whole else "  (only the files that were changed)"
     return f"{each.number:>4}  {when(each.at)}  before {each.told.why}{part}"
 
 
 def restore_report(done: Restored, number: int) -> str:
-    """What a restore did, and how it is undone."""
+    """Describe what a restore changed, and how to undo it."""
     if not done.written and not done.removed:
         return f"Nothing changed since checkpoint {number}."
     names = [*done.written, *(f"{name} (removed)" for name in done.removed)]
@@ -32,7 +32,7 @@ def restore_report(done: Restored, number: int) -> str:
 
 
 def folder_of(named: str, here: Path) -> Path:
-    """The folder that a person names, or where they are. Raises `HermesError` where it is none."""
+    """The folder that a person names, else `here`. Raises `HermesError` if it is no folder."""
     root = (here / Path(named).expanduser()) if named else here
     if not root.is_dir():
         raise HermesError(f"{root} is not a folder.")
@@ -40,12 +40,12 @@ def folder_of(named: str, here: Path) -> Path:
 
 
 async def count_folders(kept: Checkpoints) -> list[tuple[str, int]]:
-    """The folders that have checkpoints, and how many; 0 for those that are gone."""
+    """Folders with checkpoints, and their number; 0 for folders that no longer exist."""
     return [(str(root), len(await kept.of(root)) if root.is_dir() else 0) for root in await kept.roots()]
 
 
 async def prune_folders(kept: Checkpoints, root: Path | None, keep: int | None) -> int:
-    """Forget the older checkpoints of a folder, or of every one and those that are gone; how many."""
+    """Delete old checkpoints of a folder, or of all folders and of those that no longer exist. Returns their number."""
     gone = 0
     for each in await kept.roots() if root is None else [root]:
         if each.is_dir():

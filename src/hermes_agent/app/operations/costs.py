@@ -1,4 +1,4 @@
-"""Costs: what was used, which limits are set, what they leave, and which requests the provider's cache did not help."""
+"""Operations on costs: usage totals, limits and what is left of them, and prompt cache misses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_PERSONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitLine:
-    """Where one limit stands for one run, job, person or day. Figures are US dollars or tokens, as `setting` says;
-    `used`, `reserved` and `left` are None where nothing is counted (a limit of one call). `unpriced` calls are in no
+    """State of one limit for one run, job, person or day. Amounts are US dollars or tokens, as `setting` says;
+    `used`, `reserved` and `left` are None if nothing is counted (a limit of one call). `unpriced` calls are in no
     sum of money."""
 
     setting: str
@@ -40,7 +40,7 @@ class LimitLine:
 
     @property
     def text(self) -> tuple[str, str, str, str]:
-        """The four figures in words."""
+        """The four amounts as text."""
         most, used, reserved, left = map(self._amount, (self.most, self.used, self.reserved, self.left))
         return most, used + (f" (price unknown for {self.unpriced})" if self.unpriced else ""), reserved, left
 
@@ -52,20 +52,20 @@ class LimitLine:
 async def usage_totals(
     access: Access[HomeSystem], by: GroupBy, since: float = 0.0, until: float = LAST_TIME
 ) -> list[Total]:
-    """What everybody used in that time. For the owner."""
+    """Everybody's usage in a time range. Owner only."""
     access.check_owner("Only the owner sees what everybody used.")
     return await access.system.store.usage.totals(by, since, until)
 
 
 async def session_totals(access: Access[HomeSystem], session: str) -> list[Total]:
-    """What a session has used by model; of several models also together."""
+    """A session's usage by model; with several models also the sum."""
     totals = await access.system.store.usage.totals(GroupBy.MODEL, session=session)
     return [*totals, together(totals)] if len(totals) > 1 else totals
 
 
 async def list_limits(access: Access[HomeSystem], record: SessionRecord | None = None) -> list[LimitLine]:
-    """The limits in force and where they stand: those that a session is held to, or, for the owner, today's and those
-    of the latest runs and jobs."""
+    """The limits in force and their state: those of a session, or, for the owner, today's and those of the latest
+    runs and jobs."""
     store, at, owner = access.system.store, access.system.clock.now(), None
     if record is None:
         access.check_owner("Only the owner sees where everybody's limits stand.")
@@ -82,13 +82,13 @@ async def list_limits(access: Access[HomeSystem], record: SessionRecord | None =
 
 
 async def cache_breaks(access: Access[HomeSystem], since: float) -> list[Break]:
-    """Requests whose beginning the provider read anew, and what in them had changed. For the owner."""
+    """Requests that missed the provider's prompt cache, with what changed in their prefix. Owner only."""
     access.check_owner("Only the owner sees everybody's requests.")
     return await access.system.store.breaks.since(since)
 
 
 async def _counted(store: Store, limit: Limit, at: float, owner: Owner | None) -> AsyncIterator[tuple[str, ...]]:
-    """The keys of what is shown of a limit."""
+    """The counter keys to show for a limit."""
     scope = limit.scope
     if scope is Scope.CALL:
         yield ()
@@ -120,7 +120,7 @@ def _line(standing: Standing, unit: Unit, keys: Sequence[str], unpriced: int) ->
 
 
 def dollars(total: Total) -> str:
-    """The known money, and in words how many calls it does not cover."""
+    """The known cost, and how many calls have no known price."""
     unknown = []
     if total.unpriced:
         unknown.append(f"price unknown for {total.unpriced}")
@@ -134,7 +134,7 @@ def dollars(total: Total) -> str:
 
 
 def cached_share(usage: Usage) -> str:
-    """How much of what was sent came out of the provider's cache, in percent."""
+    """Share of input tokens read from the provider's cache, in percent."""
     return f"{100 * usage.cached / usage.input:.0f} %" if usage.input else "-"
 
 

@@ -1,4 +1,4 @@
-"""Health of what a home keeps: its database, its logs, what could not be delivered, and the memory beside the notes."""
+"""Health checks of a home's data: its database, logs, undelivered messages and memory provider."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ANSWER_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseHealth:
-    """What the database says of itself, the log entries that cannot be read, and the messages of the last week that
-    were not delivered."""
+    """Result of the database check: its integrity, unreadable log entries, and messages undelivered in the last
+    week."""
 
     database: Health
     damaged: list[str]
@@ -34,7 +34,7 @@ class DatabaseHealth:
 
 
 async def check_database(access: Access[HomeSystem]) -> DatabaseHealth:
-    """Look through the database, down to each record of the logs where it is whole. Raises `StoreError`."""
+    """Check the database, and if it is intact each log record. Raises `StoreError`."""
     store = access.system.store
     health = await examine(store)
     if health.damage:
@@ -45,7 +45,7 @@ async def check_database(access: Access[HomeSystem]) -> DatabaseHealth:
 
 
 async def check_memory(access: Access[HomeSystem], secrets: Secrets) -> str:
-    """What the memory beside the notes answers. Raises `HermesError`, `TimeoutError`."""
+    """Query the memory provider once and return its answer. Raises `HermesError`, `TimeoutError`."""
     http, system = Http(), access.system
     try:
         async with asyncio.timeout(ANSWER_SECONDS):

@@ -1,4 +1,4 @@
-"""What was learned, from what, what waits, and taking it back; and the upkeep of skills. For the owner."""
+"""Operations on learning: list, explain and undo lessons, run reviews, and manage the skill curator. Owner only."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRow:
-    """A change that is live (`12`: by whom, which one it takes back, its cost in US dollars), or one that waits for a
-    yes (`p3`: why, what in it is from outside, and until when)."""
+    """A list row: an applied change (`12`: author, what it undoes, cost in US dollars) or a pending proposal (`p3`:
+    reason, outside sources, expiry)."""
 
     id: str
     at: float
@@ -43,13 +43,13 @@ class LearnedRow:
 
 
 def learned(access: Access[System]) -> Learned:
-    """The ledger of what was learned. Raises `HermesError` for anybody but the owner."""
+    """The ledger of learned changes. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may see and change lessons.")
     return access.system.learner.learned
 
 
 async def list_learned(access: Access[System], limit: int) -> list[LearnedRow]:
-    """What waits, then the newest changes."""
+    """Pending proposals, then the newest changes."""
     found = learned(access)
     proposals = await found.waiting()
     waiting = [
@@ -87,12 +87,12 @@ def _row(version: Version) -> LearnedRow:
 
 
 async def undo_learned(access: Access[System], name: str = "") -> str:
-    """Take a change back, the newest that no person made without a name; what was done. Raises `HermesError`."""
+    """Undo a change (empty: the newest not made by a person). Returns what was done. Raises `HermesError`."""
     return await learned(access).undo(name, access.who.key)
 
 
 async def explain_turn(access: Access[System], turn: int, session: str = "") -> list[str]:
-    """What that was learned a turn of a conversation went by: of this one, or of the latest. Raises `HermesError`."""
+    """Show which lessons a turn used, in this conversation or the latest. Raises `HermesError`."""
     found, sessions = learned(access), access.system.store.sessions
     if named := session or access.session:
         return await found.why((await sessions.find(named)).id, turn)
@@ -100,7 +100,7 @@ async def explain_turn(access: Access[System], turn: int, session: str = "") -> 
 
 
 async def review_now(access: Access[System]) -> list[str]:
-    """Review the conversations that are in line; what came of each."""
+    """Run the queued reviews. Returns a line for each result."""
     learned(access)
     done = await access.system.learner.run()
     jobs = (await access.system.store.learning.list(limit=done))[::-1] if done else []
@@ -109,35 +109,35 @@ async def review_now(access: Access[System]) -> list[str]:
 
 
 def curator(access: Access[System]) -> Curating:
-    """The upkeep of the skills that the agent made. Raises `HermesError` for anybody but the owner."""
+    """The skill curator. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may manage the skills of this home.")
     return access.system.learner.curating
 
 
 async def run_curator(access: Access[System], dry_run: bool = False) -> Run:
-    """A pass now; what came of it. Raises `HermesError`."""
+    """Run a curator pass now and return its report. Raises `HermesError`."""
     return await curator(access).run(look=dry_run)
 
 
 async def pause_curator(access: Access[System], paused: bool) -> str:
-    """Begin no pass by itself from now on, or again."""
+    """Pause automatic passes, or resume them."""
     await curator(access).pause(paused)
     return "The curator is paused." if paused else "The curator runs again."
 
 
 async def restore_curated(access: Access[System], name: str) -> str:
-    """Bring back a skill that was put aside. Raises `HermesError`."""
+    """Restore an archived skill. Raises `HermesError`."""
     await curator(access).restore(name)
     return f"`{name}` is back."
 
 
 async def report_passes(access: Access[System], name: str = "", listed: bool = False) -> Run | list[Run]:
-    """What a pass did, the newest without a name; or all passes. Raises `HermesError`."""
+    """The report of a pass (empty: the newest), or all passes. Raises `HermesError`."""
     return await curator(access).runs() if listed else await curator(access).one(name)
 
 
 def report_text(found: Run | list[Run]) -> str:
-    """A report, or a line for each pass."""
+    """Format a report, or a line for each pass."""
     if isinstance(found, Run):
         return found.text.rstrip("\n")
     kinds = ["rolled back" if each.rolled_back else "looked" if each.looks else "did" for each in found]

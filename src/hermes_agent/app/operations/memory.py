@@ -1,6 +1,8 @@
-"""Memory: notes and, beside them, the facts of `holographic`: shown, edited and taken back, with their ledgers. The
-owner at the terminal sees everybody's; in a conversation everybody sees their own, and nobody does where others read
-along."""
+"""Operations on memory: show, edit and undo notes, and facts of the `holographic` backend, with their change logs.
+
+The owner at the terminal sees everybody's; in a conversation people see only their own, and nothing if others read
+along.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFile:
-    """A file of notes; `size` and `limit` in characters."""
+    """A notes file with its entries; `size` and `limit` in characters."""
 
     file: str
     entries: tuple[str, ...]
@@ -42,14 +44,14 @@ class NoteFile:
 
 
 def person_of(access: Access[HomeSystem]) -> Person:
-    """Whose notes are meant. Raises `HermesError` where others read along."""
+    """Whose notes the access reaches. Raises `HermesError` if other people read the chat."""
     if access.where is not None and access.where.is_shared:
         raise HermesError("Other people can read this chat. Ask for your notes in a private chat.")
     return Person(key=access.who.key, owner=access.sees_all)
 
 
 async def read_notes(access: Access[HomeSystem]) -> list[NoteFile]:
-    """The notes as they are now."""
+    """The current notes."""
     notes, person = _notes(access), person_of(access)
     await log(notes, _items(access), limit=1)  # A person's own edits come into the ledger before anything is shown.
     items = [person.item(target) for target in Target]
@@ -61,12 +63,12 @@ async def read_notes(access: Access[HomeSystem]) -> list[NoteFile]:
 
 
 async def note_log(access: Access[HomeSystem], limit: int) -> list[LedgerRow]:
-    """The changes, the newest first."""
+    """Changes of notes, newest first."""
     return await log(_notes(access), _items(access), limit)
 
 
 async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
-    """Take a change back, the newest without a number; what was done. Raises `HermesError`."""
+    """Undo a change of notes (0: the newest). Returns what was done. Raises `HermesError`."""
     taken, saved = await undo(_notes(access), version or None, _by(access), _items(access))
     if not saved.version:
         return f"Nothing of version {taken.id} of {taken.change.item} is left to undo."
@@ -79,15 +81,15 @@ async def undo_note(access: Access[HomeSystem], version: int = 0) -> str:
 async def put_note(
     access: Access[HomeSystem], target: Target, after: bytes, before: bytes | None
 ) -> tuple[int, NoteFile]:
-    """Write one of the person's files, which was `before`; its version (0: nothing had to change). Raises `HermesError`
-    where it is another now."""
+    """Replace one of the person's files, compare-and-swap against `before`. Returns its version (0: unchanged).
+    Raises `HermesError` on a conflict."""
     notes, item = _notes(access), person_of(access).item(target)
     saved = await notes.put(item, after, _by(access), expected=before)
     return saved.version, _file(notes, item, named_whole=False)
 
 
 def log_lines(rows: Sequence[LedgerRow]) -> str:
-    """The changes in words, the lines of each below it."""
+    """Format changes as text, each with its diff."""
     return "\n".join(line for row in rows for line in (_head(row), *(f"    {each}" for each in row.diff)))
 
 
@@ -106,7 +108,7 @@ def _notes(access: Access[HomeSystem]) -> Notes:
 
 
 def _items(access: Access[HomeSystem]) -> list[str]:
-    """The files that may be seen and changed back; none: all."""
+    """The files this access may see and undo; empty: all."""
     person = person_of(access)
     return [person.item(target) for target in Target] if access.where is not None or not person.owner else []
 
@@ -157,38 +159,38 @@ NONE_KNOWN = "No facts are known."
 
 
 async def list_facts(access: Access[HomeSystem], limit: int = 100) -> list[Fact]:
-    """The facts in force, the newest first."""
+    """Active facts, newest first."""
     return await access.system.store.known_facts.in_force(_space(access), limit=limit)
 
 
 async def fact_log(access: Access[HomeSystem], limit: int) -> list[FactChange]:
-    """Every change, the newest first."""
+    """Changes of facts, newest first."""
     return await access.system.store.known_facts.log(_space(access), limit=limit)
 
 
 async def retract_fact(access: Access[HomeSystem], fact: int) -> str:
-    """Take a fact out of force; what was done. It is kept, and `undo_fact` puts it back. Raises `HermesError`."""
+    """Retract a fact; `undo_fact` restores it. Returns what was done. Raises `HermesError`."""
     known, now = access.system.store.known_facts, access.system.clock.now()
     found = await known.retract(_space(access), fact, _source(access), now)
     return f"Fact {fact} is retracted: {found.text}"
 
 
 async def undo_fact(access: Access[HomeSystem], change: int) -> str:
-    """Take back a change; what was done. Raises `HermesError`."""
+    """Undo a change of a fact. Returns what was done. Raises `HermesError`."""
     known, now = access.system.store.known_facts, access.system.clock.now()
     made = await known.undo(_space(access), change, _source(access), now)
     return f"Change {change} of fact {made.fact} ({made.action.value}) is undone."
 
 
 def fact_lines(facts: Sequence[Fact]) -> str:
-    """Facts in words: trust, who told them, from which messages."""
+    """Format facts with trust, author and source messages."""
     heads = [f"{each.id}  {moment(each.added)}  trust {each.trust:.2f}  {each.space}" for each in facts]
     told = zip(heads, facts, strict=True)
     return "\n".join(f"{head}  {_told_by(each.source)}\n    {each.text}" for head, each in told)
 
 
 def change_lines(changes: Sequence[FactChange]) -> str:
-    """Changes in words; `-` stands for a fact that is not in force."""
+    """Format changes of facts; `-` means not active."""
     lines = []
     for change in changes:
         undoes = f" of {change.undoes}" if change.undoes else ""
@@ -204,7 +206,7 @@ def _told_by(source: Source) -> str:
 
 
 def _space(access: Access[HomeSystem]) -> str:
-    """Whose facts are meant; empty: everybody's."""
+    """The memory space of the person; empty: all."""
     person = person_of(access)
     is_everybody = access.where is None and person.owner
     return "" if is_everybody else space_in(access.system.settings.memory.provider_space, person)

@@ -1,4 +1,4 @@
-"""Models: one small question to see that one answers, the keys of each vendor, and which of them rest."""
+"""Operations on models: a test question, API keys by vendor, and cool-downs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came back: seconds until the end, and the call's own figures."""
+    """Result of a test question: route, seconds until the end, and the reply."""
 
     route: str
     seconds: float
@@ -45,8 +45,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """A key, by its name. `rests` is for how many seconds (0: it may be used), `reason` the error that it rests for,
-    `model` the one that it rests for (empty: for all); `calls` are those of the last 24 hours."""
+    """State of one API key, by name. `rests`: seconds of cool-down left (0: usable), `reason` its error, `model`
+    what it applies to (empty: all); `calls` in the last 24 hours."""
 
     vendor: str
     credential: str = ""
@@ -61,8 +61,8 @@ class KeyState:
 async def ask_once(
     access: Access[HomeSystem], secrets: Secrets, route: Route, principal: str = "cli:setup"
 ) -> Answered:
-    """Ask and wait for the whole answer, in the same ledger as every other call; a vendor that lives in this process is
-    started. Raises `ProviderError`."""
+    """Send a test question and wait for the reply; the call is recorded in the ledger. Starts an in-process vendor
+    if needed. Raises `ProviderError`."""
     loaded, clock = access.system.loaded, access.system.clock
     async with AsyncExitStack() as closing:
 
@@ -109,13 +109,13 @@ def _request(call_id: str, deadline: float) -> ModelRequest:
 
 
 async def wake_keys(access: Access[HomeSystem], vendor: str = "") -> int:
-    """Use everything again that rests, of one vendor or of all; how many there were. For the owner."""
+    """End all cool-downs, of one vendor or all. Returns their number. Owner only."""
     access.check_owner("Only the owner wakes keys.")
     return await access.system.store.cool_downs.forget(vendor)
 
 
 async def list_keys(access: Access[HomeSystem], secrets: Secrets, vendor: str = "") -> list[KeyState]:
-    """Every key that is there and every model that rests, of one vendor or of all. For the owner."""
+    """List all keys and cooled-down models, of one vendor or all. Owner only."""
     access.check_owner("Only the owner sees which keys there are.")
     now = access.system.clock.now()
     cool_downs = StoredCoolDowns(access.system.store, access.system.clock)

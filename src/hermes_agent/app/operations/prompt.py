@@ -1,4 +1,4 @@
-"""The prompt: what every request of a session begins with, section by section."""
+"""Operation that shows the system prompt of a session, section by section."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOOLS = "tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One section: its name, size and hash, and its text."""
+    """One prompt section: name, size, hash and text."""
 
     name: str
     bytes: int
@@ -33,7 +33,7 @@ class Part:
 
 
 async def session_prompt(access: Access[HomeSystem], name: str) -> list[Part]:
-    """The prompt that a session began with. Raises `UnknownSession` where there is none."""
+    """The prompt that a session started with. Raises `UnknownSession` if it has none."""
     session = await find_session(access, name)
     prefix = await access.system.store.prefixes.get(session.prefix) if session.prefix else None
     if prefix is None:
@@ -42,7 +42,7 @@ async def session_prompt(access: Access[HomeSystem], name: str) -> list[Part]:
 
 
 async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quarantined, ...]]:
-    """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
+    """The prompt of a new session in this folder, and the tools not offered to its model."""
     system = access.system
     record = SessionRecord(
         id="",
@@ -59,7 +59,7 @@ async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quaranti
 
 
 def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:
-    """The sections in their order, the tools last."""
+    """The sections in order, the tools last."""
     texts = [(section.name, section.text) for section in sections]
     texts.append((TOOLS, tools_text(tuple(tools))))
     return [

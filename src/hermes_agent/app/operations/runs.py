@@ -1,4 +1,4 @@
-"""Runs: what was said in them, how they ended, taking messages back, and going on."""
+"""Operations on runs: read their logs and results, undo messages, and resume."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ async def was_cut_short(system: HomeSystem, session: str) -> bool:
 
 
 async def run_cost(system: HomeSystem, session: str, run: str) -> float | None:
-    """US dollars that a run of a session has cost; None where a price is unknown."""
+    """A run's cost in US dollars; None if a price is unknown."""
     costs = [row.cost for row in await system.store.usage.rows(session) if row.run == run]
     return None if None in costs else sum(filter(None, costs))
 
 
 async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
-    """Have a gateway work on a session again; False where its last run has ended well."""
+    """Hand a session back to the gateway to continue; False if its last run ended normally."""
     store = access.system.store
     if await store.lanes.insist(record.id):
         return True
@@ -53,8 +53,8 @@ async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
 
 
 async def undo_messages(access: Access[System], session: str, count: int = 1) -> list[Entry]:
-    """Take back the last messages of a person, with all that followed; those that were taken back, oldest first. The
-    log keeps all. Raises `HermesError` where there is none, and where a run is under way."""
+    """Undo a person's last messages with everything after them. Returns the undone entries, oldest first; the log
+    keeps all. Raises `HermesError` if there are none, or during a run."""
     said: list[Entry] = []
     async for page in access.system.store.history.pages(session):
         for entry in page:
@@ -73,12 +73,12 @@ async def undo_messages(access: Access[System], session: str, count: int = 1) ->
 
 
 async def log_of(system: HomeSystem, session: str, after: int = 0) -> list[Entry]:
-    """The log of a session, from a number on, for a program that was let in to it."""
+    """The log of a session after a number. The caller has checked access."""
     return await system.store.history.entries(session, after)
 
 
 async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) -> AsyncIterator[Entry]:
-    """The events of one run, from a number on; the rest of the log is not read."""
+    """Iterate the events of one run after a number, without reading the rest of the log."""
     async for page in system.store.history.of_run(session, run, after):
         for entry in page:
             if entry.run == run:
@@ -86,7 +86,7 @@ async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) ->
 
 
 def mail_log(system: HomeSystem, session: str, row: int) -> AsyncIterator[Sequence[Entry]]:
-    """The part of a log that can tell of the run that took the message of that row, in pages."""
+    """The part of a log, in pages, that can hold the run which handled this inbox row."""
     return system.store.history.of_mail(session, row)
 
 
@@ -96,23 +96,23 @@ async def last_number(system: HomeSystem, session: str) -> int:
 
 
 async def begin_with(system: System, session: str, events: Sequence[Durable]) -> None:
-    """Write down what was said before, in a session that has no log yet."""
+    """Write earlier messages into a session that has no log yet."""
     async with system.hermes.holding(session) as journal:
         if not journal.session.number:  # Another process may have begun it meanwhile.
             await journal.commit(*events)
 
 
 async def mail_at(system: HomeSystem, row: int) -> Mail | None:
-    """Where the message of that row of the inbox stands."""
+    """The state of an inbox row."""
     return await system.store.inbox.at(row)
 
 
 async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Mail | None, str]:
-    """Where the message of that identity stands (None: nowhere), and what tells it from another one."""
+    """The state of the message with this source id (None: unknown), and its content digest."""
     mail = await system.store.inbox.find(source, source_id)
     return mail, "" if mail is None else await system.store.inbox.digest(mail.id)
 
 
 async def has_other_mail(system: HomeSystem, session: str, row: int) -> bool:
-    """Whether mail of the session beside that row has no end yet."""
+    """Whether the session has other unfinished inbox rows."""
     return await system.store.inbox.has_other(session, row)

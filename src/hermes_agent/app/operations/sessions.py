@@ -1,5 +1,5 @@
-"""Sessions: found, listed, read, searched, named, copied and deleted. Another person's session is told of like one that
-is not there; the owner reaches all."""
+"""Operations on sessions: find, list, read, search, rename, branch, resume and delete. Sessions of other people are
+reported as missing; the owner reaches all."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ async def get_session(access: Access[HomeSystem], session: str) -> SessionRecord
 
 
 async def find_session(access: Access[HomeSystem], name: str) -> SessionRecord:
-    """The session of that id or title, or the only one that begins so; in a conversation, one of the person themselves.
-    Raises `UnknownSession`, naming the nearest."""
+    """The session with this id, title or unique prefix; from a conversation, only the person's own. Raises
+    `UnknownSession` with suggestions."""
     own = access.where is not None or not access.sees_all
     return await access.system.store.sessions.find(name, access.who.key if own else None)
 
 
 async def current_session(system: HomeSystem, conversation: Conversation) -> SessionRecord | None:
-    """The session that the next message of a conversation belongs to, for whoever speaks there."""
+    """The session that a conversation's next message goes to. No access check."""
     return await system.store.sessions.current(conversation.key)
 
 
 async def list_sessions(access: Access[HomeSystem], limit: int, before: str = "") -> list[SessionRecord]:
-    """The most recently used first; `before` is the last one of the page before. In a conversation: the person's own,
-    and where others read along, those of that chat. Raises `UnknownSession`."""
+    """Sessions, most recently used first; `before` is the last one of the previous page. From a conversation: the
+    person's own, and if others read along, those of that chat. Raises `UnknownSession`."""
     last = await get_session(access, before) if before else None
     own = access.where is not None or not access.sees_all
     is_read_by_others = access.where is not None and not access.where.is_private
@@ -59,8 +59,8 @@ async def list_sessions(access: Access[HomeSystem], limit: int, before: str = ""
 
 
 def is_of(access: Access[HomeSystem], record: SessionRecord) -> bool:
-    """Whether a session can be gone on with where the person asks: in a chat of the gateway those of the same chat,
-    since a session's replies go where it is."""
+    """Whether a session can be continued from here: in a gateway chat only those of that chat, where their replies
+    go."""
     where = access.where
     if where is None or where.platform not in access.system.settings.gateway.channels:
         return True
@@ -68,19 +68,19 @@ def is_of(access: Access[HomeSystem], record: SessionRecord) -> bool:
 
 
 async def read_log(access: Access[HomeSystem], session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
-    """The log of a session from a number on. Raises `UnknownSession`."""
+    """The log of a session after a number. Raises `UnknownSession`."""
     await get_session(access, session)
     return await access.system.store.history.entries(session, after, limit)
 
 
 async def read_session(access: Access[HomeSystem], name: str) -> tuple[SessionRecord, list[Entry]]:
-    """A session by its name, and its log. Raises `UnknownSession`."""
+    """Find a session by name and read its log. Raises `UnknownSession`."""
     found = await find_session(access, name)
     return found, await access.system.store.history.entries(found.id)
 
 
 async def search_messages(access: Access[HomeSystem], words: str, limit: int) -> list[Hit]:
-    """Messages that hold these words, the best first."""
+    """Full-text search over messages, best match first."""
     scope = late(SCOPE)(principal="" if access.sees_all else access.who.key)
     return await access.system.store.search.search(words, scope, limit)
 
@@ -93,7 +93,7 @@ async def rename_session(access: Access[HomeSystem], session: str, title: str) -
 
 
 async def delete_session(access: Access[HomeSystem], session: str) -> None:
-    """Remove a session with its log and files; a run of it is stopped first. Raises `UnknownSession`."""
+    """Delete a session with its log and files; a running run is stopped first. Raises `UnknownSession`."""
     await get_session(access, session)
     store, hermes = access.system.store, access.system.hermes
     if hermes is not None:
@@ -103,7 +103,7 @@ async def delete_session(access: Access[HomeSystem], session: str) -> None:
 
 
 async def count_unused(access: Access[HomeSystem], before: float) -> int:
-    """How many sessions were last used before that time."""
+    """Number of sessions last used before that time."""
     last, count = None, 0
     while page := await access.system.store.sessions.list(limit=PAGE, before=last):
         count += sum(record.updated < before for record in page)
@@ -112,14 +112,14 @@ async def count_unused(access: Access[HomeSystem], before: float) -> int:
 
 
 async def prune_sessions(access: Access[HomeSystem], before: float) -> tuple[str, ...]:
-    """Delete the sessions that were last used before that time and wait for nothing; their ids. For the owner."""
+    """Delete idle sessions last used before that time. Returns their ids. Owner only."""
     access.check_owner("Only the owner deletes everybody's sessions.")
     async with without_files(access.system.store, access.system.home):
         return await access.system.store.sessions.prune(before)
 
 
 async def session_stats(access: Access[HomeSystem]) -> Stats:
-    """How much is kept. For the owner."""
+    """Numbers and sizes of stored data. Owner only."""
     access.check_owner("Only the owner sees how much is kept.")
     return await access.system.store.sessions.stats()
 
@@ -127,14 +127,14 @@ async def session_stats(access: Access[HomeSystem]) -> Stats:
 async def branch_session(
     access: Access[System], session: str, title: str = "", upto: int | None = None
 ) -> SessionRecord:
-    """A copy of a session up to one of its events. Raises `UnknownSession`."""
+    """Copy a session up to one of its events. Raises `UnknownSession`."""
     return await access.system.hermes.branch(await get_session(access, session), title, upto)
 
 
 async def start_session(
     access: Access[System], where: Conversation, like: SessionRecord, title: str = ""
 ) -> SessionRecord:
-    """A new session of a conversation, in the folder and with the model of another one."""
+    """Start a session in a conversation, with the folder and model of another one."""
     hermes = access.system.hermes
     record = await hermes.open_session(where, access.who, workspace=like.workspace, model=like.model, new=True)
     if title:
@@ -143,7 +143,7 @@ async def start_session(
 
 
 async def resume_session(access: Access[System], where: Conversation, name: str) -> SessionRecord:
-    """Go on with an earlier session in a conversation. Raises `HermesError` for one of another chat."""
+    """Make an earlier session current in a conversation and resume it. Raises `HermesError` for one of another chat."""
     record, hermes = await find_session(access, name), access.system.hermes
     if not is_of(access, record):
         raise HermesError("That session belongs to another chat, where its replies go. Continue it there.")

@@ -1,5 +1,5 @@
-"""Skills: listed, read, pinned, trusted, put aside, and their changes taken back. Guests see none, the owner
-sees all, others what is for where they speak; only the owner changes them."""
+"""Operations on skills: list, read, pin, trust, copy, archive and revert. Guests see none; others see what applies
+where they speak; only the owner changes them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERY = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRow:
-    """One skill as a person sees it in a list."""
+    """One skill in a list."""
 
     name: str
     layer: str
@@ -45,8 +45,8 @@ class SkillRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillText:
-    """A skill whole and where it is, those of the same name that it hides, and the commands that it runs where it is
-    trusted."""
+    """A skill with its text and location, the skills of the same name that it shadows, and the commands that it runs
+    if trusted."""
 
     header: SkillHeader
     skill: Skill
@@ -56,7 +56,7 @@ class SkillText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """The skills of a home, open for one operation of the owner."""
+    """A home's skills with their writer, open for one operation of the owner."""
 
     kept: Skills
     writer: Writer
@@ -65,7 +65,7 @@ class Shelf:
 
 @asynccontextmanager
 async def open_skills(access: Access[HomeSystem]) -> AsyncIterator[Shelf]:
-    """The skills and what changes them. Raises `HermesError` for anybody but the owner."""
+    """Context manager: open the skills for changes. Raises `HermesError` unless the owner asks."""
     access.check_owner("Only the owner may manage the skills of this home.")
     system, by = access.system, By(author=access.author, principal=access.who.key)
     kept = Skills(system.home, system.settings.skills, system.clock)
@@ -76,7 +76,7 @@ async def open_skills(access: Access[HomeSystem]) -> AsyncIterator[Shelf]:
 
 
 async def list_skills(access: Access[System], limit: int) -> Sequence[SkillHeader]:
-    """The skills, by name, that this person may see anywhere."""
+    """Skills this person may see, by name."""
     if access.who.standing is Standing.GUEST:
         return ()
     where = access.where or Conversation(platform=access.who.platform, chat_kind="chat")
@@ -85,7 +85,7 @@ async def list_skills(access: Access[System], limit: int) -> Sequence[SkillHeade
 
 
 async def skill_rows(access: Access[HomeSystem], family: str = "") -> tuple[list[SkillRow], Sequence[tuple[str, str]]]:
-    """The skills that a folder sees, and those that cannot be used, each with its problem."""
+    """Skills visible from a folder, and unusable ones with their problem."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
         pinned = library.state.get().pinned
@@ -104,7 +104,7 @@ async def skill_rows(access: Access[HomeSystem], family: str = "") -> tuple[list
 
 
 async def read_skill(access: Access[HomeSystem], name: str) -> SkillText:
-    """A skill as it stands. Raises `HermesError`."""
+    """A skill as it is now. Raises `HermesError`."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
         header = await library.find(name, access.folder)
@@ -114,14 +114,14 @@ async def read_skill(access: Access[HomeSystem], name: str) -> SkillText:
 
 
 async def skill_versions(access: Access[HomeSystem], name: str) -> list[Version]:
-    """The versions of a skill, the newest first."""
+    """A skill's versions, newest first."""
     async with open_skills(access) as shelf:
         await shelf.writer.notice(name, access.folder)
         return await shelf.writer.versions.history(name)
 
 
 async def skill_diff(access: Access[HomeSystem], name: str, version: int = 0) -> str:
-    """What a version changed, without one the newest. Raises `HermesError`."""
+    """The diff of a version (0: the newest). Raises `HermesError`."""
     found = await skill_versions(access, name)
     chosen = next((each for each in found if version in (0, each.id)), None)
     if chosen is None:
@@ -130,7 +130,7 @@ async def skill_diff(access: Access[HomeSystem], name: str, version: int = 0) ->
 
 
 async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> str:
-    """Make every file of a skill what it was after a version, to the byte; the difference."""
+    """Restore a skill's files to a version, byte for byte. Returns the diff."""
     async with open_skills(access) as shelf:
         await shelf.writer.notice(name, access.folder)
         before = _files(shelf, name)
@@ -140,7 +140,8 @@ async def revert_skill(access: Access[HomeSystem], name: str, version: int) -> s
 
 
 async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
-    """Show a skill in every new prompt, and let nobody but the owner change it unasked; what was done."""
+    """Pin a skill: every new prompt shows it, and only the owner may change it without approval. Returns what was
+    done."""
     async with open_skills(access) as shelf:
         await shelf.kept.library.find(name, access.folder)
 
@@ -153,7 +154,7 @@ async def pin_skill(access: Access[HomeSystem], name: str, off: bool = False) ->
 
 
 async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) -> str:
-    """Let a skill run the commands in its text, as long as the text stays as it is; which."""
+    """Trust a skill to run the commands in its text until the text changes. Returns the commands."""
     async with open_skills(access) as shelf:
         library = shelf.kept.library
         skill = await library.read(await library.find(name, access.folder))
@@ -168,21 +169,21 @@ async def trust_skill(access: Access[HomeSystem], name: str, off: bool = False) 
 
 
 async def copy_skill(access: Access[HomeSystem], name: str) -> str:
-    """Copy a bundled, installed or external skill into the home, to be changed there."""
+    """Copy a bundled, installed or external skill into the home for editing."""
     async with open_skills(access) as shelf:
         done = await shelf.writer.copy(name, shelf.by)
         return f"`{name}` is yours to change: {done.folder}"
 
 
 async def archive_skill(access: Access[HomeSystem], name: str) -> str:
-    """Archive a skill. Nothing of it is lost."""
+    """Archive a skill; it can be restored."""
     async with open_skills(access) as shelf:
         await shelf.writer.archive(name, shelf.by)
         return f"`{name}` is archived; `hermes skills restore {name}` restores it."
 
 
 async def skill_usage(access: Access[HomeSystem]) -> dict[str, Used]:
-    """How often each skill was looked at, used and changed, by name."""
+    """View, use and change counts of each skill."""
     async with open_skills(access) as shelf:
         return dict(sorted((await asyncio.to_thread(shelf.kept.usage.all)).items()))
 

@@ -1,5 +1,5 @@
-"""Verbs: operations under a noun, said once for the command line (`hermes learn undo 3`) and for slash commands
-(`/learn undo 3`)."""
+"""Declarative operations: nouns with verbs and arguments, from which CLI subcommands (`hermes learn undo 3`) and
+slash commands (`/learn undo 3`) are built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 
 
 class Kind(StrEnum):
-    """What a person writes for an argument; `since` is a span or a date, which becomes seconds since 1970."""
+    """Argument types; `since` is a time span or a date, parsed to seconds since 1970."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -25,8 +25,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """An argument of a verb, by the name under which its function takes it. With a `flag` it is an option of the
-    command line, and has its default in a conversation; so has one that may be left out (`default` is not None)."""
+    """An argument of a verb, by its parameter name. With a `flag` it is a CLI option and takes its default in a
+    slash command; a `default` makes it optional."""
 
     name: str
     kind: Kind = Kind.TEXT
@@ -38,8 +38,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One operation. `act` takes an access and the arguments by name, `text` says its result in words, `nothing` stands
-    for one that is empty."""
+    """One operation. `act` takes an access and the arguments by name, `text` formats its result, `nothing` is shown
+    for an empty one."""
 
     name: str
     help: str
@@ -51,8 +51,8 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:
-    """What the verbs are about; the first of them is meant where a conversation names none. Those of an `offline` noun
-    need no more than a home without runs."""
+    """A group of verbs; the first verb is the default in a slash command. An `offline` noun needs only an
+    `OfflineSystem`."""
 
     name: str
     short_help: str
@@ -62,12 +62,12 @@ class Noun:
 
     @property
     def usage(self) -> str:
-        """How it is said in a conversation."""
+        """Usage text for slash commands."""
         return "Say " + ", ".join(f"`{_usage(self.name, verb)}`" for verb in self.verbs) + "."
 
     @property
     def arguments(self) -> str:
-        """The verbs, as the help of slash commands names them."""
+        """The verbs in the form of a usage hint."""
         return f"[{'|'.join(verb.name for verb in self.verbs)}]"
 
 
@@ -79,22 +79,22 @@ def verb(
     text: Callable[[Any], str] = str,
     nothing: str = "",
 ) -> Verb:
-    """A verb of a noun."""
+    """Build a `Verb`."""
     return Verb(name=name, help=about, act=act, text=text, arguments=arguments, nothing=nothing)
 
 
 def place(name: str, kind: Kind = Kind.TEXT, default: str | int | None = None, metavar: str = "") -> Argument:
-    """An argument in its place; with a default it may be left out."""
+    """A positional argument; optional if it has a default."""
     return Argument(name=name, kind=kind, default=default, metavar=metavar)
 
 
 def option(name: str, flag: str, about: str, kind: Kind = Kind.SWITCH, default: str | float = False) -> Argument:
-    """An option of the command line."""
+    """A CLI option."""
     return Argument(name=name, flag=flag, help=about, kind=kind, default=default)
 
 
 async def say_verb(noun: Noun, access: Access[Any], words: Sequence[str]) -> str:
-    """Do what the words of a slash command say; the result in words. Raises `HermesError`."""
+    """Run a slash command's verb and return its result as text. Raises `HermesError`."""
     name, *rest = words or [noun.verbs[0].name]
     verb = next((each for each in noun.verbs if each.name == name), None)
     if verb is None:

@@ -1,4 +1,4 @@
-"""The chat: `hermes` without a command."""
+"""Interactive terminal chat: `hermes` without a subcommand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the chat begins: the session is found, the terminal looked at, and talking goes on until the person leaves."""
+"""Starts the chat: opens the system, chooses the full-screen or line mode, and runs until the person leaves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RUN_FULL = "hermes_agent.cli.chat.full:run_full"
 
 
 def run(invocation: Invocation) -> int:
-    """Chat until the person leaves, or the process is asked to end, as where its terminal is closed; the exit code.
-    Raises `HermesError` where there is no model, home or session."""
+    """Run the chat until the person leaves or the process is terminated (as when its terminal closes). Returns the
+    exit code. Raises `HermesError` if there is no model, home or session."""
     try:
         return asyncio.run(_run(invocation))
     except asyncio.CancelledError:
@@ -51,12 +51,12 @@ async def _run(invocation: Invocation) -> int:
 
 
 def can_redraw(variables: Mapping[str, str]) -> bool:
-    """Whether both ends are a terminal that can move its cursor."""
+    """Whether input and output are a terminal with cursor control."""
     return sys.stdin.isatty() and sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown", "")
 
 
 async def run_plain(runtime: System, invocation: Invocation) -> None:
-    """Chat by lines."""
+    """Run the chat in line mode."""
     page = PlainPage()
     chat = await open_chat(runtime, invocation, page, as_written)
     try:

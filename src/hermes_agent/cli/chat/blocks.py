@@ -1,4 +1,4 @@
-"""Cutting Markdown that is still being written into blocks that will not change any more."""
+"""Splits streamed Markdown into blocks (paragraphs, lists, code) that are complete and can be rendered for good."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
 class Kind(Enum):
-    """What the block that is being written is."""
+    """Kind of the block being written."""
 
     NOTHING = auto()
     WORDS = auto()
@@ -22,10 +22,11 @@ class Kind(Enum):
 
 
 class Blocks:
-    """Takes text piece by piece and gives back each block once, as soon as nothing that follows can change its looks.
+    """Incremental splitter: takes text in pieces and returns each block once, as soon as nothing that follows can
+    change its rendering.
 
-    The blocks and then `tail`, joined, are the text that was fed. A block is a paragraph, a heading, a whole list, a
-    fenced code block or a table, with the blank lines around it.
+    The blocks and then `tail`, joined, equal the input. A block is a paragraph, heading, whole list, fenced code
+    block or table, with the blank lines around it.
     """
 
     def __init__(self) -> None:
@@ -38,11 +39,11 @@ class Blocks:
 
     @property
     def tail(self) -> str:
-        """What is not a finished block yet."""
+        """The text of the unfinished block."""
         return "".join(self._lines) + self._rest
 
     def feed(self, text: str) -> list[str]:
-        """The blocks that this piece completes."""
+        """Add a piece of text. Returns the blocks it completes."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._take(f"{line}\n")
@@ -50,7 +51,7 @@ class Blocks:
         return done
 
     def close(self) -> list[str]:
-        """What is left: nothing follows any more."""
+        """End of the text: return the remaining blocks."""
         if self._rest:
             self._take(self._rest)
         left = [*self._done, "".join(self._lines)]
@@ -75,7 +76,7 @@ class Blocks:
             self._gap = False
 
     def _take_words(self, line: str) -> None:
-        """Take a line that says something, outside of code."""
+        """Process a non-blank line outside of code."""
         if self._kind is Kind.LIST and self._goes_on(line):
             self._lines.append(line)
             self._fence = fence_of(line, FENCE_IN_LIST)
@@ -92,7 +93,7 @@ class Blocks:
             self._begin(Kind.NOTHING)
 
     def _goes_on(self, line: str) -> bool:
-        """Whether a line belongs to the list that is being written."""
+        """Whether a line continues the current list."""
         if ITEM.match(line) or line[0] in " \t":
             return True
         return not (self._gap or FENCE.match(line) or HEADING.match(line))
@@ -108,7 +109,7 @@ class Blocks:
         return Kind.WORDS
 
     def _begin(self, kind: Kind) -> None:
-        """Give away what is finished, if it says anything, and begin another block."""
+        """Finish the current block, unless it is blank, and start another."""
         if any(line.strip() for line in self._lines):
             self._done.append("".join(self._lines))
             self._lines = []
@@ -121,12 +122,12 @@ def is_code(block: str) -> bool:
 
 
 def fence_of(line: str, opening: re.Pattern[str]) -> str:
-    """The backticks or tildes that a line opens code with; empty where it opens none."""
+    """The fence (backticks or tildes) that a line opens; empty if none."""
     found = opening.match(line.rstrip("\n"))
     return found.group(1) if found else ""
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether a line ends the code that `fence` began."""
+    """Whether a line closes the code block opened by `fence`."""
     mark = line.strip()
     return len(mark) >= len(fence) and set(mark) == {fence[0]}

@@ -1,4 +1,4 @@
-"""Tool calls as lines: one that moves while a call runs, one that stays when it has ended."""
+"""Renders tool calls as terminal lines: an animated line while a call runs, a permanent one when it has ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A call that runs. `began` is of the clock that ticks, `progress` the last line that the tool showed."""
+    """A running tool call. `began` is its start on the clock of the spinner, `progress` its last progress line."""
 
     tool: str
     summary: str
@@ -35,14 +35,14 @@ class Call:
 
 
 def wished(call: ToolCall) -> Call:
-    """A call as the model asked for it, for one that ended without being seen to start."""
+    """A `Call` built from the model's request, for a call whose start was not seen."""
     about = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     summary = f"{call.name}: {one_line(about)}" if about else call.name
     return Call(tool=call.name, summary=summary, effect=Effect.READS, began=0.0)
 
 
 def running_line(call: Call, now: float, columns: int) -> str:
-    """What stands on the screen while the call runs, at most `columns` cells."""
+    """The line of a running call, at most `columns` cells wide."""
     seconds = now - call.began
     slow = seconds >= SOON
     mark = SPINNER[int(seconds * FRAMES_PER_SECOND) % len(SPINNER)] if slow else "•"
@@ -54,7 +54,7 @@ def running_line(call: Call, now: float, columns: int) -> str:
 
 
 def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
-    """What stays of a call: mark, summary, seconds and a short result; below it the diff, or what went wrong."""
+    """The permanent lines of a call: mark, summary, seconds and a short result, followed by the diff or error."""
     text = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
     summary = call.summary if call is not None and call.summary else ended.tool
     clock = elapsed(ended.seconds)
@@ -74,8 +74,7 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
 
 
 def short_result(text: str, call: Call | None) -> str:
-    """A result in a few words: its one line, how many lines there are, or, of a command, the last one and what the tool
-    says of it."""
+    """A result in a few words: its only line, the number of lines, or a command's last line and exit status."""
     lines = [line for line in clean(text[:200_000]).split("\n") if line.strip()]
     if not lines:
         return "nothing"
@@ -88,13 +87,13 @@ def short_result(text: str, call: Call | None) -> str:
 
 
 def failed_result(text: str, failed: str) -> str:
-    """How a command `failed`, and the last words that it wrote; empty where it did not."""
+    """A command's exit status (`failed`) and last output line; empty if it succeeded."""
     lines = [line for line in clean(text[-20_000:]).split("\n") if line.strip() and not NOTE.fullmatch(line)]
     return f"[{failed}] {lines[-1] if lines else ''}".strip() if failed else ""
 
 
 def failure(text: str) -> str:
-    """What a failed call says to a person: the sentence, and the hint where it has one."""
+    """The error message of a failed call, with its hint."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -105,7 +104,7 @@ def failure(text: str) -> str:
 
 
 def diff_lines(diff: str) -> str:
-    """A unified diff in colours, its head left out; what is over 40 lines is counted."""
+    """A coloured unified diff without its header, cut after 40 lines."""
     lines = clean(diff).strip("\n").split("\n")[2:]
     shown = [_diff_line(line) for line in lines[:MOST_DIFF_LINES]]
     if len(lines) > MOST_DIFF_LINES:

@@ -1,5 +1,4 @@
-"""What a line that was typed does, and the session's events on their way to the transcript; the same for every
-terminal."""
+"""Chat controller for every terminal: handles typed lines, and feeds the session's events to the transcript."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ MOST_LINES = 30
 
 
 def in_view(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries without those that were taken back."""
+    """The log entries without undone ones."""
     kept: list[Entry] = []
     for entry in entries:
         if isinstance(entry.event, Undone):
@@ -57,7 +56,7 @@ def in_view(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def retell(entries: Sequence[Entry], transcript: Transcript) -> None:
-    """Show the end of the conversation in short."""
+    """Show the last exchanges of a resumed conversation, shortened."""
     kept = in_view(entries)
     said = [place for place, entry in enumerate(kept) if isinstance(entry.event, MessageTaken) and entry.event.inbox]
     if not said:
@@ -95,7 +94,7 @@ def _shortened(text: str) -> str:
 
 
 def replay(entries: Sequence[Entry], transcript: Transcript, status: Status) -> int:
-    """Bring the transcript's open part and the status to where the log stands; the number of the last event."""
+    """Restore the transcript's open part and the status from the log. Returns the number of the last event."""
     for entry in entries:
         status.see(entry.event)
         match entry.event:
@@ -126,8 +125,8 @@ Ctrl-T             thoughts whole or in short"""
 
 
 class Chat:
-    """One chat. `changed` is called after everything that may look different. It is `over` when the person leaves, or
-    when the session's events ended with a `failure`."""
+    """One chat session's controller. `changed` is called after everything that affects the display. `over` is set
+    when the person leaves, or when following the session ended with a `failure`."""
 
     def __init__(self, chat_session: ChatSession, transcript: Transcript, status: Status) -> None:
         self.chat_session = chat_session
@@ -142,16 +141,16 @@ class Chat:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is under way, or about to be."""
+        """Whether a run is active or about to start."""
         return self.transcript.running or bool(self.transcript.waiting)
 
     @property
     def question(self) -> Asked | None:
-        """The question to answer first."""
+        """The first open question."""
         return next(iter(self.transcript.questions.values()), None)
 
     async def begin(self) -> None:
-        """Greet, and take up the session where it stands. Raises `StoreError`."""
+        """Show the greeting, and resume the session if there is one. Raises `StoreError`."""
         activity.set(Activity(notify=self._submit_to_run))
         self._greet()
         if self.chat_session.record is not None:
@@ -162,7 +161,7 @@ class Chat:
         self.changed()
 
     async def line(self, text: str) -> None:
-        """Do what a line says: answer the open question, act on a command, or say it to the model."""
+        """Handle a line: answer the open question, run a command, or send a message."""
         if not text.strip():
             return
         try:
@@ -177,24 +176,24 @@ class Chat:
             await self.chat_session.answer(self.question.question, answer)
 
     async def stop(self) -> None:
-        """End the run at once."""
+        """Stop the run at once."""
         self.transcript.stopping = self.transcript.running
         self.changed()
         await self.chat_session.stop()
 
     def halt(self) -> None:
-        """End the run at once, without waiting for its end; for keys and signals."""
+        """Stop the run without waiting; for keys and signals."""
         spawn(self.stop(), name="stop")
 
     def close(self) -> None:
-        """Watch no more. Raises the failure that ended the chat."""
+        """Stop following the session. Raises the failure that ended the chat."""
         if self._watcher is not None:
             self._watcher.cancel()
         if self.failure is not None:
             raise self.failure
 
     def farewell(self) -> str:
-        """The last line: how to come back."""
+        """The last line: the command that resumes the session."""
         if not self.chat_session.session:
             return ""
         profile = self.chat_session.runtime.home.profile
@@ -217,7 +216,7 @@ class Chat:
             await self._command_or_words(text)
 
     def toggle_thoughts(self) -> None:
-        """Show thoughts whole from now on, or in short again."""
+        """Switch between whole and shortened thoughts."""
         shown = self.transcript.show_thoughts = not self.transcript.show_thoughts
         self.transcript.remark(f"Thoughts are shown {'whole' if shown else 'in short'}.")
 
@@ -245,7 +244,7 @@ class Chat:
         self.transcript.wait(await self.chat_session.submit(inbound), inbound.text)
 
     async def _switched(self, *, begins: bool) -> None:
-        """Go on with another session; one that just begins has no past to show."""
+        """Switch to another session; a new one (`begins`) has no history to show."""
         self.transcript.leave()
         if begins:
             self.status.session = self.chat_session.session
@@ -321,13 +320,13 @@ class Chat:
 
 
 def short_path(folder: str) -> str:
-    """A folder as people write it, with `~` for their own."""
+    """A folder with `~` for the home folder."""
     home = str(Path.home())
     return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
 
 
 def place_line(folder: str, session: str, columns: int) -> str:
-    """Folder, session and where help is; on a narrow terminal the end of the folder and no help."""
+    """Folder, session and a help hint; shortened on a narrow terminal."""
     if width(line := f"{folder} · {session} · /help, /keys") <= columns:
         return line
     room = max(8, columns - width(session) - 3)
@@ -335,7 +334,7 @@ def place_line(folder: str, session: str, columns: int) -> str:
 
 
 async def open_chat(runtime: System, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:
-    """The chat on a page. Raises `NoModel` and `UnknownSession`."""
+    """Create the chat on a page. Raises `NoModel` and `UnknownSession`."""
     chat_session = ChatSession(runtime, invocation)
     await chat_session.open()
     return Chat(chat_session, Transcript(page, runtime.clock, render), chat_session.status())

@@ -1,4 +1,4 @@
-"""The chat's side of the conversation: which session it is, and where a line that was typed goes."""
+"""The chat's session: finds or creates it, and submits messages, commands and answers to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SKILLS = 1_000
 
 
 class ChatSession:
-    """One chat over a runtime. The session is made with the first line, so that a chat in which nothing was said leaves
+    """Session of one chat on a running system. It is created with the first line, so that an unused chat leaves
     nothing behind."""
 
     def __init__(self, runtime: System, invocation: Invocation) -> None:
@@ -46,7 +46,7 @@ class ChatSession:
 
     @property
     def folder(self) -> str:
-        """Where the session works."""
+        """The session's working folder."""
         return self.record.workspace if self.record is not None and self.record.workspace else self.workspace
 
     async def open(self) -> None:
@@ -65,7 +65,7 @@ class ChatSession:
             await self.runtime.hermes.make_current(self.conversation, self.record.id)
 
     async def see_skills(self) -> None:
-        """Look which skills and bundles a slash would use, for whoever completes it: name and what it does."""
+        """Load the skills and bundles for completion: name and description."""
         kept = self.runtime.skills
         here = kept.occasion(self.session, self.record.conversation if self.record else self.conversation.key)
         headers = await kept.library.all(self.folder, here, limit=MOST_SKILLS)
@@ -76,7 +76,7 @@ class ChatSession:
         )
 
     async def refresh(self) -> None:
-        """Read the session's row again: its title or model may have changed."""
+        """Reload the session's record: its title or model may have changed."""
         if self.record is not None:
             self.record = await operations.get_session(self._access, self.record.id)
 
@@ -85,7 +85,7 @@ class ChatSession:
         return await operations.read_log(self._access, self.session) if self.record is not None else ()
 
     def status(self) -> Status:
-        """An empty status line for the session. Raises `NoModel`."""
+        """A new status line for the session. Raises `NoModel`."""
         record = self.record
         route = self.runtime.route(record.model if record is not None else self._invocation.model)
         return Status(
@@ -97,7 +97,7 @@ class ChatSession:
         )
 
     async def ensure(self) -> SessionRecord:
-        """The session, made where there is none yet."""
+        """The session, created if there is none."""
         if self.record is None:
             self.record = await self.runtime.hermes.open_session(
                 self.conversation, self.runtime.owner, workspace=self.workspace, model=self._invocation.model, new=True
@@ -105,7 +105,7 @@ class ChatSession:
         return self.record
 
     async def command(self, line: str, *, busy: bool) -> Done | None:
-        """Do what a line says; None where it is no command but words for the model. Raises `HermesError`."""
+        """Run a slash command; None if the line is an ordinary message. Raises `HermesError`."""
         record = await self.ensure()
         done = await perform(Desk(runtime=self.runtime, record=record, inbound=self.inbound(line), busy=busy))
         if done is not None and done.session and done.session != record.id:
@@ -115,7 +115,7 @@ class ChatSession:
         return done
 
     async def submit(self, inbound: Inbound) -> int | None:
-        """Hand a message in; its row of the inbox."""
+        """Submit a message. Returns its inbox row."""
         record = await self.ensure()
         if self._preload and inbound.parts and not inbound.answers:
             names, self._preload = self._preload, ""
@@ -128,11 +128,11 @@ class ChatSession:
         await self.submit(replace(self.inbound(answer), answers=question))
 
     async def resume(self) -> bool:
-        """Work on what a crash left open; False where there is nothing, or another process is running it."""
+        """Resume work that a crash interrupted; False if there is none, or another process runs it."""
         return self.record is not None and await self.runtime.hermes.resume(self.record.id)
 
     async def stop(self) -> None:
-        """End the run at once."""
+        """Stop the run at once."""
         if self.record is not None:
             await self.runtime.hermes.stop(self.record.id)
 

@@ -1,4 +1,4 @@
-"""Completion of slash commands and skills at the start of the input, and of paths behind an `@`."""
+"""Completion of slash commands, skills and `@` paths in the chat's input, and its persistent input history."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ LONGEST_NAME = 30
 
 
 class ChatCompleter(Completer):
-    """`folder` says where relative paths begin, `skills` which skills a slash would use, and what each does."""
+    """Completer for the input line. `folder` gives the base of relative paths, `skills` the skills with
+    descriptions."""
 
     def __init__(self, folder: Callable[[], str], skills: Callable[[], Sequence[tuple[str, str]]] = tuple) -> None:
         self._folder, self._skills = folder, skills
@@ -38,7 +39,7 @@ class ChatCompleter(Completer):
         return self._paths(found.group(1)) if found else ()
 
     def _commands(self, begun: str) -> Iterator[Completion]:
-        """Commands, then skills: a command of the same name wins."""
+        """Commands, then skills; a command shadows a skill of the same name."""
         commands = names()
         for each in commands:
             if each.name.startswith(begun):
@@ -73,9 +74,9 @@ MOST_READ = 512 * 1024
 
 
 class ChatHistory(History):
-    """A file with one JSON text per message, the newest last.
+    """Input history in a file, one JSON string per message, newest last.
 
-    A message that begins with a space is never written; where the file cannot be used, the chat itself remembers.
+    A message that begins with a space is not saved; if the file is unusable, the history is kept in memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +84,7 @@ class ChatHistory(History):
         self._path = path
 
     def load_history_strings(self) -> Iterable[str]:
-        """What was typed, the newest first."""
+        """The saved messages, newest first."""
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -98,13 +99,13 @@ class ChatHistory(History):
                     yield said
 
     def store_string(self, string: str) -> None:
-        """Write one down."""
+        """Append a message to the file."""
         with suppress(OSError):
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
             with os.fdopen(handle, "wb") as file:
                 file.write(json.dumps(string).encode() + b"\n")
 
     def append_string(self, string: str) -> None:
-        """Remember a message, unless it begins with a space or is the last one again."""
+        """Add a message, unless it begins with a space or repeats the last one."""
         if not string.startswith(" ") and string.strip() and self.get_strings()[-1:] != [string]:
             super().append_string(string)

@@ -1,4 +1,4 @@
-"""The chat on a terminal that can be redrawn."""
+"""Full-screen chat, for a terminal with cursor control."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hermes_agent.host.tasks import spawn
 
 
 def render(block: str, width: int) -> str:
-    """A block of Markdown in colours; what that takes is loaded with the first one."""
+    """Render a Markdown block with colours; the renderer is imported at first use."""
     drawn: str = late("hermes_agent.cli.chat.markdown:render")(block, width)
     return drawn
 
 
 async def run_full(runtime: System, invocation: Invocation) -> None:
-    """Chat until the person leaves. Raises `HermesError` where the log can not be followed any more."""
+    """Run the chat until the person leaves. Raises `HermesError` if the log can no longer be followed."""
     variables = environment()
     colours = not variables.get("NO_COLOR")
     screen = Screen(output=terminal(sys.stdout, variables), clock=runtime.clock, colours=colours)
@@ -54,14 +54,14 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
-    """Do what the lines say, one after the other."""
+    """Handle queued lines one after the other."""
     chat.changed()
     while True:
         await chat.line(await lines.get())
 
 
 def show(chat: Chat, screen: Screen, app: Application[None]) -> None:
-    """Draw what changed, and leave when the chat is over."""
+    """Redraw, and exit the application when the chat is over."""
     screen.wake(busy=chat.busy)
     screen.refresh()
     if chat.over and app.is_running and not app.is_done:

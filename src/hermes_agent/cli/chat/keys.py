@@ -1,4 +1,4 @@
-"""The keys of the chat, and what is pasted into it."""
+"""Key bindings of the chat, and fast handling of pasted text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONG = 20_000
 
 
 class Keyboard:
-    """What the keys do. `send` takes a line that was typed."""
+    """Key bindings of the chat. `send` gets each typed line."""
 
     def __init__(self, chat: Chat, panel: Panel, send: Callable[[str], None]) -> None:
         self._chat = chat
@@ -47,7 +47,7 @@ class Keyboard:
         panel.buffer.on_text_changed += lambda _: self._disarm()
 
     def bindings(self) -> KeyBindings:
-        """All of them."""
+        """All key bindings."""
         keys = KeyBindings()
         keys.add("enter", filter=~is_searching)(self._enter)
         keys.add(Keys.BracketedPaste)(self._paste)
@@ -96,7 +96,7 @@ class Keyboard:
             buffer.start_completion(select_first=True)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
-        """Stop the run; else clear the input; else, the second time, leave."""
+        """Ctrl-C: stop the run; else clear the input; else, the second time, leave."""
         shown = self._chat.transcript
         if (shown.running and not shown.stopping) or (shown.waiting and not self._armed):
             self._chat.halt()
@@ -112,7 +112,7 @@ class Keyboard:
         self._forgets = asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._forget, event.app)
 
     def _forget(self, app: Application[None]) -> None:
-        """A second Ctrl-C that comes late is a first one."""
+        """Time out the first Ctrl-C."""
         self._disarm()
         app.invalidate()
 
@@ -125,7 +125,7 @@ class Keyboard:
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:
-        """The decision that a key may make."""
+        """The answer that a key gives to the open approval; None if it gives none."""
         asked = self._chat.question
         if asked is None or asked.purpose != "approval" or self._panel.buffer.text:
             return None
@@ -146,13 +146,13 @@ class Keyboard:
 
 
 def new_line(event: KeyPressEvent) -> None:
-    """Go on in another line of the same message."""
+    """Insert a line break."""
     event.current_buffer.insert_text("\n")
 
 
 class Typed(Vt100Input):
-    """The keys of this terminal. The library looks for the end of a paste in all of it again with each piece: 50 MB
-    would take minutes."""
+    """Terminal input that handles large pastes in linear time; the library searches the whole paste again with each
+    piece, so 50 MB would take minutes."""
 
     def __init__(self, terminal: TextIO | None = None) -> None:
         super().__init__(terminal or sys.stdin)
@@ -161,12 +161,12 @@ class Typed(Vt100Input):
         self.vt100_parser = Vt100Parser(lambda key: self._pressed.append(key))
 
     def read_keys(self) -> list[KeyPress]:
-        """The keys that were pressed since; a paste is one, when it has ended."""
+        """The keys pressed since the last call; a finished paste is one key."""
         self._take(self.stdin_reader.read(PIECE))
         return self._given()
 
     def flush_keys(self) -> list[KeyPress]:
-        """The same, where nothing follows what was begun: an Escape is one."""
+        """As `read_keys`, with an incomplete escape sequence taken as the Escape key."""
         self.vt100_parser.flush()
         return self._given()
 
@@ -190,13 +190,13 @@ class Typed(Vt100Input):
 
 
 class Pastes:
-    """Long pastes of one chat: words stand for them in the input, and they for the words when the line is sent."""
+    """Long pastes of one chat: a placeholder stands for each in the input and is expanded when the line is sent."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
 
     def shown(self, pasted: str) -> str:
-        """What is put into the input."""
+        """The text to insert: the paste itself or its placeholder."""
         text = pasted.replace("\r\n", "\n").replace("\r", "\n")
         if len(text) < LONG:
             return text
@@ -205,7 +205,7 @@ class Pastes:
         return words
 
     def whole(self, line: str) -> str:
-        """The line with what was pasted."""
+        """The line with placeholders expanded."""
         for words, text in self._kept.items():
             line = line.replace(words, text)
         return line

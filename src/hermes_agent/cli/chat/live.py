@@ -1,4 +1,5 @@
-"""What stands between the scrollback and the input: unfinished words, thoughts, calls, messages not read."""
+"""Renders the unfinished part of the transcript above the input: streamed text, thoughts, running calls, queued
+messages."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MOST_WAITING = 3
 
 
 class Live:
-    """The open part of a transcript as coloured lines."""
+    """Renderer of a transcript's open part as coloured lines."""
 
     def __init__(self, transcript: Transcript, render: Callable[[str, int], str]) -> None:
         self._transcript = transcript
@@ -23,7 +24,7 @@ class Live:
         self._drawn: tuple[str, int, str] = ("", 0, "")
 
     def lines(self, now: float, width: int, height: int) -> list[str]:
-        """At most `height` lines of at most `width` cells (a long line of code excepted); the newest words are kept."""
+        """At most `height` lines of at most `width` cells (except long lines of code); older text is dropped first."""
         shown = self._transcript
         below = [*self._thoughts(width), *self._calls(now, width), *self._waiting(width)]
         room = max(1, height - len(below))
@@ -34,7 +35,7 @@ class Live:
         return ["", *lines][-height:] if lines and (shown.gap or not words) else lines
 
     def activity(self, now: float) -> str:
-        """What is going on, in a word or two."""
+        """The current activity in a word or two."""
         shown = self._transcript
         if not shown.running:
             return "idle"

@@ -1,4 +1,4 @@
-"""One block of Markdown as lines for a terminal; loaded when the first words arrive."""
+"""Renders a Markdown block for the terminal with rich; imported when the first text arrives."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ THEME = Theme(
 
 
 class LeftHeading(Heading):
-    """A heading that begins where everything begins."""
+    """Renders headings left-aligned."""
 
     LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
 
 class BareCode(CodeBlock):
-    """Code inside a list or quote, without a background of its own."""
+    """Renders code inside a list or quote without background."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -62,7 +62,7 @@ class BareCode(CodeBlock):
 
 
 class DottedItem(ListItem):
-    """A numbered item as people write it: `1. one`."""
+    """Renders numbered list items as `1. one`."""
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         numeral = f"{number}. ".rjust(len(str(last_number - 1)) + 3)
@@ -74,7 +74,7 @@ class DottedItem(ListItem):
 
 
 class PlainTable(TableElement):
-    """A table with one line under its head."""
+    """Renders tables with only a line under their header."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -86,7 +86,7 @@ class PlainTable(TableElement):
 
 
 class ChatMarkdown(Markdown):
-    """Markdown as a model means it: line ends stay, and `Vec<T>` is text, not HTML."""
+    """Renders Markdown as models write it: line breaks are kept, and `Vec<T>` is text, not HTML."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -112,9 +112,9 @@ def _keep_line_ends(tokens: list[Token]) -> None:
 
 
 def render(block: str, width: int) -> str:
-    """The block, coloured, as lines of at most `width` cells; without blank lines around it.
+    """Render a block as coloured lines of at most `width` cells, without surrounding blank lines.
 
-    Code that stands by itself keeps its own lines, however long: a terminal wraps them, and they can be copied.
+    Top-level code keeps its own lines, however long: the terminal wraps them, and they can be copied.
     """
     out = StringIO()
     console = Console(
@@ -135,7 +135,7 @@ def render(block: str, width: int) -> str:
 
 
 def _code(block: str) -> Text:
-    """The inside of a fenced block, in the colours of its language."""
+    """The content of a fenced block with syntax colours."""
     head, *lines = block.split("\n")
     fence = fence_of(head, FENCE)
     if lines and closes(lines[-1], fence):

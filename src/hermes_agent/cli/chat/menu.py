@@ -1,4 +1,4 @@
-"""The slash commands that the chat offers: those of every surface, and what only a terminal has."""
+"""List of slash commands in the chat: the shared ones, and those of the terminal alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes_agent.host.late import late
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A command as the menu shows it."""
+    """A slash command's menu entry."""
 
     name: str
     summary: str
@@ -26,19 +26,19 @@ HERE = (
 
 
 def names() -> list[Name]:
-    """Every command."""
+    """All commands."""
     commands: list[Command] = [late(where) for where in COMMANDS.values()]
     shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
     return [*shared, *HERE]
 
 
 def usage(line: str) -> str:
-    """How the command is used whose name a line begins with; empty where it is none, or takes nothing."""
+    """Usage hint of the command that a line begins with; empty if it is none or takes no arguments."""
     word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
     found = next((each for each in names() if each.name == word and each.arguments), None)
     return f"/{found.name} {found.arguments}" if found is not None else ""
 
 
 def more_help() -> str:
-    """The lines of `/help` about what only a terminal has."""
+    """Help lines for the terminal's own commands."""
     return "\n".join(f"/{each.name:<12}{each.summary}" for each in HERE)

@@ -1,4 +1,4 @@
-"""What stands below the scrollback: the open part, the question, the input with its menu, the status line."""
+"""Layout of the full-screen chat below the scrollback: open part, question, input with menu, status line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STYLE = Style.from_dict(
 
 
 class Panel:
-    """The application's looks: open part, question, input, menu, status."""
+    """The prompt_toolkit layout of the chat."""
 
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
@@ -70,7 +70,7 @@ class Panel:
         self._clock = clock
 
     def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> Application[None]:
-        """The application, ready to run."""
+        """Build the application."""
         search = SearchToolbar(ignore_case=True)
         words = Window(
             BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True),
@@ -109,7 +109,7 @@ class Panel:
         )
 
     def seconds_shown(self) -> float:
-        """How long the open question has been on the screen."""
+        """Seconds since the open question appeared."""
         asked = self._chat.question
         shown, since = self._shown
         return self._clock.monotonic() - since if asked is not None and asked.question == shown else 0.0

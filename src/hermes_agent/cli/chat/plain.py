@@ -1,4 +1,4 @@
-"""The chat where no lines can be redrawn: lines in, lines out, no control codes."""
+"""Line mode of the chat, for pipes and simple terminals: lines in, lines out, no control codes."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class PlainPage:
             return WIDTH
 
     def write(self, lines: str) -> None:
-        """Show lines at once."""
+        """Print lines at once."""
         sys.stdout.write(f"{plain(lines)}\n")
         sys.stdout.flush()
 
 
 def as_written(block: str, _width: int) -> str:
-    """A block of Markdown as the model wrote it."""
+    """A Markdown block unrendered."""
     return clean(block).strip("\n")
 
 
 class Lines:
-    """The lines of a terminal or pipe, read without a thread that nothing could end. Where many wait, no more are read
-    until some were taken: a pipe may go on for ever."""
+    """Asynchronous line reader for a terminal or pipe, without a blocking thread. Reading pauses while many lines
+    are queued, as a pipe may be endless."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -50,12 +50,12 @@ class Lines:
         self._is_full = self._over = False
 
     def open(self) -> None:
-        """Begin, or go on, to read."""
+        """Start or resume reading."""
         self._is_full = False
         asyncio.get_running_loop().add_reader(self._handle, self._read)
 
     def close(self) -> None:
-        """Read no more; a `next` that waits gets None."""
+        """Stop reading; a waiting `next` returns None."""
         self._over = True
         asyncio.get_running_loop().remove_reader(self._handle)
         self._lines.put_nowait(None)
@@ -81,7 +81,7 @@ class Lines:
 
 
 class LineMode:
-    """One line, one answer: the next line is read when the run is over or asks something."""
+    """Chat loop in line mode: reads the next line when the run has ended or asks something."""
 
     def __init__(self, chat: Chat, page: PlainPage, lines: Lines) -> None:
         self._chat = chat
@@ -91,7 +91,7 @@ class LineMode:
         self._shown = ""
 
     async def run(self) -> None:
-        """Talk until the input ends or the person leaves; Ctrl-C ends the run, or the chat where none is."""
+        """Run until the input ends or the person leaves; Ctrl-C stops the run, or the chat if none is active."""
         loop = asyncio.get_running_loop()
         self._chat.changed = self._moved.set
         self._lines.open()
@@ -106,7 +106,7 @@ class LineMode:
             self._lines.close()
 
     async def _rest(self) -> None:
-        """Wait until nothing runs, or a question is open that was not shown yet."""
+        """Wait until no run is active, or a new question is open."""
         shown = self._chat.transcript
         while (shown.running or shown.waiting) and not self._chat.over:
             asked = self._chat.question

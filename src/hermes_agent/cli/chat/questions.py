@@ -1,4 +1,4 @@
-"""Questions that wait for a person: how they look, and which answer a key or a line is."""
+"""Renders open questions, and parses a key or line as their answer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_LINES = 14
 
 
 def keys_of(asked: Asked) -> dict[str, str]:
-    """Key -> choice: the numbers from 1 (at most nine), and for a decision the first letters where all of them differ.
+    """Key -> choice: numbers from 1 to 9, and for an approval the first letters if they all differ.
 
-    A fact may be answered in free words, which a letter could begin.
+    A free-text question gets no letters, as an answer could begin with one.
     """
     choices = asked.choices
     keys = {str(number): choice for number, choice in enumerate(choices[:9], 1)}
@@ -31,9 +31,9 @@ def keys_of(asked: Asked) -> dict[str, str]:
 
 
 def answer_of(asked: Asked, line: str) -> str | None:
-    """The answer that a line gives: a choice by its key or its words, free words where a fact is asked for.
+    """Parse a line as an answer: a choice by key or text, or free text if the question asks for information.
 
-    None where it is no answer: a decision about a call takes nothing but its choices.
+    None if it is no answer: an approval accepts only its choices.
     """
     said = line.strip()
     if not said:
@@ -51,7 +51,7 @@ def answer_of(asked: Asked, line: str) -> str | None:
 
 
 def question_lines(asked: Asked, others: int, columns: int) -> str:
-    """The question with its choices, one per line; `others` counts those that wait behind it."""
+    """The question with its choices, one per line; `others` counts the questions after it."""
     head, *rest = clean(asked.text).strip().split("\n")
     if len(rest) > MOST_LINES:
         rest = [*rest[:MOST_LINES], f"… {len(rest) - MOST_LINES} more lines"]

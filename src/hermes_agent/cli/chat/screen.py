@@ -1,4 +1,4 @@
-"""The terminal under the chat: finished lines go to its scrollback, the application stands below them."""
+"""Terminal screen of the full-screen chat: appends finished lines to the scrollback above the application."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Screen:
-    """The terminal as a `Page`, and the application that stands at its lower end.
+    """The terminal as a `Page`, with the application at its bottom.
 
-    Everything is drawn in one place (`refresh`): new lines and the open part in one piece, so that nothing flickers and
-    what is in the scrollback is never drawn again.
+    `refresh` draws new lines and the open part together, so that nothing flickers and the scrollback is never
+    redrawn.
     """
 
     def __init__(self, *, output: Output, clock: Clock, colours: bool = True) -> None:
@@ -38,7 +38,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Cells of a line; the last column stays free, since a character there wraps on some terminals."""
+        """Cells per line; the last column stays empty, as some terminals wrap there."""
         return max(10, self.output.get_size().columns - 1)
 
     @property
@@ -47,11 +47,11 @@ class Screen:
         return self.output.get_size().rows
 
     def write(self, lines: str) -> None:
-        """Add lines to the scrollback; seen at the next `refresh`."""
+        """Queue lines for the scrollback; shown at the next `refresh`."""
         self._new.append(lines if self._colours else plain(lines))
 
     def refresh(self) -> None:
-        """Bring the screen to where the transcript is."""
+        """Redraw the screen."""
         app = self.app
         if app is None or not app.is_running:
             self._flush()
@@ -74,12 +74,12 @@ class Screen:
             self.output.flush()
 
     def say(self, line: str) -> None:
-        """Show a line after the application has left."""
+        """Print a line after the application has exited."""
         self.write(line)
         self._flush()
 
     async def run(self, app: Application[None], busy: Callable[[], bool]) -> None:
-        """Show the application until it exits; while `busy`, its clocks and spinners move."""
+        """Run the application until it exits; spinners move while `busy`."""
         self.app = app
         self._flush()
         ticking = spawn(self._tick(app, busy), name="spinner")
@@ -90,7 +90,7 @@ class Screen:
             self._flush()
 
     def wake(self, *, busy: bool) -> None:
-        """Let the clocks move, or rest."""
+        """Start or pause the spinner."""
         if busy:
             self._busy.set()
         else:
@@ -106,7 +106,7 @@ class Screen:
 
 
 def terminal(stream: TextIO, variables: Mapping[str, str]) -> Output:
-    """The terminal behind a stream. It is never asked where its cursor is: the answer would come as typed keys."""
+    """The terminal output of a stream, without cursor position requests, whose answers would arrive as typed keys."""
     output = Vt100_Output.from_pty(stream, term=variables.get("TERM"))
     output.enable_cpr = False
     return output

@@ -1,4 +1,4 @@
-"""The status line: model, context, cost, session and what is going on, folded from the session's events."""
+"""Status line of the chat: model, context use, cost, session and activity, folded from events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ GAP = " · "
 
 @dataclass(slots=True, kw_only=True)
 class Status:
-    """What the line says.
+    """Data of the status line.
 
-    `window` and `used` are tokens (`used` None: not known), `cost` is in US dollars and leaves out `unpriced` calls.
+    `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls.
     """
 
     model: str
@@ -28,7 +28,7 @@ class Status:
     unpriced: int = 0
 
     def see(self, event: Event) -> None:
-        """Count a reply."""
+        """Apply an event: count replies and their usage."""
         match event:
             case Replied(usage=usage, cost=cost):
                 self.calls += 1
@@ -40,7 +40,7 @@ class Status:
 
     @property
     def context(self) -> str:
-        """How full the model's window is."""
+        """Share of the context window in use, as text."""
         if not self.calls:
             return ""
         if self.used is None or not self.window:
@@ -49,7 +49,7 @@ class Status:
 
     @property
     def price(self) -> str:
-        """What the session has cost."""
+        """The session's cost, as text."""
         if not self.calls:
             return ""
         if self.unpriced == self.calls:
@@ -57,7 +57,7 @@ class Status:
         return f"${self.cost:.4f}" + (" + unknown" if self.unpriced else "")
 
     def line(self, activity: str, columns: int) -> str:
-        """The line in at most so many columns; the least important parts leave first."""
+        """The line in at most `columns` cells; the least important parts are dropped first."""
         name = one_line(self.title or self.session, 30)
         parts = [activity, "! config.yaml" if self.notice else "", self.model, self.context, self.price, name]
         least_first = [5, 4, 1, 3, 2]

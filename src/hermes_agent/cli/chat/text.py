@@ -1,4 +1,4 @@
-"""Text for a terminal: cleaned of what would steer it, cut to a width, and coloured."""
+"""Terminal text helpers: strip control codes, wrap or cut to a width, and colour."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 
 
 def clean(text: str) -> str:
-    """Text from outside as a terminal may show it: only newlines and tabs are left of the control characters."""
+    """Strip control characters from untrusted text, except newlines and tabs."""
     return CONTROL.sub("", SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str, columns: int = 400) -> str:
-    """The text on one line with single spaces, in at most so many columns."""
+    """The text on one line, collapsed and cut to `columns`."""
     return shortened(" ".join(clean(text[: columns * 8]).split())[: columns * 2], columns)
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """The words on lines of at most so many columns; a word that is longer has a line of its own."""
+    """Wrap at words to lines of at most `columns`; a longer word gets its own line."""
     lines: list[str] = []
     for paragraph in clean(text).split("\n"):
         line = ""
@@ -40,8 +40,8 @@ def wrapped(text: str, columns: int) -> list[str]:
 
 
 def hanging(text: str, columns: int) -> str:
-    """Lists and tables with their long lines broken between words, what follows below the last column that begins in
-    the left half; a diff as it is, since somebody may copy it."""
+    """Wrap lists and tables with a hanging indent at the last column that begins in the left half; diffs are
+    unchanged, so that they can be copied."""
     lines = clean(text).split("\n")
     if any(line.startswith("@@ ") for line in lines):
         return "\n".join(lines)
@@ -58,18 +58,18 @@ def _hung(line: str, columns: int) -> list[str]:
 
 
 def paint(text: str, *codes: str) -> str:
-    """The text in these colours, each line by itself."""
+    """Colour the text, each line separately."""
     begin = f"\x1b[{';'.join(codes)}m"
     return "\n".join(f"{begin}{line}\x1b[0m" if line else line for line in text.split("\n"))
 
 
 def plain(text: str) -> str:
-    """The text without its colours."""
+    """The text without colour codes."""
     return SGR.sub("", text)
 
 
 def elapsed(seconds: float) -> str:
-    """A time for people: `0.4 s`, `12 s`, `3 min 05 s`."""
+    """Format a duration: `0.4 s`, `12 s`, `3 min 05 s`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)

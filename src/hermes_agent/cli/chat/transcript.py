@@ -1,4 +1,4 @@
-"""The conversation on the screen: what each event adds to the scrollback, and what is still open below it."""
+"""Transcript of the chat: turns session events into permanent lines and an open part that is still changing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, 
 
 
 class Words:
-    """The words of one reply. What was given out once is never given out again."""
+    """Splits one streamed reply into blocks; each is returned once."""
 
     def __init__(self) -> None:
         self._blocks = Blocks()
@@ -38,22 +38,22 @@ class Words:
 
     @property
     def tail(self) -> str:
-        """What is not given out yet."""
+        """The text not returned yet."""
         return self._blocks.tail
 
     @property
     def given(self) -> bool:
-        """Whether anything of this reply is on the screen for good."""
+        """Whether any block of this reply was returned."""
         return bool(self._given.strip())
 
     def add(self, text: str) -> list[str]:
-        """The blocks that this piece completes."""
+        """Add streamed text. Returns the blocks it completes."""
         return self._give(self._blocks.feed(text))
 
     def finish(self, whole: str) -> tuple[list[str], bool]:
-        """The blocks that are left of the whole reply, and whether they continue what was given out.
+        """The remaining blocks of the whole reply, and whether they continue those returned before.
 
-        False where pieces were missed on the way: then the blocks are those of the whole reply.
+        False if streamed text was missed: then the blocks are those of the whole reply.
         """
         fits = whole.startswith(self._given)
         rest = Blocks()
@@ -63,7 +63,7 @@ class Words:
         return blocks, fits
 
     def forget(self) -> None:
-        """Begin another reply."""
+        """Reset for the next reply."""
         self._blocks = Blocks()
         self._given = ""
 
@@ -77,10 +77,10 @@ MOST_WAITING_CHARACTERS = 1_000
 
 
 class Page(Protocol):
-    """Where lines go that stay.
+    """Append-only output of lines.
 
-    - `write` adds whole lines below those that are there, and never changes them again;
-    - `width` is how many cells a line has.
+    - `write` appends whole lines and never changes them;
+    - `width` is the cells per line.
     """
 
     @property
@@ -90,7 +90,7 @@ class Page(Protocol):
 
 
 class Kind(Enum):
-    """What was written last; a blank line stands between different kinds."""
+    """Kind of the last output; a blank line separates different kinds."""
 
     NOTHING = auto()
     SAID = auto()
@@ -100,10 +100,10 @@ class Kind(Enum):
 
 
 class Transcript:
-    """A fold over the events of one session as they pass.
+    """View of one session, folded from its events.
 
-    What is public is open: the reply that is being written, the thoughts, the calls that run, the messages that wait to
-    be read, the questions that wait for an answer.
+    Public attributes are the open part: the reply being written, thoughts, running calls, queued messages, open
+    questions.
     """
 
     def __init__(self, page: Page, clock: Clock, render: Callable[[str, int], str]) -> None:
@@ -130,11 +130,11 @@ class Transcript:
 
     @property
     def width(self) -> int:
-        """Cells of a line."""
+        """Cells per line."""
         return self._page.width
 
     def see(self, event: Event) -> None:
-        """Show an event."""
+        """Apply an event."""
         match event:
             case TextDelta(text=text):
                 self._end_thoughts()
@@ -240,7 +240,7 @@ class Transcript:
                 self.remark(f"✗ {rest}", RED)
 
     def leave(self) -> None:
-        """Forget what is open; what is written stays."""
+        """Clear the open part; permanent lines stay."""
         self._void()
         self.calls.clear()
         self.waiting.clear()
@@ -248,16 +248,16 @@ class Transcript:
         self.running = self.stopping = False
 
     def head(self, lines: str) -> None:
-        """Show the first lines."""
+        """Show the greeting."""
         self._put(Kind.SAID, lines)
 
     def wait(self, inbox: int | None, text: str) -> None:
-        """Remember a message that was handed in and not read yet."""
+        """Add a submitted message that was not read yet."""
         if inbox is not None and inbox not in self._taken:
             self.waiting[inbox] = text[:MOST_WAITING_CHARACTERS]
 
     def said(self, text: str) -> None:
-        """Show what a person said."""
+        """Show a person's message."""
         lines = clean(text).strip("\n").split("\n")
         if len(lines) > MOST_SAID_LINES:
             over = len(lines) - MOST_SAID_LINES
@@ -270,20 +270,20 @@ class Transcript:
         self._open_end = False
 
     def remark(self, text: str, colour: str = DIM) -> None:
-        """Show a line that neither the person nor the model said."""
+        """Show a line from the program."""
         self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
 
     def answer(self, text: str) -> None:
-        """Show what a command found."""
+        """Show a command's result."""
         self._put(Kind.WORDS, hanging(text, self._page.width))
 
     @property
     def gap(self) -> bool:
-        """Whether a blank line stands between what was written last and the words that are being written."""
+        """Whether a blank line separates the last output from the text being written."""
         return self._kind is not Kind.NOTHING and not (self._kind is Kind.WORDS and self._joins(self.words.tail))
 
     def _joins(self, block: str) -> bool:
-        """Whether a block stands right below the one before, as in the model's own text; code stands by itself."""
+        """Whether a block directly continues the previous one, as in the model's text; code stands alone."""
         return self._open_end and not block.startswith("\n") and not is_code(block)
 
     def _write_words(self, blocks: list[str]) -> None:
@@ -305,7 +305,7 @@ class Transcript:
         self._thinking_since = 0.0
 
     def _void(self) -> None:
-        """Forget what was being written."""
+        """Clear the unfinished reply."""
         self.words.forget()
         self.thoughts = self.forming = self.retrying = ""
         self._thinking_since = 0.0

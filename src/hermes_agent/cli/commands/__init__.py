@@ -1,1 +1,1 @@
-"""One file per subcommand; the table of them is `cli/table.py`."""
+"""Subcommands of `hermes`, one module each; `cli/table.py` lists them."""

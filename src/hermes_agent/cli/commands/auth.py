@@ -1,4 +1,4 @@
-"""`hermes login`, `hermes logout` and `hermes auth`: signing in to vendors, and what is there to be asked with."""
+"""Subcommands `hermes login`, `logout` and `auth`: sign in to model vendors, and list sign-ins and keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hermes_agent.providers.vendors import VENDORS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One thing with which a vendor can be asked: `how` is a key or a sign-in, `state` what is to be known of it."""
+    """A key or sign-in for a vendor: `how` names it, `state` describes it."""
 
     vendor: str
     how: str
@@ -40,7 +40,7 @@ class Way:
 
 
 class VendorName(click.ParamType[Vendor]):
-    """A vendor to which one can sign in; the shell completes it."""
+    """Click type: a vendor with a sign-in, with shell completion."""
 
     name = "vendor"
 
@@ -120,7 +120,7 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 
 async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
-    """Go one vendor's way to the end and keep what it gave. Raises `NoModel`, `ProviderError`."""
+    """Run a vendor's sign-in flow and save its tokens. Raises `NoModel`, `ProviderError`."""
     renewal, http = token_refresh_of(surface), Http()
     try:
         issuer = renewal.issuer(facts, http)
@@ -136,7 +136,7 @@ async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
 
 
 def tell(shown: Shown) -> None:
-    """Tell the person what to do in their browser."""
+    """Show the sign-in page and code."""
     remark(f"Open {shown.page}")
     if shown.code:
         remark(
@@ -146,19 +146,19 @@ def tell(shown: Shown) -> None:
 
 
 async def paste() -> str:
-    """What the person brings back from the page; not shown."""
+    """Prompt for the code from the page, without echo."""
     answer: str = await in_own_thread(partial(click.prompt, "The code that the page shows", hide_input=True, err=True))
     return answer
 
 
 def sign_ins(surface: Surface) -> list[Way]:
-    """Who is signed in."""
+    """The saved sign-ins."""
     kept = token_refresh_of(surface).file.read()
     return [way_of(late(vendor.sign_in), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
 
 
 def keys(surface: Surface) -> list[Way]:
-    """The keys that are there, each under the name at which it was found."""
+    """The API keys found, with their source."""
     found = []
     for vendor in (load_vendor(name) for name in VENDORS):
         name = key_name(surface, vendor)
@@ -178,10 +178,10 @@ def way_of(facts: SignIn, signed_in: SignedIn) -> Way:
 
 
 def with_sign_in() -> list[Vendor]:
-    """The vendors to which one can sign in."""
+    """The vendors with a sign-in."""
     return [vendor for vendor in (load_vendor(name) for name in VENDORS) if vendor.sign_in]
 
 
 def token_refresh_of(surface: Surface) -> TokenRefresh:
-    """The sign-ins of this home."""
+    """The token store of this home, which renews tokens."""
     return TokenRefresh(surface.home, SystemClock(), surface.secrets.get)

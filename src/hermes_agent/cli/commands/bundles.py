@@ -1,4 +1,4 @@
-"""`hermes bundles`: skills that belong together, used by one name."""
+"""Subcommand `hermes bundles`: create, list, show and delete bundles of skills."""
 
 from __future__ import annotations
 

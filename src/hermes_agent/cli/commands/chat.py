@@ -1,4 +1,4 @@
-"""`hermes chat`: the chat under its own name."""
+"""Subcommand `hermes chat`: the chat under its own name."""
 
 from __future__ import annotations
 

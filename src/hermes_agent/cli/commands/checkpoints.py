@@ -1,4 +1,4 @@
-"""`hermes checkpoints`: what files were before the agent changed them, and putting them back."""
+"""Subcommand `hermes checkpoints`: list, compare, restore and prune file checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes completion`: the script that teaches a shell to complete commands and options."""
+"""Subcommand `hermes completion`: prints the shell completion script."""
 
 from __future__ import annotations
 

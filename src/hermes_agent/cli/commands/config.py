@@ -1,4 +1,4 @@
-"""`hermes config`: read, change, check and explain the settings."""
+"""Subcommand `hermes config`: read, change, check and explain settings."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def path(surface: Surface) -> None:
 
 
 def channels(surface: Surface) -> dict[str, str]:
-    """What is wrong with channels, by the dotted key: which there are is known by their table, not by the schema."""
+    """Problems with channel settings, by dotted key; they are checked against the table of channels, not the schema."""
     if find(surface.schema, "gateway.channels") is None or not surface.loaded.value.gateway.channels:
         return {}
     found: dict[str, str] = late(UNFIT)(surface.loaded.value.gateway)
@@ -170,7 +170,7 @@ def channels(surface: Surface) -> dict[str, str]:
 
 
 def place_of(surface: Surface, key: str) -> str:
-    """The file and the first line of what stands under a key, or near it."""
+    """File and line where a key is set, or the nearest one."""
     sources = surface.loaded.sources
     lines = [where for name, where in sources.items() if name == key or name.startswith(f"{key}.")]
     lines += [where for name, where in sources.items() if key.startswith(f"{name}.")]
@@ -179,12 +179,12 @@ def place_of(surface: Surface, key: str) -> str:
 
 
 def written(value: Plain) -> str:
-    """A value as `hermes config set` takes it."""
+    """A value in the form that `hermes config set` accepts."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def leaves(surface: Surface, values: PlainMap, prefix: str = "") -> list[tuple[str, Plain]]:
-    """Every setting with its dotted key; a section of free names is opened as far as it has any."""
+    """All settings by dotted key, including those of free-named sections."""
     found: list[tuple[str, Plain]] = []
     for name, value in values.items():
         key = f"{prefix}{name}"
@@ -198,12 +198,12 @@ def leaves(surface: Surface, values: PlainMap, prefix: str = "") -> list[tuple[s
 
 
 def hidden(surface: Surface, values: PlainMap, prefix: str = "") -> PlainMap:
-    """The values with everything replaced that is or looks like a secret."""
+    """The values with everything masked that is or looks like a secret."""
     return {name: hidden_value(surface, f"{prefix}{name}", value) for name, value in values.items()}
 
 
 def hidden_value(surface: Surface, key: str, value: Plain) -> Plain:
-    """One value, without secrets at any depth."""
+    """One value with secrets masked at any depth."""
     if isinstance(value, dict):
         return hidden(surface, value, f"{key}.")
     if isinstance(value, list):

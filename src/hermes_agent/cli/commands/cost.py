@@ -1,4 +1,4 @@
-"""`hermes cost`: what the models' providers were asked and what it cost; an unknown price is never shown as zero."""
+"""Subcommand `hermes cost`: usage, cost, limits and cache misses; an unknown price is never shown as zero."""
 
 from __future__ import annotations
 

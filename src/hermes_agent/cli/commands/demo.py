@@ -1,4 +1,4 @@
-"""`hermes demo`: the real program at work on a small broken project, with a scripted model, killed and resumed."""
+"""Subcommand `hermes demo`: the real program with a scripted model on a sample project, killed and resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes doctor`: looks at everything that an agent needs, and says what to do."""
+"""Subcommand `hermes doctor`: checks everything that an agent needs and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROGRAMS = {
 
 
 class State(StrEnum):
-    """How a check came out; `warn` still works, `fail` does not."""
+    """Result of a check; `warn` still works, `fail` does not."""
 
     OK = "ok"
     WARN = "warn"
@@ -52,7 +52,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One answer. `todo` says what to do, empty where nothing."""
+    """One finding; `todo` is the fix, empty if none is needed."""
 
     name: str
     state: State
@@ -61,22 +61,22 @@ class Check:
 
 
 def ok(name: str, found: str, todo: str = "") -> Check:
-    """A check that came out well."""
+    """A passed check."""
     return Check(name=name, state=State.OK, found=found, todo=todo)
 
 
 def warn(name: str, found: str, todo: str = "") -> Check:
-    """One of what works all the same."""
+    """A check with a warning."""
     return Check(name=name, state=State.WARN, found=found, todo=todo)
 
 
 def fail(name: str, found: str, todo: str = "") -> Check:
-    """One of what does not work."""
+    """A failed check."""
     return Check(name=name, state=State.FAIL, found=found, todo=todo)
 
 
 def python(_surface: Surface) -> list[Check]:
-    """Is this Python new enough?"""
+    """Check the Python version."""
     found = ".".join(map(str, sys.version_info[:3]))
     enough = sys.version_info[:2] >= OLDEST_PYTHON
     todo = "" if enough else "Install Python 3.11 or later."
@@ -84,7 +84,7 @@ def python(_surface: Surface) -> list[Check]:
 
 
 def home(surface: Surface) -> list[Check]:
-    """Can the home be used, and by nobody else?"""
+    """Check that the home is usable and private."""
     place = surface.home
     try:
         place.ensure()
@@ -102,7 +102,7 @@ def home(surface: Surface) -> list[Check]:
 
 
 def settings(surface: Surface) -> list[Check]:
-    """Are config.yaml and .env right?"""
+    """Check config.yaml and .env."""
     loaded = surface.loaded
     if loaded.problems:
         todo = f"{loaded.remedy} {MEND}"
@@ -122,7 +122,7 @@ def _env(surface: Surface) -> list[Check]:
 
 
 def programs(_surface: Surface) -> list[Check]:
-    """Are the programs there that some tools use?"""
+    """Check for programs that some tools use."""
     checks = []
     for name, why in PROGRAMS.items():
         place = shutil.which(name)
@@ -134,7 +134,7 @@ def programs(_surface: Surface) -> list[Check]:
 
 
 def keys(surface: Surface) -> list[Check]:
-    """Which vendors have a key, where one is needed?"""
+    """Check that a vendor has a key, where one is needed."""
     try:
         found = [name for name in VENDORS if key_name(surface, load_vendor(name))]
     except HomeError:
@@ -150,7 +150,7 @@ def keys(surface: Surface) -> list[Check]:
 
 
 def auxiliary(surface: Surface) -> list[Check]:
-    """Can the models be asked that are named for a purpose?"""
+    """Check that the configured background models can be asked."""
     checks = []
     for purpose in Purpose:
         name = surface.loaded.value.auxiliary.of(purpose).model
@@ -166,7 +166,7 @@ def auxiliary(surface: Surface) -> list[Check]:
 
 
 def tools(surface: Surface) -> list[Check]:
-    """Can the model be given every tool, and what else can it not do?"""
+    """Check that the model can be given every tool."""
     try:
         kit = Toolkit(needs_without_store(surface.home, surface.loaded.value))
         route = route_to(surface)
@@ -180,7 +180,7 @@ def tools(surface: Surface) -> list[Check]:
 
 
 async def place(surface: Surface, *, offline: bool) -> list[Check]:
-    """Do commands run in the place that the settings chose?"""
+    """Check that commands run in the configured place."""
     terminal = surface.loaded.value.terminal
     if offline and terminal.place != "local":
         return []
@@ -194,7 +194,7 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
 
 
 async def database(surface: Surface) -> list[Check]:
-    """Does the database open, and is it whole, down to each record?"""
+    """Check the database, down to each record."""
     try:
         async with offline(surface) as access:
             health = await check_database(access)
@@ -223,7 +223,7 @@ def _undelivered(slot: Slot) -> Check:
 
 
 async def memory(surface: Surface) -> list[Check]:
-    """Does the memory beside the notes answer, where there is one?"""
+    """Check that the memory provider answers, if there is one."""
     settings = surface.loaded.value.memory
     if settings.provider == "none":
         return []
@@ -238,7 +238,7 @@ async def memory(surface: Surface) -> list[Check]:
 
 
 async def model(surface: Surface) -> list[Check]:
-    """Does the configured model answer?"""
+    """Check that the configured model answers."""
     try:
         route = route_to(surface)
         async with offline(surface) as access:
@@ -276,7 +276,7 @@ def doctor(surface: Surface, as_json: bool, offline: bool) -> int:
 
 
 async def examine(surface: Surface, *, offline: bool) -> list[Check]:
-    """Every check, in order; those behind one that failed are left out where they could not say more."""
+    """Run all checks in order; those that depend on a failed one are skipped."""
     checks = [answer for check in QUICK for answer in check(surface)]
     if any(check.name == "home" and check.state is State.FAIL for check in checks):
         return checks

@@ -1,4 +1,4 @@
-"""`hermes gateway`: your agent on chat platforms."""
+"""Subcommand `hermes gateway`: run, start, stop, inspect and install the gateway for chat platforms."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _unit(surface: Surface, *, system: bool) -> unit.Unit:
 
 
 def _warn(surface: Surface) -> None:
-    """Say what is wrong with the settings, where those of before hold."""
+    """Show what is wrong with the settings, if earlier ones are in force."""
     if surface.loaded.notice:
         remark(surface.loaded.notice)
 
@@ -199,7 +199,7 @@ def _begun(surface: Surface, state: GatewayState, how: str) -> None:
 
 
 def _channels(state: GatewayState) -> str:
-    """Its channels, and what else listens."""
+    """Table of channels, and other listeners."""
     rows = [(name, each.state, moment(each.since), each.ailment) for name, each in state.channels.items()]
     notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
     shown = table(rows, ("CHANNEL", "STATE", "SINCE", "WRONG")) if rows else NO_CHANNEL

@@ -1,4 +1,4 @@
-"""`hooks`: programs of yours that are told of what happens, and your consent to each as it stands."""
+"""Subcommand `hermes hooks`: list, allow, revoke and test user-defined event hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes logs`: what the program did, line by line."""
+"""Subcommand `hermes logs`: show and follow the program's log."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ GLANCE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFilter:
-    """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`, of the session
-    and run whose ids begin so."""
+    """Filter for log lines: from `since` on, at least `level`, only gateways unless `everybody`, and by prefix of
+    session and run id."""
 
     since: float = 0.0
     level: str = "info"
@@ -36,14 +36,14 @@ class LineFilter:
 
 
 class Reader:
-    """Reads the lines of a log that are wanted; whose lines they are it learns on the way."""
+    """Parses and filters log lines; learns on the way which processes are gateways."""
 
     def __init__(self, wanted: LineFilter) -> None:
         self._wanted = wanted
         self._gateways: set[object] = set()
 
     def parsed(self, raw: str) -> dict[str, Any] | None:
-        """A line as its facts; None where it is not wanted, or is none."""
+        """Parse a line; None if it is filtered out or invalid."""
         try:
             line = json.loads(raw)
             level, process = LEVELS.index(line["level"]), line.get("process")
@@ -62,7 +62,7 @@ class Reader:
 
 
 def shown(line: dict[str, Any]) -> str:
-    """A line for a person."""
+    """Format a line for people."""
     at = datetime.fromisoformat(line["time"]).astimezone()
     session = f" [{line['session']}]" if line.get("session") else ""
     error = "\n".join(f"    {each}" for each in str(line.get("error", "")).splitlines())
@@ -71,17 +71,17 @@ def shown(line: dict[str, Any]) -> str:
 
 
 def line_as_json(line: dict[str, Any]) -> str:
-    """A line for a program."""
+    """Format a line as JSON."""
     return json.dumps(line, ensure_ascii=False)
 
 
 def older(log: Path) -> list[Path]:
-    """What was turned over of a log, oldest first."""
+    """Rotated log files, oldest first."""
     return sorted(log.parent.glob(f"{log.name}.[0-9]*"), key=lambda path: -int(path.suffix[1:]))
 
 
 def lines(log: Path, reader: Reader, over: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | None]:
-    """What stands in the log, then None, then what comes to it, until `over`; also where it is turned over."""
+    """Existing log lines, then None, then new lines until `over`; follows rotation."""
     caught_up = False
     for text in texts(log, over):
         if text:
@@ -92,7 +92,7 @@ def lines(log: Path, reader: Reader, over: Callable[[], bool] = lambda: False) -
 
 
 def texts(log: Path, over: Callable[[], bool]) -> Iterator[str]:
-    """The lines of a log and of what was turned over of it, and an empty text whenever there are no more."""
+    """Raw lines of the rotated and current log, and an empty string whenever there are no more."""
     for path in older(log):
         with path.open(errors="replace") as file:
             yield from file
@@ -108,7 +108,7 @@ def texts(log: Path, over: Callable[[], bool]) -> Iterator[str]:
 
 
 def following(file: TextIO, log: Path, over: Callable[[], bool]) -> Iterator[str]:
-    """Its whole lines, and an empty text whenever there are no more, until it is not the log any more."""
+    """Whole lines of an open log, and an empty string whenever there are no more, until the log is rotated."""
     rest = ""
     while True:
         if text := file.readline():
@@ -124,7 +124,7 @@ def following(file: TextIO, log: Path, over: Callable[[], bool]) -> Iterator[str
 
 
 def is_still(file: TextIO, log: Path) -> bool:
-    """Whether that is the file under the path."""
+    """Whether the open file is still the one at the path."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), log.stat())
     except FileNotFoundError:
@@ -132,7 +132,7 @@ def is_still(file: TextIO, log: Path) -> bool:
 
 
 def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which lines of the log a command shows, and how."""
+    """Decorator: the click options for filtering and formatting log lines."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="A JSON object per line."),
         click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="Number of lines (200)."),
@@ -153,7 +153,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show_log(log: Path, *, follow: bool, as_json: bool, count: int, **wanted: Any) -> None:  # noqa: ANN401  the fields of `LineFilter`
-    """Print the last lines that are wanted, and those that come where they are followed."""
+    """Print the last matching lines, and new ones if followed."""
     reader = Reader(LineFilter(**wanted))
     text_of = line_as_json if as_json else shown
     recent: deque[dict[str, Any]] | None = deque(maxlen=count)

@@ -1,4 +1,4 @@
-"""`hermes model`: which models there are, which one answers, and whether it does."""
+"""Subcommand `hermes model`: list, search, choose and test models, and show keys and background models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hermes_agent.providers.route import Route, load_vendor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a choice led to: `effective` is the model that answers now, which the environment may have chosen."""
+    """Result of choosing a model: `effective` is the one now in force, which the environment may override."""
 
     model: str
     effective: str
@@ -157,7 +157,7 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
 
 
 def shown(offers: Sequence[Offer], as_json: bool) -> None:
-    """A list of models."""
+    """Print a table of models."""
     rows = [
         (
             each.model,
@@ -173,7 +173,7 @@ def shown(offers: Sequence[Offer], as_json: bool) -> None:
 
 
 def keep(surface: Surface, name: str, as_json: bool) -> None:
-    """Write the choice down, and say what it means."""
+    """Save the chosen model and print what it means."""
     route, missing = route_without(surface, name)
     set_value(surface.home, surface.schema, "model.default", route.name)
     notes = (*limits_of(route), *([missing] if missing else []))
@@ -189,7 +189,7 @@ def keep(surface: Surface, name: str, as_json: bool) -> None:
 
 
 def key_of(surface: Surface, route: Route) -> str:
-    """Where the key comes from, in words; never the key."""
+    """Where the key comes from, in words; never the key itself."""
     name = key_name(surface, route.vendor)
     if name:
         return f"{name} ({surface.secrets.source(name)})"
@@ -199,14 +199,14 @@ def key_of(surface: Surface, route: Route) -> str:
 
 
 def chosen_by(surface: Surface, source: str) -> str:
-    """Who decided on the model."""
+    """What determined the model: an option, a setting or a default."""
     if surface.invocation.model:
         return "--model"
     return "the first vendor with a key" if source == "default" else source
 
 
 def price_of(price: Price | None) -> str:
-    """A price in words."""
+    """A price as text."""
     if price is None:
         return "unknown"
     words = f"${price.input:g} in, ${price.output:g} out per million tokens; ${price.cached:g} from a cache"
@@ -216,14 +216,14 @@ def price_of(price: Price | None) -> str:
 
 
 def about(offer: Offer) -> str:
-    """An offer beside its name."""
+    """An offer's window and price as text."""
     price = offer.price
     cost = "price unknown" if price is None else f"${price.input:g} in, ${price.output:g} out"
     return f"{offer.window:,} tokens, {cost}{'' if offer.ready else ', no key'}"
 
 
 def columns(price: Price | None) -> tuple[str, ...]:
-    """A price as three columns: in, cached, out."""
+    """A price as three columns: input, cached, output."""
     return ("?",) * 3 if price is None else tuple(f"{each:g}" for each in (price.input, price.cached, price.output))
 
 
@@ -267,8 +267,8 @@ WITHOUT = {**dict.fromkeys(Purpose, "the session's model"), Purpose.VISION: "non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurposeModel:
-    """Who works for a purpose: `model` is empty where none is named; limits in seconds of one call, US dollars and
-    tokens of a day. `note` says what is wrong with it."""
+    """The model configured for a purpose (empty: none) and its limits: seconds per call, US dollars and tokens per
+    day. `note`: what is wrong with it."""
 
     purpose: str
     model: str
@@ -291,7 +291,7 @@ def auxiliary(surface: Surface, as_json: bool) -> None:
 
 
 def purpose_model(surface: Surface, purpose: Purpose, chosen: AuxiliaryModel) -> PurposeModel:
-    """The model of a purpose as the settings have it, and whether it can be asked."""
+    """A purpose's configured model, and whether it can be asked."""
     note = ""
     if isinstance(chosen, TitleModel) and not chosen.enabled:
         note = "turned off"

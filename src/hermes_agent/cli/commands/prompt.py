@@ -1,4 +1,4 @@
-"""`hermes prompt`: what every request begins with, section by section, in bytes and tokens."""
+"""Subcommand `hermes prompt`: show the system prompt by section, with sizes, or compare two."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def prompt(
 
 
 def differences(one: Sequence[Part], two: Sequence[Part]) -> str:
-    """Line by line, section by section; empty where there are none."""
+    """Unified diff by section; empty if equal."""
     before, after = ({part.name: part.text.splitlines() for part in parts} for parts in (one, two))
     names = dict.fromkeys([*before, *after])
     found = [unified_diff(before.get(name, []), after.get(name, []), name, name, lineterm="") for name in names]
@@ -67,7 +67,7 @@ def differences(one: Sequence[Part], two: Sequence[Part]) -> str:
 
 
 def measured(parts: Sequence[Part], aside: Sequence[Quarantined]) -> str:
-    """The sections and their sizes as a table, and below it which tools are not offered."""
+    """Table of sections with sizes, and the tools not offered."""
     rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
     rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
     left_out = [f"The tool `{tool.name}` is not offered: {tool.reason}." for tool in aside]
@@ -75,7 +75,7 @@ def measured(parts: Sequence[Part], aside: Sequence[Quarantined]) -> str:
 
 
 def text_of(parts: Sequence[Part], name: str) -> str:
-    """The text of one section, or of the whole system prompt. Raises `UsageError` for a name that is neither."""
+    """The text of one section, or of the whole system prompt. Raises `UsageError` for an unknown name."""
     if name == WHOLE:
         return join_sections(tuple(Section(name=part.name, text=part.text) for part in parts if part.name != TOOLS))
     found = next((part.text for part in parts if part.name == name), None)

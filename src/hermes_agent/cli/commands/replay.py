@@ -1,4 +1,4 @@
-"""`hermes replay FILE`: a recording played from beginning to end, and what came of it."""
+"""Subcommand `hermes replay FILE`: replay a recording and report differences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What `--json` shows."""
+    """Output of `--json`."""
 
     file: str
     steps: Sequence[Step]
@@ -62,7 +62,7 @@ class Report:
 
 
 async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Played, ...]:
-    """Play it: what is live belongs to the person's own home, everything else needs none."""
+    """Replay the recording: in the person's home if it is live, otherwise in a temporary one."""
     if how.is_live:
         async with played(surface.home.ensure(), player_of(cassette, how)) as sessions:
             return sessions
@@ -92,6 +92,6 @@ def _report(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdic
 
 
 def figures(verdict: Verdict) -> str:
-    """How much of a recording was played."""
+    """Counts of what was replayed, as text."""
     counted = ((verdict.runs, "run"), (verdict.steps, "step"), (verdict.calls, "tool call"))
     return ", ".join(plural(count, noun) for count, noun in counted)

@@ -1,4 +1,4 @@
-"""`hermes secrets`: which secrets tools may name, and where each may go; values are never shown."""
+"""Subcommand `hermes secrets`: manage secrets for tools and where each may be sent; values are never shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hermes_agent.tools.settings import SecretUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One secret: its name, where the value comes from (empty: it has none), and where it may go."""
+    """One secret: its name, the source of its value (empty: none), and where it may be used."""
 
     name: str
     source: str

@@ -1,4 +1,4 @@
-"""`hermes sessions`: list, read, find, name, copy, export and delete conversations."""
+"""Subcommand `hermes sessions`: list, read, search, rename, branch, export and delete sessions."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) 
 
 
 def found_words(hits: Sequence[Hit]) -> str:
-    """Each message with the words around what was looked for."""
+    """Search hits with their context."""
     return "\n".join(
         f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}\n    {hit.marked}" for hit in hits
     )
 
 
 def asked(word: str) -> str:
-    """An argument as part of a query. The shell has taken the quotes off: several words in one argument stand together,
-    unless they are a query by themselves."""
+    """An argument as part of a search query: several words in one argument form a phrase, as the shell removed the
+    quotes, unless they are a query themselves."""
     is_query = '"' in word or any(each.startswith("-") or each == "NOT" for each in word.split())
     return f'"{word}"' if " " in word and not is_query else word
 
@@ -203,7 +203,7 @@ def stats(surface: Surface, as_json: bool) -> None:
 
 
 def counted(found: Stats) -> str:
-    """How much is kept, as a table."""
+    """Stored data as a table."""
     rows = [("sessions", f"{found.sessions:,}"), ("log entries", f"{found.entries:,}")]
     rows += [("database", f"{found.bytes / 1e6:,.1f} MB")]
     rows += [(f"from {name}", f"{count:,}") for name, count in found.surfaces.items()]

@@ -1,4 +1,4 @@
-"""`hermes setup`: finds a model that answers, or asks for one, and keeps the choice."""
+"""Subcommand `hermes setup`: finds a model that answers, or asks for one, and saves the choice."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
 
 
 def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
-    """Try one after the other; the exit code says whether there was one."""
+    """Try the candidates in order and save the first that answers. Returns the exit code."""
     for candidate in found:
         if failure_of(surface, candidate) is None:
             keep(surface, candidate)
@@ -60,7 +60,7 @@ def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
 
 
 def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
-    """Show what was found, let the person choose, and go round until a model answers."""
+    """Let the person choose until a model answers."""
     rows = [(f"{number}", candidate.model, candidate.why) for number, candidate in enumerate(found, 1)]
     rows += [
         (f"{len(found) + 1}", "another vendor", "with your key"),
@@ -80,7 +80,7 @@ def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
 
 
 def asked(*, by_address: bool) -> Candidate:
-    """A candidate out of what the person types; a key is not echoed."""
+    """Prompt for another vendor or server; a key is not echoed."""
     if by_address:
         address = click.prompt("Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1", err=True)
         name = click.prompt("Name of its model", err=True)
@@ -94,7 +94,7 @@ def asked(*, by_address: bool) -> Candidate:
 
 
 def with_its_key(surface: Surface, candidate: Candidate) -> Candidate | None:
-    """A server that wants a key although not all do, with the one that the person types; None where that is none."""
+    """Prompt for the key of a server that rejected a request without one; None if that does not apply."""
     vendor = candidate.route(surface).vendor
     if vendor.needs_key or not vendor.key_names:
         return None
@@ -105,7 +105,7 @@ def with_its_key(surface: Surface, candidate: Candidate) -> Candidate | None:
 
 
 def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
-    """Ask it something, and tell the person how that went; None where it answered."""
+    """Ask the candidate a test question and report the result; None if it answered."""
     remark(f"Asking {candidate.model} ({candidate.why}) ...")
     try:
         route = candidate.route(surface)
@@ -118,7 +118,7 @@ def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
 
 
 def keep(surface: Surface, candidate: Candidate, *, answered: bool = True) -> None:
-    """Write the choice down: the key into .env, the model into config.yaml."""
+    """Save the choice: the key in .env, the model in config.yaml."""
     if candidate.key:
         surface.secrets.set(candidate.key_name, candidate.key)
         remark(f"Your key is saved as {candidate.key_name} in {surface.home.env_file}, readable by you alone.")

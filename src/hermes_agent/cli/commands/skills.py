@@ -1,4 +1,4 @@
-"""`hermes skills`: read skills, their history, and take changes back; those of repositories stand in `cli/skills/`."""
+"""Subcommand `hermes skills`: read skills, show their history and undo changes; hub commands are in `cli/skills/`."""
 
 from __future__ import annotations
 

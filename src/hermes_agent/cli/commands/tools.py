@@ -1,4 +1,4 @@
-"""`hermes tools`: which tools there are, and on which surface they are offered."""
+"""Subcommand `hermes tools`: list tools, and enable or disable toolsets per surface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SURFACES = (CLI, "library", "api", WEBHOOK, GUEST, *CHANNELS)
 
 
 def known(_context: click.Context, _option: click.Parameter, name: str) -> str:
-    """The surface of that name; one that does not exist is told with the nearest."""
+    """Click callback: validate a surface name, with a suggestion."""
     if name not in SURFACES:
         near = nearest_key(name, SURFACES)
         meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(SURFACES)}."
@@ -40,7 +40,7 @@ ON = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """One tool as a surface has it."""
+    """One tool's state on a surface."""
 
     tool: str
     toolset: str
@@ -87,7 +87,7 @@ def disable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
 
 
 def offered(surface: Surface, name: str) -> list[Offered]:
-    """Every built-in tool that this surface may have, and whether it has it."""
+    """Every built-in tool that a surface may have, and whether it is enabled."""
     people = People(dict.fromkeys(CHANNELS, NONE))
     kit = BuiltIn(needs_without_store(surface.home, surface.loaded.value, {People: people}))
     has = kit.toolsets(name)

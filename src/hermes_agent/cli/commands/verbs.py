@@ -1,4 +1,4 @@
-"""The verbs of a noun as subcommands: a group with a command for each."""
+"""Builds click groups from operation nouns: `hermes curator`, `learn` and `memory`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
 
 
 def group_of(noun: Noun) -> click.Group:
-    """The subcommand of a noun."""
+    """The click group of a noun."""
     commands = [_command(verb, ask if noun.offline else ask_system) for verb in noun.verbs]
     return click.Group(noun.name.split()[-1], commands=commands, short_help=noun.short_help, help=noun.help)
 

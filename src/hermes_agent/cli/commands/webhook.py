@@ -1,4 +1,4 @@
-"""`hermes webhook`: the routes, made and taken away, and a signed report to try one out."""
+"""Subcommands `hermes webhook` (manage routes and send a signed test event) and `hermes send`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
 
 
 def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:
-    """The chat that a target names; a channel alone names its home (`/sethome`). Raises `ConfigError`."""
+    """Parse a delivery target; a channel alone means its home chat (`/sethome`). Raises `ConfigError`."""
     place = place_named(target, settings.channels if settings else {})
     if place is None or place.platform not in CHANNELS:
         raise ConfigError(
@@ -175,7 +175,7 @@ def remove(surface: Surface, route: str) -> None:
 
 
 def made_secret(scheme: str) -> str:
-    """A secret of 32 random bytes, in the form that senders of that scheme give theirs."""
+    """Generate a secret of 32 random bytes in the scheme's format."""
     if scheme == "svix":
         return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
     return secrets.token_hex(32)

@@ -1,4 +1,4 @@
-"""`hermes worker`: works on what gateways and API servers of the same database take in."""
+"""Subcommands `hermes worker` (runs work of gateways and API servers on the same database) and `hermes api`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""`hermes demo`, piece by piece: the real program as a child, its events as lines, and the checks at the end."""
+"""Implementation of `hermes demo`: runs the real program as a child process, narrates its events and checks the
+result."""

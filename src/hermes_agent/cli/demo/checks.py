@@ -1,4 +1,4 @@
-"""What must be true after the demonstration, looked at in the files and the log, not in what the model said."""
+"""Checks after the demo, on the files and the log instead of the model's words."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ADDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One claim, and whether it holds."""
+    """A claim, and whether it holds."""
 
     claim: str
     holds: bool
 
 
 async def check_project(project: Path, variables: Mapping[str, str]) -> list[Check]:
-    """The project as it is on the disk."""
+    """Check the project's files."""
     tests = await run(TESTS, env=variables, cwd=str(project))
     ran = next((line for line in tests.err.decode().splitlines() if line.startswith("Ran ")), "no test ran")
     walked = (project / SLOW_LOG).read_text("utf-8") if (project / SLOW_LOG).exists() else ""
@@ -47,7 +47,7 @@ async def check_project(project: Path, variables: Mapping[str, str]) -> list[Che
 
 
 def check_log(entries: Sequence[Entry], *, killed: bool) -> list[Check]:
-    """One session's log."""
+    """Check a session's log."""
     events = [entry.event for entry in entries]
     numbers = [entry.number for entry in entries]
     said = [event.inbox for event in events if isinstance(event, MessageTaken)]

@@ -1,4 +1,4 @@
-"""The real program as a child process, watched through its `--json` events."""
+"""Runs `hermes` as a child process and reads its `--json` events."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ LONGEST_LINE = 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A line of the child that is no event: what it says on standard error."""
+    """A line of the child's output that is no event (standard error)."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A running child: its events and remarks as they come; the stream ends with the process."""
+    """A running child process with its stream of events and remarks, which ends with the process."""
 
     child: Child
     lines: AsyncGenerator[Seen | Remark, None]
 
     def kill(self) -> None:
-        """SIGKILL, as the kernel or a power cut would: the process gets no chance to put anything in order."""
+        """Kill with SIGKILL, without any chance to clean up."""
         self.child.signal(signal.SIGKILL)
 
 
 @asynccontextmanager
 async def hermes(*arguments: str, home: Home, folder: Path, variables: Mapping[str, str]) -> AsyncIterator[Watched]:
-    """Run `hermes ARGUMENTS` in a folder on a home; leaving the block ends it. Raises `OSError`."""
+    """Context manager: run `hermes ARGUMENTS` in a folder with a home; the process ends with the block. Raises
+    `OSError`."""
     argv = [sys.executable, "-P", "-c", LAUNCH.format(source=SOURCE, run=RUN), *arguments]
     environment = {name: value for name, value in variables.items() if not name.startswith("HERMES_")}
     environment["HERMES_HOME"] = str(home.root)
@@ -78,7 +79,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[Seen | Remark, 
 
 
 def _event(line: bytes) -> Seen | None:
-    """The event on this line; None where it holds none, also one that was cut short by the process's end."""
+    """Parse an event line; None for other or truncated lines."""
     try:
         plain: dict[str, Any] = json.loads(line)
         event = revive(Event, plain["event"])

@@ -1,4 +1,4 @@
-"""The demonstration of learning: one task three times, in three conversations, and what was learned in between."""
+"""Learning demo: the same task in three conversations, with what was learned in between."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HUNDRED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Took:
-    """What one conversation took."""
+    """Measurements of one conversation."""
 
     calls: int
     turns: int
@@ -30,7 +30,7 @@ class Took:
 
 
 async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bool:
-    """Show the three conversations in an empty folder; True where every check holds."""
+    """Run the three conversations in an empty folder; True if every check holds."""
     print_line(
         "The model of this demonstration is scripted. It hears the same words in three conversations; what it does"
     )
@@ -70,7 +70,7 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
 
 
 async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -> Took:
-    """One conversation from its message to its reply."""
+    """Run one conversation from message to reply."""
     task, began = Task(), time.monotonic()
     heading(f'{title}: hermes -z "{PUBLISH}"')
     async with hermes("-z", PUBLISH, "--json", home=stage.home, folder=stage.project, variables=variables) as watched:
@@ -88,7 +88,7 @@ async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -
 
 
 async def output_of(stage: Stage, variables: Mapping[str, str], *arguments: str) -> list[str]:
-    """What a command of the program prints, shown."""
+    """Run a command of the program and print its output."""
     lines = []
     async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
         async for line in watched.lines:
@@ -99,17 +99,17 @@ async def output_of(stage: Stage, variables: Mapping[str, str], *arguments: str)
 
 
 def content(file: Path) -> bytes:
-    """The file's bytes, none where there is none."""
+    """The file's bytes; empty if it is missing."""
     return file.read_bytes() if file.is_file() else b""
 
 
 def is_done(took: Took, calls: int) -> bool:
-    """Whether the task is done, in that many calls."""
+    """Whether the task was done in exactly that many calls."""
     return took.done and took.calls == calls
 
 
 def compare(first: Took, second: Took, third: Took) -> None:
-    """Print the table of before and after."""
+    """Print the comparison table."""
     heading("                      1. new   2. learned   saved   3. one step changed")
     rows = (
         ("tool calls", first.calls, second.calls, third.calls),

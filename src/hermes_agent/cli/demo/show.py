@@ -1,4 +1,4 @@
-"""The demonstration from its first line to its last."""
+"""Main demo: runs the two tasks and prints each event as a line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANSWER_INDENT = "\n" + " " * 19  # below the words that follow "answer: " and th
 
 
 def counted(entries: Sequence[Entry], seconds: float) -> str:
-    """What one task took, counted in its log."""
+    """Totals of one task, from its log."""
     replies = [entry.event.usage for entry in entries if isinstance(entry.event, Replied)]
     calls = sum(isinstance(entry.event, ToolEnded) for entry in entries)
     tokens = sum(usage.input + usage.output for usage in replies)
@@ -48,14 +48,14 @@ def counted(entries: Sequence[Entry], seconds: float) -> str:
 
 
 class Narrator:
-    """Tells events one by one. It remembers which call is which, because several run side by side."""
+    """Formats events as lines; matches results to their calls, as several run in parallel."""
 
     def __init__(self) -> None:
         self._commands: set[str] = set()
         self._calls: dict[str, str] = {}
 
     def narrate(self, event: Event) -> str:
-        """The event in a line; empty for one that says nothing of its own."""
+        """The event as a line; empty if there is nothing to say."""
         words = ""
         match event:
             case RunStarted(resumed=True):
@@ -81,7 +81,7 @@ class Narrator:
         return words
 
     def _ended(self, ended: ToolEnded) -> str:
-        """What ran, for how long, and the outcome: of a command its last words, otherwise the size of the result."""
+        """A call's summary, duration and outcome: a command's last line, otherwise the size of the result."""
         words = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
         lines = [line for line in words.splitlines() if line.strip() and not line.startswith("[")]
         what = self._calls.get(ended.call_id, ended.tool)
@@ -91,7 +91,7 @@ class Narrator:
 
 
 def _in_short(call: ToolCall) -> str:
-    """The tool and its first argument, which says best what the call is about."""
+    """The tool and its first argument."""
     first = next(iter(call.arguments.values()), "")
     return f"{call.name}: {_cut(str(first))}"
 
@@ -108,7 +108,7 @@ GLANCE = 0.01
 
 @dataclass(slots=True)
 class Task:
-    """One task as it is shown: which session it became, its words, and in the end its log."""
+    """State of one task in the demo: its session, narrator, and finally its log."""
 
     session: str = ""
     teller: Narrator = field(default_factory=Narrator)
@@ -117,7 +117,7 @@ class Task:
 
 
 async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
-    """Show both tasks in an empty folder; True where every check holds."""
+    """Run both tasks in an empty folder; True if every check holds."""
     print_line(
         "The model of this demonstration is scripted: it follows a scenario file, no language model is behind it, and"
     )
@@ -138,7 +138,7 @@ async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
 
 
 async def repair(stage: Stage, variables: Mapping[str, str]) -> Task:
-    """The first task, without a disturbance."""
+    """Run the first task, without interruption."""
     task = Task()
     heading(f'1. hermes -z "{REPAIR}"')
     async with hermes("-z", REPAIR, "--json", home=stage.home, folder=stage.project, variables=variables) as watched:
@@ -148,7 +148,7 @@ async def repair(stage: Stage, variables: Mapping[str, str]) -> Task:
 
 
 async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool]:
-    """The second task, killed while its slow command runs, then resumed; and whether it really was killed then."""
+    """Run the second task, kill it during its slow command, and resume. Returns also whether it was killed in time."""
     task = Task()
     heading(f'2. hermes -z "{EXTEND}"')
     async with hermes("-z", EXTEND, "--json", home=stage.home, folder=stage.project, variables=variables) as watched:
@@ -164,7 +164,7 @@ async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool
 
 
 async def follow(watched: Watched, task: Task, kill_in: Path | None = None, limit: float = LONGEST_TASK) -> bool:
-    """Show what the child does until it ends. With `kill_in` it is killed once the slow command has made that file."""
+    """Print the child's events until it ends. With `kill_in`, kill it once the slow command has created that file."""
     try:
         async with asyncio.timeout(limit):
             return await _follow(watched, task, kill_in)
@@ -186,12 +186,12 @@ async def _follow(watched: Watched, task: Task, kill_in: Path | None) -> bool:
 
 
 def begins_slow_command(seen: Seen | Remark) -> bool:
-    """Whether this event is the committed intent of the command in whose middle the program is killed."""
+    """Whether this event starts the command during which the program is killed."""
     return isinstance(seen, Seen) and isinstance(seen.event, ToolStarted) and SLOW_COMMAND in seen.event.summary
 
 
 def wait_for(file: Path) -> None:
-    """Return when the file is there, or after a moment. Blocks: call it in a thread."""
+    """Wait until the file exists, for a short time. Blocking: call it in a thread."""
     until = time.monotonic() + PATIENCE
     while not file.exists() and time.monotonic() < until:
         time.sleep(GLANCE)
@@ -208,24 +208,24 @@ def show(seen: Seen | Remark, task: Task) -> None:
 
 
 def line(task: Task, words: str) -> None:
-    """A line of a task, with the seconds since it began."""
+    """Print a line with the seconds since the task began."""
     print_line(f"  {time.monotonic() - task.began:5.2f} s  {words}")
 
 
 def heading(words: str) -> None:
-    """A line that begins something."""
+    """Print a heading."""
     print_line("")
     print_line(words)
 
 
 async def finish(stage: Stage, task: Task) -> None:
-    """Read the task's log and print what it took."""
+    """Read the task's log and print its totals."""
     seconds = time.monotonic() - task.began
     task.log = await log_of(stage, task.session)
     print_line(f"  {counted(task.log, seconds)}")
 
 
 def print_line(words: str) -> None:
-    """A line that is on its way at once, into a pipe too."""
+    """Print a line and flush, also into a pipe."""
     say(words)
     sys.stdout.flush()

@@ -1,1 +1,1 @@
-"""The life of a gateway, from its start in the background to its log."""
+"""Gateway process management: serving, starting in the background, and the systemd unit."""

@@ -1,4 +1,4 @@
-"""The process of `hermes gateway run`: a gateway, the API and webhooks beside it, until somebody asks for the end."""
+"""Main process of `hermes gateway run`: serves gateway, API and webhooks, handles signals, and reports its status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHARE = 3
 
 
 class Supervisor:
-    """Whoever started this process and watches it; where nobody does, everything here does nothing."""
+    """Client for systemd's notification socket (sd_notify); does nothing if there is no supervisor."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         address = variables.get("NOTIFY_SOCKET", "")
@@ -51,7 +51,7 @@ class Supervisor:
         """After so many seconds without a sign of life the service is started anew; 0: never."""
 
     def notify(self, *lines: str) -> None:
-        """Say something, e.g. `READY=1`; one that cannot be reached is no error."""
+        """Send a state such as `READY=1`; failures are ignored."""
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as way:
@@ -59,7 +59,7 @@ class Supervisor:
             way.sendto("\n".join(lines).encode(), self._address)
 
     async def reassure(self, gets_on: Callable[[], Awaitable[bool]]) -> None:
-        """Give signs of life from this loop until cancelled, as long as it `gets_on`: one that hangs gives none."""
+        """Send watchdog pings from the event loop while `gets_on` holds, until cancelled; a hung loop sends none."""
         while self.seconds:
             if await gets_on():
                 self.notify("WATCHDOG=1")
@@ -71,7 +71,7 @@ SERVERS = "hermes_agent.api.serve:Servers"
 
 
 class SideServers:
-    """Goes by the settings of a gateway whose system is `runtime`."""
+    """API and webhook servers beside a gateway, loaded when the settings enable them."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
@@ -79,39 +79,39 @@ class SideServers:
 
     @property
     def url(self) -> str:
-        """Where the API is; empty: nowhere."""
+        """The API's URL; empty if it is off."""
         return self._servers.url if self._servers else ""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where the API and the webhooks are, in words."""
+        """Where the API and webhooks listen, as text."""
         return self._servers.addresses if self._servers else ()
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
-        """Raise `ConfigError` for keys and routes that cannot be."""
+        """Raise `ConfigError` for invalid keys or routes."""
         check(settings, secret)
 
     async def follow(self, settings: Settings) -> None:
-        """Listen where the settings say. Raises `ConfigError`."""
+        """Apply settings. Raises `ConfigError`."""
         if self._servers is None and is_wanted(settings):
             self._servers = late(SERVERS)(self._runtime, announce)
         if self._servers is not None:
             await self._servers.follow(settings)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Close the servers."""
         if self._servers is not None:
             await self._servers.close()
 
 
 def check(settings: Settings, secret: Callable[[str], str]) -> None:
-    """Raise `ConfigError` for keys and routes that cannot be."""
+    """Raise `ConfigError` for invalid keys or routes."""
     if is_wanted(settings):
         late(CHECK)(settings, secret)
 
 
 def is_wanted(settings: Settings) -> bool:
-    """Whether anything is to listen."""
+    """Whether the API or webhooks are enabled."""
     return settings.api.enabled or settings.webhooks.enabled
 
 
@@ -126,7 +126,7 @@ NO_CHANNEL = "`hermes gateway setup` shows how to enable one"
 
 @dataclass(slots=True, kw_only=True)
 class StopRequests:
-    """What somebody asked of this process: to end, or to begin `again`; `hurry` waits no longer for what runs."""
+    """Pending stop or restart (`again`) of this process; `hurry` skips the wait for active runs."""
 
     over: asyncio.Event
     again: bool = False
@@ -134,14 +134,14 @@ class StopRequests:
     hurry: Callable[[], None] = lambda: None
 
     def end(self) -> None:
-        """End, when what runs has finished; said once more, without waiting for it."""
+        """Stop after active runs have finished; a second call stops without waiting."""
         if self.over.is_set():
             self.now()
         self.again = False
         self.over.set()
 
     def now(self) -> None:
-        """End without waiting for what runs."""
+        """Stop without waiting for active runs."""
         self.hurried = True
         ends_within(PATIENCE)
         self.hurry()
@@ -149,14 +149,14 @@ class StopRequests:
         self.over.set()
 
     def restart(self) -> None:
-        """The same, and begin again."""
+        """Stop after active runs and restart."""
         self.again = not self.over.is_set() or self.again
         self.over.set()
 
 
 @dataclass(slots=True, kw_only=True)
 class Sign:
-    """What is told outside of this process's gateway: in its file, and to systemd where that watches."""
+    """Publishes the gateway's status: to its status file, the console, and systemd."""
 
     home: Home
     started: float
@@ -169,7 +169,7 @@ class Sign:
     checked: float = 0.0
 
     def write(self) -> None:
-        """Write how it is; a home that cannot be written does not end a gateway."""
+        """Write the status file; a write error does not stop the gateway."""
         if (gateway := self.gateway) is None:
             lines, unmade, notice = {}, {}, ""
         else:
@@ -184,17 +184,17 @@ class Sign:
             write_state(self.home, state)
 
     def asked(self) -> None:
-        """Somebody wants to know how it is."""
+        """Signal handler: refresh the status in the background."""
         spawn(self.answer(), name="health")
 
     async def answer(self) -> None:
-        """Say how it is to whoever asked."""
+        """Check the health and write the status."""
         await self.stalled_for(LOOK_SECONDS)
         self.checked = SystemClock().now()
         self.write()
 
     async def stalled_for(self, patience: float) -> float:
-        """See what does not get on; for how many seconds it has stood still."""
+        """Check the health. Returns for how many seconds something has been stalled."""
         found = await self.gateway.runtime.health.ailments(patience) if self.gateway is not None else []
         before, self.ailments = self.ailments, tuple(f"{each.text} {each.detail}".strip() for each in found)
         if bool(before) != bool(self.ailments):
@@ -204,12 +204,12 @@ class Sign:
         return max((each.stands for each in found), default=0.0)
 
     async def gets_on(self) -> bool:
-        """Whether nothing has stood still for too long."""
+        """Whether nothing has been stalled for too long."""
         limit = self.supervisor.seconds
         return await self.stalled_for(min(LOOK_SECONDS, limit / 10)) < STILL * limit
 
     def show(self, channels: Mapping[str, tuple[str, str]]) -> None:
-        """Say how a channel is now, where it is otherwise than was said."""
+        """Print channel states that changed."""
         for name, (state, ailment) in channels.items():
             words = f"{name}: {state}{f': {ailment}' if ailment else ''}"
             if state != "starting" and self.shown.get(name) != words:
@@ -217,20 +217,20 @@ class Sign:
                 print_line(words)
 
     def reload(self) -> None:
-        """Read the settings again."""
+        """Reload the settings."""
         if self.gateway is not None:
             self.gateway.reloading.wake()
 
     def now(self, phase: Phase, *lines: str) -> None:
-        """It is in that phase from now on."""
+        """Enter a phase and publish it."""
         self.phase = phase
         self.supervisor.notify(*lines)
         self.write()
 
 
 def serve_again(surface: Surface, program: str = sys.executable) -> bool:
-    """Be this program from its beginning, under the same process number; False where the system does not let us. What
-    it is asked before it heeds signals again is lost, and ends nothing."""
+    """Re-execute this program under the same pid; False if the system refuses. Signals before its handlers are
+    installed are ignored."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (RESTART, RELOAD)}
     with suppress(OSError):
         become([program, *sys.orig_argv[1:]], env=surface.variables)
@@ -241,7 +241,7 @@ def serve_again(surface: Surface, program: str = sys.executable) -> bool:
 
 
 async def serve(surface: Surface) -> bool:
-    """Serve until told to end; whether it is to begin again."""
+    """Serve until stopped. Returns whether to restart."""
     home, settings = surface.home.ensure(), surface.loaded.value
     sign = Sign(home=home, started=SystemClock().now(), supervisor=Supervisor(surface.variables))
     told = StopRequests(over=asyncio.Event())
@@ -286,11 +286,11 @@ async def serve(surface: Surface) -> bool:
 
 
 def print_line(text: str) -> None:
-    """A line for whoever looks; where nobody reads it any more, or its disk is full, the gateway goes on."""
+    """Print a line; output errors do not stop the gateway."""
     with suppress(OSError):
         announce(text)
 
 
 def monotonic_usec() -> int:
-    """The machine's monotonic clock, which systemd wants to be told with a reload."""
+    """Monotonic time in microseconds, which systemd requires with a reload."""
     return int(SystemClock().monotonic() * 1e6)

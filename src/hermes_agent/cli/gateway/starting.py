@@ -1,4 +1,4 @@
-"""Starting a gateway in the background, ending it, and having it begin again: each until it is so, or why not."""
+"""Starts, stops and restarts a background gateway, and waits for the result."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ SHOWN = 20
 
 
 def output_file(home: Home) -> Path:
-    """Where a gateway in the background writes what `hermes gateway run` would print."""
+    """The background gateway's output file."""
     return home.logs / "gateway.out"
 
 
 def command_of(surface: Surface) -> list[str]:
-    """The command line of a gateway of this home."""
+    """Command line of a gateway for this home."""
     profile = surface.invocation.profile
     return [sys.executable, "-m", "hermes_agent", *(["-p", profile] if profile else []), "gateway", "run"]
 
 
 def start(surface: Surface, seconds: float = BEGIN_SECONDS) -> GatewayState:
-    """Start a gateway that lives on without us; how it is once its channels listened or said why not. Raises
-    `HermesError` where one runs already, or where it did not begin: with its last words."""
+    """Start a detached gateway and wait until its channels listen or report errors. Raises `HermesError` if one is
+    already running, or with its last output if it fails to start."""
     home = surface.home.ensure()
     with locked(home.locks / "gateway-start.lock"):
         if (running := read_state(home)) is not None:
@@ -86,7 +86,7 @@ def _begun(home: Home, child: Child, seconds: float) -> GatewayState:
 
 
 def _still(home: Home, pid: int, seconds: float) -> GatewayState:
-    """How a gateway is that took too long."""
+    """State of a gateway that did not become ready in time."""
     state = next((state for state in read_states(home) if state.pid == pid), None)
     if state is None:
         raise HermesError(f"Process {pid} runs and has said nothing for {seconds:.0f} s: see {output_file(home)}.")
@@ -94,8 +94,8 @@ def _still(home: Home, pid: int, seconds: float) -> GatewayState:
 
 
 def stop(home: Home, drain: float) -> list[int]:
-    """End the gateways of this home; the processes that ended. Raises `HermesError` where none runs, or one still ends
-    after `drain` seconds and some."""
+    """Stop the gateways of this home. Returns their pids. Raises `HermesError` if none runs, or one is still
+    stopping after `drain` seconds and a margin."""
     states = running(home)
     for state in states:
         os.kill(state.pid, signal.SIGTERM)
@@ -109,7 +109,7 @@ def stop(home: Home, drain: float) -> list[int]:
 
 
 def running(home: Home) -> list[GatewayState]:
-    """The gateways of this home, the newest first. Raises `HermesError` where there is none."""
+    """The running gateways of this home, newest first. Raises `HermesError` if there is none."""
     states = read_states(home)
     if not states:
         raise HermesError("No gateway runs on this home.")
@@ -117,7 +117,7 @@ def running(home: Home) -> list[GatewayState]:
 
 
 def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> GatewayState:
-    """Have the gateway of this home begin again; how it is then. Raises `HermesError` where it did not."""
+    """Restart the gateway of this home and return its new state. Raises `HermesError` on failure."""
     before = running(home)[0]
     os.kill(before.pid, RESTART)
 
@@ -135,7 +135,7 @@ def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> Gateway
 
 
 def asked(home: Home, seconds: float = ANSWER_SECONDS) -> list[GatewayState]:
-    """How the gateways of this home are, each by its own word of now; of one that gives none, that."""
+    """Ask the gateways of this home for their current state; one that does not answer is marked."""
     before = {state.pid: state.checked for state in read_states(home) if state.checked}
     for pid in before:
         with suppress(ProcessLookupError, PermissionError):
@@ -154,7 +154,7 @@ def asked(home: Home, seconds: float = ANSWER_SECONDS) -> list[GatewayState]:
 
 
 def _awaited(look: Callable[[], T | None], seconds: float) -> T | None:
-    """What `look` finds, looking again and again; None where it finds nothing in that time."""
+    """Poll `look` until it returns a result; None after that time."""
     until = time.monotonic() + seconds
     while (found := look()) is None and time.monotonic() < until:
         time.sleep(GLANCE)
@@ -162,7 +162,7 @@ def _awaited(look: Callable[[], T | None], seconds: float) -> T | None:
 
 
 def last_words(home: Home) -> str:
-    """The end of what the gateway in the background printed."""
+    """The last output lines of the background gateway."""
     try:
         text = output_file(home).read_text(errors="replace")
     except OSError:

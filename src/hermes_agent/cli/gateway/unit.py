@@ -1,4 +1,4 @@
-"""The gateway as a service of systemd: its unit, where that stands, and switching it on and off."""
+"""systemd integration: the gateway's unit file, and enabling or removing the service."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WantedBy={target}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One unit file: its `text`, where it belongs, and whether it is the machine's or the person's own."""
+    """A systemd unit file: its path and `text`, and whether it is a system or user unit."""
 
     path: Path
     text: str
@@ -52,16 +52,16 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """What systemctl calls it."""
+        """The unit name."""
         return self.path.name
 
     def systemctl(self, *words: str) -> list[str]:
-        """The command line that tells systemd about it."""
+        """The systemctl command line for this unit's manager."""
         return ["systemctl", *([] if self.system else ["--user"]), *words]
 
 
 def unit_of(surface: Surface, command: Sequence[str], drain: float, *, system: bool) -> Unit:
-    """The unit of a home's gateway. Raises `HomeError` where nobody's own folder is known."""
+    """The unit for a home's gateway. Raises `HomeError` if the user's config folder is unknown."""
     home, profile = surface.home, surface.invocation.profile
     text = UNIT.format(
         home=plain(str(home.root)),
@@ -78,7 +78,7 @@ def unit_of(surface: Surface, command: Sequence[str], drain: float, *, system: b
 
 
 def own_folder(surface: Surface) -> Path:
-    """Where a person's own settings stand. Raises `HomeError`."""
+    """The user's config folder. Raises `HomeError`."""
     if named := surface.variables.get("XDG_CONFIG_HOME", ""):
         return Path(named)
     if not surface.variables.get("HOME"):
@@ -87,18 +87,18 @@ def own_folder(surface: Surface) -> Path:
 
 
 def quoted(word: str) -> str:
-    """A word as a unit file has it (systemd.service(5)): what its own language would change stands for itself."""
+    """Quote a word for a unit file (systemd.service(5))."""
     escaped = plain(word).replace("\\", "\\\\").replace('"', '\\"')
     return escaped if escaped and not set(escaped) & set(" \t\"'\\;") else f'"{escaped}"'
 
 
 def plain(word: str) -> str:
-    """A word in which systemd finds none of its specifiers, in one line."""
+    """Escape systemd specifiers, on one line."""
     return " ".join(word.split("\n")).replace("%", "%%")
 
 
 async def install(unit: Unit, surface: Surface) -> None:
-    """Write the unit, and have systemd start it now and at each boot. Raises `HermesError`."""
+    """Write the unit, start the service and enable it at boot. Raises `HermesError`."""
     try:
         unit.path.parent.mkdir(parents=True, exist_ok=True)
         unit.path.write_text(unit.text)
@@ -110,7 +110,7 @@ async def install(unit: Unit, surface: Surface) -> None:
 
 
 async def uninstall(unit: Unit, surface: Surface) -> None:
-    """End the service and take its unit away. Raises `HermesError` where there is none."""
+    """Stop the service and remove its unit. Raises `HermesError` if there is none."""
     if not unit.path.exists():
         raise HermesError(f"There is no {unit.path}.")
     await _run_systemctl(unit.systemctl("disable", "--now", unit.name), surface)

@@ -1,1 +1,1 @@
-"""What `hermes skills` does beyond the home: repositories, and what all its commands share."""
+"""Skill hub commands of `hermes skills`: repositories, and helpers shared by all skill commands."""

@@ -1,4 +1,5 @@
-"""`hermes skills check|update|audit|publish`: what became of installed skills, and giving one to a repository."""
+"""Subcommands `hermes skills check|update|audit|publish`: check, update and audit installed skills, publish own
+ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes skills search|browse|inspect|install|uninstall`: skills of repositories."""
+"""Subcommands `hermes skills search|browse|inspect|install|uninstall|tap`: skills from repositories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A skill of a repository as a person sees it in a list."""
+    """A repository's skill in a list."""
 
     name: str
     tap: str
@@ -189,7 +189,7 @@ def _report(held: Held) -> dict[str, object]:
 
 
 def _show(held: Held) -> None:
-    """What a person should know before they say yes, on standard error."""
+    """Show what a person should know before installing, on standard error."""
     entry = held.entry
     remark(f"{held.name}: {held.report.skill.description}")
     remark(f"From {entry.url} ({entry.trust.value}), {entry.path or 'its top'} at {entry.commit[:12]} {entry.ref}")

@@ -1,4 +1,4 @@
-"""What the commands about skills share: the library, the hub, who asks, and names that a shell completes."""
+"""Shared by the skill commands: opens the library and hub, shows progress, and completes names in the shell."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 class Names(click.ParamType[str]):
-    """A name of which a shell is told those there are in a folder of skills."""
+    """Click type with shell completion of names found in a skills folder."""
 
     def __init__(self, name: str, there: Callable[[Path], Iterable[str]]) -> None:
         self.name, self._there = name, there
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Those that begin like this; none where the home cannot be read."""
+        """Names with this prefix; none if the home cannot be read."""
         with suppress(HermesError):
             names = sorted(set(self._there(find_home().skills)))
             return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -60,8 +60,8 @@ TAP = Names("tap", lambda home: (tap.name for tap in Taps(home).all()))
 
 
 def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
-    """Open what comes from elsewhere, act in the name of the person at this terminal, close it. What takes longer than
-    two seconds is told, and what did not answer."""
+    """Open the hub, run `act` as the local person, and close it. Shows progress after two seconds, and sources that
+    did not answer."""
     waiting = Waiting()
 
     async def run(access: Access[HomeSystem]) -> T:
@@ -84,7 +84,7 @@ def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
 
 
 class Waiting:
-    """One line that is written over at a terminal, and a few lines in a file."""
+    """Progress display: one line rewritten on a terminal, a few lines in a file."""
 
     def __init__(self, clock: Clock | None = None, out: TextIO | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -94,7 +94,7 @@ class Waiting:
         self._shown = False
 
     def hear(self, name: str, size: int) -> None:
-        """Something is being fetched, and so many bytes of it have come."""
+        """Report a download's progress in bytes."""
         now = self._clock.monotonic()
         waited = now - self._began
         if waited < PATIENCE:
@@ -109,7 +109,7 @@ class Waiting:
             self._told = now
 
     def end(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._shown:
             self._out.write("\r\x1b[K")
             self._shown = False

@@ -1,4 +1,4 @@
-"""Every channel: where its record is. Loaded when it is switched on."""
+"""Table of all channels by name; each is loaded when enabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discord: its gateway in, its REST interface out."""
+"""Discord channel: receives over Discord's gateway WebSocket, sends over its REST API."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ANSWER, NOTED = 4, 6
 
 
 class DiscordChannel(Channel):
-    """A `Channel` to all servers and chats of one bot."""
+    """`Channel` adapter for one Discord bot."""
 
     def __init__(self, needs: Needs, base: str, token: str) -> None:
         headers = {"Authorization": f"Bot {token}", "User-Agent": AGENT}
@@ -87,7 +87,7 @@ class DiscordChannel(Channel):
             await self._stream.follow(str(place.get("url", "")), take)
 
     async def _note(self, interaction: Mapping[str, Any], word: str) -> None:
-        """Tell Discord that a press arrived, and the one who pressed what came of it."""
+        """Acknowledge a button press, with a reply visible only to the person."""
         path = f"interactions/{interaction.get('id')}/{interaction.get('token')}/callback"
         said = {"type": ANSWER, "data": {"content": word, "flags": HIDDEN, **QUIET}}
         with suppress(ChannelError):
@@ -133,7 +133,7 @@ class DiscordChannel(Channel):
         await self._rest.ask("GET", "users/@me", reads=True)
 
     async def _place(self, channel: str) -> Place:
-        """What Discord says of a channel or thread; nothing where it is hidden from the agent."""
+        """Facts about a channel or thread; empty if it is not visible to the bot."""
         if (known := self._places.get(channel)) is not None:
             return known
         found: dict[str, Any] = {}
@@ -143,7 +143,7 @@ class DiscordChannel(Channel):
         return self._places.put(channel, Place(parent=parent, name=str(found.get("name") or "")))
 
     async def _role(self, server: str, own: str) -> str:
-        """The role that a server made for the agent alone; empty where it has none."""
+        """The id of the bot's own role in a server; empty if it has none."""
         if server not in self._roles:
             found: dict[str, Any] = {}
             with suppress(NeverHere):
@@ -153,7 +153,7 @@ class DiscordChannel(Channel):
         return self._roles[server]
 
     async def fetch(self, media: Media, most: int) -> bytes:
-        """A file. Its address is signed: it needs no token, and gets none."""
+        """Download a file. Its URL is signed, so no token is sent."""
         answer = await self._files.fetch(media.reference, most)
         if answer.status != 200:
             raise NeverHere(f"Discord does not give the file out ({answer.status}).")
@@ -178,7 +178,7 @@ def _content(part: Part) -> dict[str, Any]:
 
 
 def make(needs: Needs) -> Channel:
-    """The channel of a bot. Raises `ConfigError`."""
+    """Factory of the Discord channel. Raises `ConfigError`."""
     require(PLATFORM)
     token = needs.secret("DISCORD_BOT_TOKEN")
     if not token:
@@ -226,11 +226,11 @@ UNANSWERABLE = frozenset({"160002", "160009", "160010"})
 
 
 class Unanswerable(NeverHere):
-    """The message that was to be answered may not be: the same words can be sent without that."""
+    """The message to reply to cannot be replied to; the text can be sent without a reply reference."""
 
 
 def meaning(answer: Answer) -> ChannelError:
-    """The failure that an answer from 400 on is."""
+    """Map an error response (status 400 and above) to a `ChannelError`."""
     code, words = str(answer.fields.get("code", 0)), str(answer.fields.get("message", ""))
     if code in UNANSWERABLE:
         return Unanswerable(f"Discord lets nothing answer that message: {words} ({code}).")

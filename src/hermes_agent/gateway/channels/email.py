@@ -1,4 +1,4 @@
-"""Mail: IMAP with IDLE in, SMTP out, one conversation for each thread."""
+"""Email channel: receives over IMAP with IDLE, sends over SMTP; one conversation per thread."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SECURITIES = ("tls", "starttls", "none")
 
 
 class EmailChannel(Channel):
-    """A `Channel` to one mailbox."""
+    """`Channel` adapter for one mailbox."""
 
     def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, needs: Needs) -> None:
         self._author = author
@@ -75,7 +75,7 @@ class EmailChannel(Channel):
                 await self._look(box, dispatcher, hear, taken)
 
     async def _look(self, box: Mailbox, dispatcher: Dispatcher, hear: Hear, taken: dict[str, bool]) -> None:
-        """Have unread mail taken in, and wait for more unless some of it takes long."""
+        """Process unread mail, then wait for more unless some is still in progress."""
         since = datetime.datetime.fromtimestamp(self._clock.now(), datetime.UTC) - datetime.timedelta(days=DAYS)
         for uid in await box.unread(since.date()):
             if uid not in taken:
@@ -89,7 +89,7 @@ class EmailChannel(Channel):
             await box.wait()
 
     async def _take(self, box: Mailbox, uid: str, dispatcher: Dispatcher, hear: Hear, taken: dict[str, bool]) -> None:
-        """Have one mail taken in, of a large one what its beginning says. It is made read afterwards."""
+        """Process one mail (of a large one only the beginning) and mark it read afterwards."""
         size = await box.size(uid)
         small = size <= BEGINNING
         known = await (box.raw(uid) if small else box.head(uid, BEGINNING))
@@ -110,7 +110,7 @@ class EmailChannel(Channel):
         await dispatcher.put(sender[1].decode().lower() if sender else "", job)
 
     def _refusal(self, mail: Mail) -> str:
-        """Why a mail is not taken for a person's words; empty where it is."""
+        """Why a mail is ignored; empty if it is accepted."""
         if mail.sender == self._author.address or self._author.wrote(mail.id):
             return "it is an own mail"
         if mail.automatic:
@@ -165,7 +165,7 @@ class EmailChannel(Channel):
         return files[number].content if number >= 0 else [(_media(each), each.content) for each in files]
 
     async def _raw(self, uid: str, most: int = 0) -> bytes:
-        """The bytes of a large mail, over a connection of its own: nothing else waits for them."""
+        """Download a large mail over a separate connection, so that nothing else waits."""
         async with self._mailbox() as box:
             return await box.raw(uid, most)
 
@@ -207,8 +207,7 @@ class EmailChannel(Channel):
             await box.close()
 
     async def _thread(self, to: Conversation, answers: str) -> Thread:
-        """What a mail to there answers: what is remembered, or what the mailbox says. Without either it is still a
-        reply to the thread's first mail."""
+        """The thread to reply in: cached, or looked up in the mailbox; otherwise a reply to the thread's first mail."""
         known = self._threads.get((to.chat, to.thread))
         if not to.thread or (known is not None and answers in (*known.ids[-1:], "")):
             return known or Thread()
@@ -238,7 +237,8 @@ class EmailChannel(Channel):
 
 
 def _where(mail: Mail) -> Conversation:
-    """A thread with one person, or with a set of people: whoever joins it does not see what was said before."""
+    """The conversation of a mail: its thread with a person or a fixed set of people, so that later participants see
+    nothing earlier."""
     if len(mail.people) > 1:
         return Conversation(platform=PLATFORM, chat_kind="group", chat=",".join(sorted(mail.people)), thread=mail.root)
     return Conversation(platform=PLATFORM, chat=mail.sender, thread=mail.root)
@@ -249,8 +249,7 @@ def _line(mail: Mail) -> tuple[str, ...]:
 
 
 def _media(file: Enclosed, reference: tuple[str, str, int, int] | None = None) -> Media:
-    """A file of a mail, with the mail's UID and id, the file's number in it (-1: all files of it, and what stands
-    behind so many characters of its text)."""
+    """A file reference: the mail's UID and id, the file's number (-1: all files, and the text after an offset)."""
     mark = json.dumps(reference)
     return Media(name=file.name, media_type=file.media_type, size=len(file.content), reference=mark)
 
@@ -270,7 +269,7 @@ def _server(options: Mapping[str, str], name: str) -> Address:
 
 
 def make(needs: Needs) -> Channel:
-    """The channel of a mailbox. Raises `ConfigError`."""
+    """Factory of the email channel. Raises `ConfigError`."""
     try:
         late("imap_tools"), late("aiosmtplib"), late("markdown_it")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Matrix: the client-server API of a homeserver, by one access token."""
+"""Matrix channel: the homeserver's client-server API with one access token."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MESSAGE, REACTION = "m.room.message", "m.reaction"
 
 
 class MatrixChannel(Channel):
-    """A `Channel` to the rooms of one account."""
+    """`Channel` adapter for the rooms of one Matrix account."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
         headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
@@ -150,14 +150,14 @@ class MatrixChannel(Channel):
         await self._crypto.close()
 
     async def _put(self, room: str, kind: str, content: Event, mark: str) -> str:
-        """Send an event; its id. Reactions are never encrypted."""
+        """Send an event and return its id. Reactions are never encrypted."""
         if kind != REACTION and await self._rooms.encrypted(room):
             kind, content = await self._crypto.write(room, kind, content)
         path = joined("rooms", room, "send", kind, mark)
         return str((await self._client.call("PUT", path, content))["event_id"])
 
     async def _sign(self, room: str, receipt: str, part: Part, key: str) -> None:
-        """Put the signs of the choices under a message, for people to press."""
+        """Add the reactions that serve as buttons to a message."""
         signs = []
         for sign, _ in zip(SIGNS, part.buttons, strict=False):
             with suppress(NeverHere, MessageGone):  # The list of choices stands in the text.
@@ -192,7 +192,7 @@ class MatrixChannel(Channel):
         await self._put(room, kind, content, once())
 
     async def _excuse(self, room: str, id_: str) -> None:
-        """Say under a message that it was not read; in the clear where nothing can be encrypted."""
+        """Reply to a message that could not be read; unencrypted if nothing can be encrypted."""
         said = {**words(Part(text=self._crypto.excuse)), "msgtype": "m.notice"}
         said["m.relates_to"] = {"m.in_reply_to": {"event_id": id_}}
         mark = transaction(f"{id_}: not read")
@@ -223,7 +223,7 @@ class MatrixChannel(Channel):
 
 
 def make(needs: Needs) -> Channel:
-    """The channel of an account. Raises `ConfigError`."""
+    """Factory of the Matrix channel. Raises `ConfigError`."""
     if find_spec("markdown_it") is None:
         raise ConfigError("Matrix needs a package: pip install 'hermes-runtime[matrix]'.")
     options = {name: needs.options.get(name) or option.default for name, option in OPTIONS.items()}

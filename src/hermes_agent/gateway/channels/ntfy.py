@@ -1,4 +1,4 @@
-"""ntfy: topics as chats, one stream of JSON lines in, one POST a message out."""
+"""ntfy channel: topics as chats; receives a stream of JSON lines, sends by POST."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OLDEST = (2, 16)
 
 
 class Ntfy(Channel):
-    """A `Channel` to the topics of one server: the first is one person's, the others are groups."""
+    """`Channel` adapter for the topics of one server: the first is a private chat, the others are groups."""
 
     def __init__(self, needs: Needs, base: str, topics: tuple[str, ...]) -> None:
         self._token, self._press_token = needs.secret("NTFY_TOKEN"), needs.secret("NTFY_BUTTON_TOKEN")
@@ -104,7 +104,7 @@ class Ntfy(Channel):
         )
 
     async def fetch(self, media: Media, most: int) -> bytes:
-        """A file, from this server alone: the token goes nowhere else, and nobody chooses what is asked for."""
+        """Download a file, only from this server: the token is sent nowhere else."""
         if not media.reference.startswith(f"{self._base}/file/"):
             raise NeverHere("it is not kept by this ntfy server.")
         answer = await self._service.fetch(media.reference, most)
@@ -125,7 +125,7 @@ class Ntfy(Channel):
         return id_
 
     def _button(self, topic: str, slot: int, number: int, button: Button) -> dict[str, Any]:
-        """A button has the server told which one it was; where a token is needed, by one that can do nothing else."""
+        """A button that posts its number to the topic; with access tokens it uses one that can do nothing else."""
         headers = {"Authorization": f"Bearer {self._press_token}"} if self._press_token else {}
         told = {"url": f"{self._base}/{quote(topic)}", "body": f"{PRESS}{slot}:{number}", "headers": headers}
         return {"action": "http", "label": button.label, "method": "POST", "clear": True, **told}
@@ -142,14 +142,14 @@ class Ntfy(Channel):
 
 
 def meaning(answer: Answer) -> ChannelError:
-    """What a refusal means."""
+    """Map an error response to a `ChannelError`."""
     if answer.status == 403:
         return TokenRefused("ntfy does not accept NTFY_TOKEN for this topic.")
     return refusal(answer)
 
 
 def make(needs: Needs) -> Channel:
-    """The channel of a topic. Raises `ConfigError`."""
+    """Factory of the ntfy channel. Raises `ConfigError`."""
     options = {name: needs.options.get(name) or option.default for name, option in OPTIONS.items()}
     topics = (options["topic"], *options["groups"].split())
     if not all(each and quote(each, safe="") == each for each in topics):

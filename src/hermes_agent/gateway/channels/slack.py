@@ -1,4 +1,4 @@
-"""Slack: Socket Mode in, the Web API out."""
+"""Slack channel: receives over Socket Mode, sends over the Web API."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SILENT_SECONDS = 60.0
 
 
 class SlackChannel(Channel):
-    """A `Channel` to one workspace."""
+    """`Channel` adapter for one Slack workspace."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool) -> None:
         self._http: Http = needs.http
@@ -88,7 +88,7 @@ class SlackChannel(Channel):
     async def _converse(
         self, socket: Socket, dispatcher: Dispatcher, take: Callable[[Mapping[str, Any]], Awaitable[None]]
     ) -> None:
-        """Take in what comes until Slack wants another connection. What was not acknowledged comes again there."""
+        """Process messages until Slack asks to reconnect. Unacknowledged ones are sent again on the next connection."""
         message = await socket.receive(SILENT_SECONDS)
         while message.get("type") != "disconnect":
             if message.get("envelope_id"):
@@ -106,7 +106,7 @@ class SlackChannel(Channel):
             await self._whisper(heard, word)
 
     async def _whisper(self, pressed: Pressed, word: str) -> None:
-        """Tell the one who pressed a button, and nobody else."""
+        """Reply to a button press, visible only to the person."""
         thread = pressed.where.thread or None
         with suppress(ChannelError):
             await self._bot.call(
@@ -199,7 +199,7 @@ class SlackChannel(Channel):
         await self._app.call("apps.connections.open", reads=True)
 
     async def _name(self, user: str) -> str:
-        """The name that a person shows; empty where Slack does not tell it."""
+        """A user's display name, cached; empty if unavailable."""
         if (name := self._names.get(user)) is None:
             with suppress(ChannelError):
                 found = (await self._bot.call("users.info", reads=True, user=user)).get("user") or {}
@@ -209,7 +209,7 @@ class SlackChannel(Channel):
         return str(name or "")
 
     async def _title(self, channel: str) -> str:
-        """The name of a channel, asked for anew after an hour; empty where Slack does not tell it."""
+        """A channel's name, cached for an hour; empty if unavailable."""
         if (title := self._titles.get(channel)) is None:
             with suppress(ChannelError):
                 found = (await self._bot.call("conversations.info", reads=True, channel=channel)).get("channel") or {}
@@ -218,7 +218,7 @@ class SlackChannel(Channel):
         return title or ""
 
     async def _file(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A file with its facts: of one that another organisation shares, an event tells the id alone."""
+        """A file's full facts; for files shared by another organisation the event has only the id."""
         if told.get("file_access") != "check_file_info":
             return told
         with suppress(ChannelError):
@@ -227,7 +227,7 @@ class SlackChannel(Channel):
         return told
 
     async def fetch(self, media: Media, most: int) -> bytes:
-        """A file, from Slack alone: the token goes nowhere else."""
+        """Download a file, only from Slack: the token is sent nowhere else."""
         parts = urlsplit(media.reference)
         if parts.netloc != self._host and not (
             parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
@@ -241,8 +241,8 @@ def _service(needs: Needs, secret: str) -> Service:
 
 
 def _blocks(part: Part) -> list[dict[str, Any]]:
-    """Blocks only where there are buttons or much to escape: the text is shown then nowhere but in notifications. An
-    empty list takes buttons away."""
+    """Blocks, only for buttons or much escaping, since the text then shows only in notifications. An empty list
+    removes buttons."""
     if not part.buttons and len(mrkdwn(part.text)) <= TEXT:
         return []
     sections: list[dict[str, Any]] = [
@@ -261,12 +261,12 @@ def _blocks(part: Part) -> list[dict[str, Any]]:
 
 
 def _sections(text: str) -> list[str]:
-    """A text in pieces for section blocks, each of which fits when it is escaped."""
+    """Split a text for section blocks, so that each piece fits after escaping."""
     return cut(text, SECTION, lambda piece: len(piece) + 4 * piece.count("&") + 3 * sum(map(piece.count, "<>|")))
 
 
 def make(needs: Needs) -> Channel:
-    """The channel of a workspace. Raises `ConfigError`."""
+    """Factory of the Slack channel. Raises `ConfigError`."""
     require("slack")
     for name, begins in (("SLACK_APP_TOKEN", "xapp-"), ("SLACK_BOT_TOKEN", "xoxb-")):
         if not needs.secret(name):

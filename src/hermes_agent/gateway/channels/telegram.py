@@ -1,4 +1,4 @@
-"""Telegram: the Bot API by long polling or a webhook; topics, buttons, edits, files."""
+"""Telegram channel: the Bot API by long polling or webhook, with topics, buttons, edits and files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class Telegram(Channel):
-    """A bot, at the other end of one token."""
+    """`Channel` adapter for one Telegram bot."""
 
     def __init__(
         self, api: BotApi, moves: ChatMigration, webhook: Webhook | None = None, poll_seconds: float = POLL_SECONDS
@@ -112,7 +112,7 @@ class Telegram(Channel):
         await self._there(to, there)
 
     async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Private chats only, and for every bot since Bot API 9.5 (March 2026)."""
+        """Private chats only; for every bot since Bot API 9.5 (March 2026)."""
         await self._there(to, lambda chat: self._draft({**place(to, chat), "draft_id": draft_id(key)}, text))
 
     async def _draft(self, arguments: Plain, text: str) -> None:
@@ -137,7 +137,7 @@ class Telegram(Channel):
         await self._who()
 
     async def _there(self, to: Conversation, do: Callable[[str], Awaitable[T]]) -> T:
-        """Do something in a chat under the id that it has now."""
+        """Run a call with the chat's current id, and repeat it if the chat has migrated."""
         chat = await self._moves.now(to.chat)
         try:
             return await do(chat)
@@ -160,7 +160,7 @@ class Telegram(Channel):
 
 
 async def _worded(call: Callable[[Plain], Awaitable[Plain]], field: str, text: str) -> Plain:
-    """A call with formatted words, or with plain ones where the format is not understood."""
+    """Make a call with formatted text, or with plain text if the formatting is rejected."""
     try:
         return await call({field: formatted(text), "parse_mode": "MarkdownV2"})
     except Unparsed:
@@ -169,7 +169,7 @@ async def _worded(call: Callable[[Plain], Awaitable[Plain]], field: str, text: s
 
 
 def make(needs: Needs) -> Channel:
-    """A bot as the settings describe it. Raises `ConfigError` without a token."""
+    """Factory of the Telegram channel. Raises `ConfigError` without a token."""
     token = needs.secret("TELEGRAM_BOT_TOKEN")
     if not token:
         raise ConfigError("Telegram needs TELEGRAM_BOT_TOKEN: @BotFather gives one, `hermes secrets set` keeps it.")

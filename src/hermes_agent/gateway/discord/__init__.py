@@ -1,1 +1,1 @@
-"""Discord: its REST interface and its gateway, in words of ours."""
+"""Discord protocol: gateway stream and event parsing."""

@@ -1,4 +1,4 @@
-"""What Discord tells, as the gateway's words."""
+"""Parses Discord events into gateway events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VOICE = 1 << 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A channel or thread of a server: the channel that a thread is in, and what it is called."""
+    """A channel or thread: its name, and a thread's parent channel."""
 
     parent: str = ""
     name: str = ""
@@ -32,8 +32,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`own` is the agent's user id. `place` finds the channel of a thread (empty: it is none) and its name, `role` the
-    role that a server has for the agent alone; `now` is the time."""
+    """Event parser. `own` is the bot's user id; `place` looks up a channel or thread, `role` the bot's own role in a
+    server; `now` is the time."""
 
     own: str
     place: Callable[[str], Awaitable[Place]]
@@ -41,7 +41,7 @@ class Reader:
     now: Callable[[], float]
 
     async def heard(self, name: str, data: Mapping[str, Any]) -> Heard | None:
-        """What an event holds; None where it is nothing to the agent."""
+        """Parse an event; None if it is irrelevant."""
         found: Heard | None = None
         match name:
             case "MESSAGE_CREATE":
@@ -95,7 +95,7 @@ class Reader:
         )
 
     def _quoted(self, replied: Mapping[str, Any]) -> Quoted | None:
-        """What a message replies to, where the agent did not write it."""
+        """The replied-to message, unless the bot wrote it."""
         names = {str(each.get("id")): _name(each) for each in replied.get("mentions") or ()}
         text = plain(str(replied.get("content", "")), self.own, names)
         media = tuple(self._media(file, replied) for file in replied.get("attachments") or ())
@@ -145,7 +145,7 @@ class Reader:
 
 
 def singly(name: str, data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The event, or one of each message where a moderator deleted many at once."""
+    """Split a bulk deletion into single events; other events pass unchanged."""
     if name == "MESSAGE_DELETE_BULK":
         for id_ in data.get("ids") or ():
             yield "MESSAGE_DELETE", {**data, "id": id_}
@@ -154,7 +154,7 @@ def singly(name: str, data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[st
 
 
 def plain(text: str, own: str, mentioned: Mapping[str, str]) -> str:
-    """What a person wrote: mentions as names, without that of the agent."""
+    """Message text with mentions replaced by names, without the bot's own."""
 
     def mention(found: re.Match[str]) -> str:
         return "" if found[1] == own else f"@{mentioned.get(found[1], found[1])}"

@@ -1,4 +1,4 @@
-"""Discord's gateway: a stream of numbered events that goes on behind the last one taken in, also in a new process."""
+"""Discord gateway client: a resumable WebSocket stream of numbered events, whose position survives restarts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Dispatch = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class Place:
-    """How far a session was taken in; no `session`: there is none."""
+    """Resume position of a gateway session; empty `session`: none."""
 
     session: str = ""
     url: str = ""
@@ -55,8 +55,8 @@ class Place:
 
 
 class Stream:
-    """The events of one bot. The place is kept in `file`, so that a new process goes on where this one ends: Discord
-    keeps what was missed for a few minutes."""
+    """Event stream of one bot. The position is saved in `file`, so that a new process resumes; Discord keeps missed
+    events for a few minutes."""
 
     def __init__(self, http: Http, token: str, file: Path) -> None:
         self._http = http
@@ -65,8 +65,8 @@ class Stream:
         self._place: Place | None = None
 
     async def follow(self, url: str, take: Take) -> None:
-        """Follow one connection until Discord wants another. `url` is where a new session begins. Raises `NotNow`,
-        `TokenRefused`, and what `take` raises: that event is told again."""
+        """Follow one connection until Discord asks to reconnect. `url` starts a new session. Raises `NotNow`,
+        `TokenRefused`, and errors of `take`, whose event is delivered again."""
         if self._place is None:
             self._place = await asyncio.to_thread(_read, self._file)
         place = self._place
@@ -107,7 +107,7 @@ class Stream:
             beating.cancel()
 
     async def _one(self, message: Mapping[str, Any], socket: Socket, place: Place, dispatch: Dispatch) -> bool:
-        """Deal with one message; False where Discord wants another connection."""
+        """Handle one message; False if Discord asks to reconnect."""
         match message.get("op"):
             case n if n == DISPATCH:
                 await dispatch(message)
@@ -124,7 +124,7 @@ class Stream:
     async def _dispatch(
         self, dispatcher: Dispatcher, cursor: Cursor[int | None], place: Place, take: Take, message: Mapping[str, Any]
     ) -> None:
-        """Have an event taken in in its chat; the place is behind all that were taken in without a gap."""
+        """Process an event in its chat's order; the position advances past all processed without a gap."""
         name, data = str(message.get("t")), message.get("d") or {}
         if name == "READY":
             place.session, place.url = str(data["session_id"]), str(data.get("resume_gateway_url", ""))

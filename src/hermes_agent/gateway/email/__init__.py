@@ -1,1 +1,1 @@
-"""Mail as a chat: what comes in over IMAP is read with suspicion, what goes out over SMTP is threaded."""
+"""Email protocol: IMAP mailbox, mail parsing, sender verification, and SMTP sending."""

@@ -1,4 +1,4 @@
-"""One IMAP connection, in a thread of its own: unread mail, a mail's bytes, waiting for more."""
+"""IMAP client over one connection in its own thread: search, fetch and IDLE."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a server listens; `security` is `tls`, `starttls` or `none` (this machine only)."""
+    """Server address; `security` is `tls`, `starttls` or `none` (this machine only)."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """Whom a server lets in, and the folder that holds the mail."""
+    """Credentials, and the mail folder."""
 
     user: str
     password: str
@@ -53,8 +53,8 @@ class Login:
 
 
 class Mailbox:
-    """The calls block one after the other in the connection's thread. They raise `NotNow` where the connection broke,
-    `TokenRefused` where the password is wrong; after either the mailbox is of no use."""
+    """An IMAP connection; calls run one at a time in its thread. Raises `NotNow` for a broken connection,
+    `TokenRefused` for a wrong password; after either it is unusable."""
 
     def __init__(self, address: Address, login: Login) -> None:
         self._address = address
@@ -66,7 +66,7 @@ class Mailbox:
         self._closed = False
 
     async def open(self) -> None:
-        """Connect, log in and choose the folder."""
+        """Connect, log in and select the folder."""
         self._line = await connected(self._address)
         self._cut = self._line.dup()  # Encryption takes the other one over.
         await self._do(self._open)
@@ -76,33 +76,33 @@ class Mailbox:
         return await self._do(lambda box: self._search(box, f"UNSEEN SINCE {since:%d-%b-%Y}"))
 
     async def with_header(self, name: str, message_id: str) -> list[str]:
-        """The UIDs of mail with that Message-ID (of `reading.ID`) in that header."""
+        """UIDs of mail with that Message-ID (as matched by `reading.ID`) in that header."""
         return await self._do(lambda box: self._search(box, f'HEADER {name} "{message_id}"'))
 
     async def size(self, uid: str) -> int:
-        """Bytes of a mail; 0 where it is gone."""
+        """Size of a mail in bytes; 0 if it is gone."""
         return await self._do(lambda box: self._size(box, uid))
 
     async def raw(self, uid: str, most: int = 0) -> bytes:
-        """The bytes of a mail, the first `most` of them; it stays unread. None of them where it is gone."""
+        """A mail's bytes, or the first `most`; leaves it unread. Empty if it is gone."""
         what = f"BODY.PEEK[]<0.{most}>" if most else "BODY.PEEK[]"
         return await self._do(lambda box: self._fetch(box, uid, what))
 
     async def head(self, uid: str, most: int) -> bytes:
-        """The headers of a mail, the first `most` bytes of them."""
+        """A mail's headers, at most `most` bytes."""
         return await self._do(lambda box: self._fetch(box, uid, f"BODY.PEEK[HEADER]<0.{most}>"))
 
     async def mark_read(self, uid: str) -> None:
-        """Have it not be found by `unread` again."""
+        """Mark a mail as read, so that `unread` no longer finds it."""
         await self._do(lambda box: _checked(box.client.uid("STORE", uid, "+FLAGS.SILENT", r"(\Seen)")))
 
     async def wait(self) -> None:
-        """Return when there may be more mail."""
+        """Wait until there may be new mail."""
         if not await self._do(self._idle):
             await asyncio.sleep(LOOK_SECONDS)
 
     async def close(self) -> None:
-        """Cut the connection, also under a call that waits. Closing twice is harmless."""
+        """Close the connection, even during a blocking call. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -174,7 +174,7 @@ class Mailbox:
         return b""
 
     def _idle(self, box: BaseMailBox) -> bool:
-        """Whether it waited, or need not wait."""
+        """Wait with IDLE if supported. Returns whether it waited or mail has arrived already."""
         client = box.client
         if "IDLE" not in client.capabilities:
             return False
@@ -196,7 +196,7 @@ class Mailbox:
 
 
 async def connected(where: Address) -> socket.socket:
-    """A connection to there, made outside of the thread, in which nothing could end the wait. Raises `NotNow`."""
+    """Open a socket outside of the thread, where the wait can be cancelled. Raises `NotNow`."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -226,7 +226,7 @@ async def _reached(family: int, kind: int, protocol: int, _: str, address: tuple
 
 
 def _speaking_over(line: socket.socket, host: str) -> BaseMailBox:
-    """The library's mailbox over a connection that is there."""
+    """An imap-tools mailbox over an existing socket."""
 
     class Client(imaplib.IMAP4):
         def open(self, host: str = "", port: int = 0, timeout: float | None = None) -> None:  # noqa: ARG002  as imaplib calls it
@@ -241,7 +241,7 @@ def _speaking_over(line: socket.socket, host: str) -> BaseMailBox:
 
 
 def _read_ahead(client: imaplib.IMAP4) -> bool:
-    """Whether the server said more than was read: who polls the socket does not see what stands in its buffer."""
+    """Whether the client's buffer holds unread data, which polling the socket would miss."""
     patience, buffer = client.sock.gettimeout(), cast(BufferedReader, client.file)
     client.sock.settimeout(0)
     try:
@@ -253,7 +253,7 @@ def _read_ahead(client: imaplib.IMAP4) -> bool:
 
 
 def _encrypt(box: BaseMailBox, context: ssl.SSLContext | None) -> None:
-    """Encrypt the connection from here on. (imap-tools would leave it open where that fails.)"""
+    """STARTTLS; closes the connection on failure, which imap-tools would leave open."""
     try:
         box.client.starttls(context)
     except (OSError, imaplib.IMAP4.error):

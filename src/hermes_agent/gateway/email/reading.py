@@ -1,4 +1,4 @@
-"""A mail's bytes as typed values; whatever is in them, reading ends in a `Mail` or in `Unreadable`."""
+"""Mail parser: turns a mail's bytes into a `Mail`, or raises `Unreadable`, whatever the content."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
 class Unreadable(Exception):
-    """Bytes that are no mail of a person; says why."""
+    """The bytes are not an acceptable mail; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enclosed:
-    """A file in a mail."""
+    """An attachment of a mail."""
 
     name: str
     media_type: str
@@ -56,11 +56,15 @@ class Enclosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """What a mail says. `id` is its Message-ID without brackets (a hash where it has none that can be used), `root`
-    that of the mail that began its thread, `people` all addresses of it but the own one, the sender's first, `named`
-    those of people that programs of mail wrote into its text.
-    `automatic` says why no person wrote it (empty: one may have), `vouched` whether the own server stands for its
-    sender."""
+    """A parsed mail.
+
+    - `id`: its Message-ID without brackets (a hash if it has no usable one); `root`: that of the thread's first
+      mail;
+    - `people`: all addresses but the own one, the sender first; `named`: people's addresses that mail programs wrote
+      into its text;
+    - `automatic`: why it is automatic (empty: a person may have written it);
+    - `vouched`: whether the own server authenticated the sender.
+    """
 
     id: str
     root: str
@@ -81,8 +85,8 @@ class Mail:
 
 
 def read(raw: bytes, own: str, server: str = "") -> Mail:
-    """Read a mail that came to the address `own`; `server` is whose word counts for its sender (empty: nobody's is
-    asked). Takes long where the mail is made for it: see `apart`."""
+    """Parse a mail addressed to `own`; `server` is the trusted authserv-id (empty: senders are not authenticated).
+    Slow for malicious mail: see `apart`."""
     try:
         return _mail(raw, own, server)
     except (MessageError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -130,13 +134,13 @@ def _named(text: str) -> dict[str, None]:
 
 
 def header(message: Message, name: str) -> str:
-    """A header as one line of text; empty where there is none."""
+    """A header decoded to one line; empty if missing."""
     value = next((_unencoded(str(raw)) for key, raw in message.raw_items() if key.lower() == name.lower()), "")
     return " ".join(_encoded(value).split())
 
 
 def _encoded(value: str) -> str:
-    """What encoded words say (RFC 2047)."""
+    """Decode encoded words (RFC 2047)."""
     try:
         return _whole(str(make_header(decode_header(value))))
     except (MessageError, LookupError, ValueError):  # An encoding that nobody knows: as it stands there.
@@ -144,12 +148,12 @@ def _encoded(value: str) -> str:
 
 
 def _unencoded(value: str) -> str:
-    """A header in which bytes stand that nobody encoded; Python reads them as half signs."""
+    """Decode a header with raw bytes, which Python reads as surrogates."""
     return value if value.isascii() else _guessed(value.encode("utf-8", "surrogateescape"))
 
 
 def _guessed(content: bytes) -> str:
-    """Bytes of which nobody says what they are: UTF-8, or what Windows writes."""
+    """Decode bytes of unknown encoding as UTF-8, else cp1252."""
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -157,28 +161,28 @@ def _guessed(content: bytes) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text, half signs (which some encodings can write, and no store takes) as the sign for what is unreadable."""
+    """The text with lone surrogates, which no store accepts, replaced."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def message_ids(message: Message, name: str) -> tuple[str, ...]:
-    """The Message-IDs in a header, without brackets."""
+    """Message-IDs in a header, without brackets."""
     return tuple(ID.findall(str(message.get(name, ""))))
 
 
 def addresses(message: Message, name: str) -> tuple[str, ...]:
-    """The mail addresses in a header, in lower case."""
+    """Mail addresses in a header, in lower case."""
     found = getaddresses([str(value) for value in message.get_all(name, [])])
     return tuple(address for _, each in found if (address := each.strip().lower()) and is_address(address))
 
 
 def is_address(text: str) -> bool:
-    """Whether it is one plain address, which is no header's trick."""
+    """Whether the text is one plain address, safe for use in a header."""
     return ADDRESS.fullmatch(text) is not None
 
 
 def _author(message: Message) -> tuple[str, str]:
-    """Name and address. A mail of nobody or of several is refused."""
+    """The sender's name and address. Raises `Unreadable` unless there is exactly one."""
     found = addresses(message, "From")
     if len(found) != 1 or len(message.get_all("From", [])) != 1:
         raise Unreadable("The mail does not name one sender.")
@@ -194,8 +198,7 @@ def _date(message: Message) -> float:
 
 
 def _leaves(message: Message) -> Iterator[tuple[int, Message]]:
-    """The parts that hold content, in order, each with the number of the choice (multipart/alternative) that it is in;
-    a mail within the mail is one of them."""
+    """The content parts in order, each with the number of its multipart/alternative; an attached mail is one part."""
     stack: list[tuple[int, Message]] = [(0, message)]
     seen = 0
     while stack and seen < MOST_PARTS:
@@ -216,7 +219,7 @@ def _is_file(part: Message) -> bool:
 
 
 def _words(parts: list[tuple[int, Message]], *, quotes: bool) -> str:
-    """What was written. Of a choice, the HTML is taken: it is what people see, so what is hidden can be left out."""
+    """The text of a mail. Of alternatives the HTML is used: it is what people see, so hidden text can be left out."""
     texts = [(choice, part) for choice, part in parts if not _is_file(part)]
     drawn = {choice for choice, part in texts if choice and part.get_content_subtype() == "html"}
     pieces: list[str] = []
@@ -272,9 +275,8 @@ TOLD = "hermes_agent.gateway.email.reading:parsed"
 
 
 async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS, by: str = TOLD) -> Mail:
-    """What `reading.read` gives, within `work` seconds of work (the largest mail takes two or three). Raises
-    `Unreadable`; `NotNow` where no mail can be read: no process can be started, or the program is just being changed
-    on the disk. `by` names what reads."""
+    """Run `read` in a subprocess with a limit of `work` CPU seconds (the largest mail needs two or three). Raises
+    `Unreadable`; `NotNow` if no subprocess can run now. `by` names the parser."""
     try:
         out = await apart(by, raw, own, server, work=work)
     except OSError as error:
@@ -289,7 +291,7 @@ async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK
 
 
 async def _still_reads(by: str) -> None:
-    """Raise `NotNow` where even an empty mail cannot be read: then it is not the mail that is wrong."""
+    """Raise `NotNow` if even an empty mail cannot be parsed: then the mail is not at fault."""
     try:
         await apart(by, b"", "", "")
     except (Ended, OSError) as error:
@@ -297,7 +299,7 @@ async def _still_reads(by: str) -> None:
 
 
 def parsed(raw: bytes, own: str, server: str) -> bytes:
-    """The mail as the other process tells it, or why it is none."""
+    """Subprocess side of `read_apart`: the encoded mail, or why it is unreadable."""
     try:
         return msgspec.msgpack.encode(read(raw, own, server))
     except Unreadable as error:

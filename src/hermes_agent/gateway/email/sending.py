@@ -1,4 +1,4 @@
-"""One mail over SMTP; each failure says whether it is certain that nothing was sent."""
+"""Sends mail over SMTP, and composes it; errors say whether the mail may have been sent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSING = 421
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Sends mail of the address `own` through one server."""
+    """SMTP client for the sender address `own`."""
 
     address: Address
     user: str
@@ -39,7 +39,7 @@ class Post:
     own: str
 
     async def send(self, to: Sequence[str], content: bytes) -> None:
-        """Hand the mail to the server. Raises `ChannelError` as `gateway/channel.py` `Channel.send` says."""
+        """Send a mail. Raises `ChannelError` as `Channel.send` in `gateway/channel.py`."""
         library = late("aiosmtplib")
         async with self._connected() as client:
             try:
@@ -57,12 +57,12 @@ class Post:
                 raise OutcomeUnknown(f"The mail server did not say whether it took the mail: {error}") from error
 
     async def check(self) -> None:
-        """Raise what sending would raise before a mail is handed over."""
+        """Connect and log in; raises what sending would."""
         async with self._connected():
             pass
 
     async def _name(self, client: aiosmtplib.SMTP, to: Sequence[str]) -> None:
-        """Name who is to get it; enough that the server takes one of them."""
+        """Send the recipients; succeeds if the server accepts at least one."""
         last: aiosmtplib.SMTPResponseException | None = None
         taken = 0
         for address in to:
@@ -106,7 +106,7 @@ class Post:
 
 
 def refused(code: int, message: str) -> ChannelError:
-    """What an answer of the server means: 4xx is for now, 5xx for ever (RFC 5321, 4.2.1)."""
+    """Map an SMTP reply code to an error: 4xx temporary, 5xx permanent (RFC 5321, 4.2.1)."""
     text = f"The mail server refuses it: {code} {' '.join(message.split())[:200]}"
     if code == CLOSING:
         return NotNow(text)
@@ -120,7 +120,7 @@ def refused(code: int, message: str) -> ChannelError:
 
 
 def refused_login(code: int, user: str, host: str) -> ChannelError:
-    """4xx while logging in is the server's trouble, 5xx the password."""
+    """Map a login error: 4xx is a server problem, 5xx a wrong password."""
     if code < 500:
         return NotNow(f"{host} cannot check the password now ({code}).")
     return TokenRefused(f"The mail server {host} refuses the password of {user} (`EMAIL_PASSWORD`).")
@@ -133,7 +133,7 @@ LONGEST_SUBJECT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """The mail that is answered: its subject, and the Message-IDs that lead to it, its own last (none: a new one)."""
+    """The mail being answered: its subject, and the Message-IDs of its thread, its own last (empty: a new thread)."""
 
     subject: str = ""
     ids: tuple[str, ...] = ()
@@ -141,23 +141,23 @@ class Thread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who writes: the agent's own address and the name beside it."""
+    """The agent's own address and display name."""
 
     address: str
     name: str
 
     def message_id(self, key: str) -> str:
-        """The Message-ID of what is sent under a key, without brackets: the same for the same key."""
+        """The deterministic Message-ID for a key, without brackets."""
         digest = hashlib.sha256(key.encode()).hexdigest()[:32]
         return f"{OWN_IDS}{digest}@{self.address.partition('@')[2]}"
 
     def wrote(self, message_id: str) -> bool:
-        """Whether a Message-ID is one of those."""
+        """Whether a Message-ID is the agent's own."""
         return message_id.startswith(OWN_IDS) and message_id.endswith(f"@{self.address.partition('@')[2]}")
 
 
 def written(author: Author, to: Sequence[str], thread: Thread, part: Part, *, id_: str, at: float) -> EmailMessage:
-    """The mail, to which its file is still to be added."""
+    """Compose the mail, without its attachment."""
     mail = EmailMessage(policy=SMTP)
     mail["From"] = formataddr((author.name, author.address))
     mail["To"] = ", ".join(to)
@@ -177,13 +177,13 @@ def written(author: Author, to: Sequence[str], thread: Thread, part: Part, *, id
 
 
 def enclose(mail: EmailMessage, file: Attachment, content: bytes) -> None:
-    """Add a file to a mail."""
+    """Attach a file."""
     kind, _, subkind = file.media_type.partition("/")
     mail.add_attachment(content, maintype=kind, subtype=subkind or "octet-stream", filename=file.name)
 
 
 def subject_of(answered: str, text: str, name: str) -> str:
-    """`Re:` of what is answered, or for a new thread how the text begins."""
+    """`Re:` plus the answered subject, or the beginning of the text for a new thread."""
     line = " ".join(answered.split())[:LONGEST_SUBJECT]
     if line:
         return line if line.lower().startswith("re:") else f"Re: {line}"
@@ -192,5 +192,5 @@ def subject_of(answered: str, text: str, name: str) -> str:
 
 
 def as_html(text: str) -> str:
-    """Markdown as the HTML of a mail."""
+    """Render Markdown as the HTML of a mail."""
     return f'<html><body style="font-family:sans-serif">{html(text)}</body></html>'

@@ -1,4 +1,4 @@
-"""What a mail's headers tell of its sender: whether a machine wrote it, and whether the own server vouches for it."""
+"""Sender checks from mail headers: automatic mail detection (RFC 3834) and authentication results (RFC 8601)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROPERTY = re.compile(r"([\w-]+\.[\w-]+)\s*=\s*([^\s;]+)")
 
 
 def automatic(message: Message, sender: str) -> str:
-    """Why this mail is not a person's (RFC 3834: what is automatic is never answered); empty where it may be."""
+    """Why a mail is automatic and must not be answered (RFC 3834); empty if a person may have written it."""
     auto = str(message.get("Auto-Submitted", "no")).split(";")[0].strip().lower()
     if auto != "no":
         return f"Auto-Submitted: {auto}"
@@ -39,8 +39,8 @@ def automatic(message: Message, sender: str) -> str:
 
 
 def vouched(message: Message, server: str, domain: str) -> bool:
-    """Whether `server` (the authserv-id of RFC 8601) says that the mail comes from `domain`: by DMARC, or by DKIM or
-    SPF for that domain or one above it. Only its uppermost statement counts: those below came with the mail."""
+    """Whether `server` (an authserv-id, RFC 8601) confirms that the mail comes from `domain`: by DMARC, or DKIM or
+    SPF for that domain or a parent. Only its topmost header counts: lower ones may be forged."""
     for value in message.get_all("Authentication-Results", []):
         text = _plain(str(value))
         if text is None:
@@ -52,7 +52,7 @@ def vouched(message: Message, server: str, domain: str) -> bool:
 
 
 def _plain(value: str) -> str | None:
-    """A header without its comments and quotes (RFC 8601, 2.2); None where one of them does not end."""
+    """A header without comments and quotes (RFC 8601, 2.2); None if one is unterminated."""
     kept: list[str] = []
     depth = end = 0
     for found in TOLD.finditer(value):
@@ -83,5 +83,5 @@ def _passes(result: str, domain: str) -> bool:
 
 
 def _within(domain: str, other: str) -> bool:
-    """`other` is the domain or one above it, and no top-level domain."""
+    """Whether `other` is the domain or a parent of it, but no top-level domain."""
     return "." in other and (domain == other or domain.endswith(f".{other}"))

@@ -1,4 +1,4 @@
-"""The words of a mail: those of its HTML that a person sees, and which of them are its sender's and not quoted."""
+"""Text extraction from mail: visible text of HTML, and removal of quoted text and signatures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Colour = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How the words below an element look."""
+    """Computed visibility of an element's text: hidden, tiny, or the same colour as its background."""
 
     gone: bool = False
     unseen: bool = False
@@ -60,7 +60,7 @@ class Style:
 
 
 def visible_text(html: str, *, quotes: bool = True) -> str:
-    """What is to be read, in lines. Without `quotes`, what the person's program quoted of earlier mails is left out."""
+    """The visible text of HTML, in lines. Without `quotes`, quoted earlier mails are removed."""
     tree: LexborHTMLParser = late("selectolax.lexbor:LexborHTMLParser")(html[:LARGEST_HTML])
     if tree.body is None:
         return ""
@@ -82,7 +82,7 @@ def visible_text(html: str, *, quotes: bool = True) -> str:
 
 
 def _open(node: LexborNode, look: Style, pieces: list[str], stack: list[tuple[LexborNode | str, Style]]) -> None:
-    """Put the element's children on the stack, between what it puts around them."""
+    """Push the element's children on the stack, with the separators around them."""
     if look.gone:
         return
     tag = node.tag or ""
@@ -162,7 +162,7 @@ def _is_zero(value: str) -> bool:
 
 
 def _colour(value: str) -> Colour | None:
-    """Red, green and blue of what a style names; None where it is something else."""
+    """Parse a CSS colour into red, green and blue; None if it is something else."""
     value = value.strip()
     if found := re.match(r"#([0-9a-f]{6}|[0-9a-f]{3})\b", value):
         digits = found[1] if len(found[1]) == 6 else "".join(each * 2 for each in found[1])
@@ -173,7 +173,7 @@ def _colour(value: str) -> Colour | None:
 
 
 def _sheet(tree: LexborHTMLParser) -> dict[int, str]:
-    """What the mail's own style sheets say of each element, as one text of declarations."""
+    """The declarations of the mail's own style sheets, by element."""
     styles: dict[int, str] = {}
     text = "\n".join(node.text(deep=True) for node in tree.css("style"))
     for selector, declared in _rules(text):
@@ -184,7 +184,7 @@ def _sheet(tree: LexborHTMLParser) -> dict[int, str]:
 
 
 def _rules(text: str) -> Iterator[tuple[str, str]]:
-    """Selector and declarations of each rule; what stands within `@media` and the like is left out."""
+    """Selector and declarations of each rule; nested ones (`@media`) are skipped."""
     beginning, *comments = text.split("/*")
     text = beginning + "".join(each.partition("*/")[2] for each in comments)
     depth = at = 0
@@ -209,7 +209,7 @@ def _selected(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
 
 
 def _without_what_follows(node: LexborNode) -> None:
-    """Outlook puts the earlier mails behind a mark instead of into an element."""
+    """Remove everything after the node: Outlook marks the start of quoted mails instead of wrapping them."""
     after = node.next
     while after is not None:
         following = after.next
@@ -219,7 +219,7 @@ def _without_what_follows(node: LexborNode) -> None:
 
 
 def without_quotes(text: str) -> str:
-    """A plain text without the earlier mail below it, the line that names its author, and the signature."""
+    """Plain text without trailing quotes, their attribution line, and the signature."""
     lines = text.split("\n")
     if "-- " in lines:
         lines = lines[: lines.index("-- ")]
@@ -235,7 +235,7 @@ def without_quotes(text: str) -> str:
 
 
 def own_words(text: str) -> str:
-    """A text without what others wrote: lines behind `>`, and what begins at the head of another mail."""
+    """Text without quoted lines (`>`) and without a forwarded mail at its end."""
     lines = text.split("\n")
     end = next((number for number in range(len(lines)) if _is_head(lines[number : number + HEADERS])), len(lines))
     own = text if end == len(lines) else without_quotes("\n".join(lines[:end]))
@@ -243,7 +243,7 @@ def own_words(text: str) -> str:
 
 
 def _is_head(lines: list[str]) -> bool:
-    """Whether another mail begins here: with a line of words between dashes, or with lines of a head that name one."""
+    """Whether a forwarded or quoted mail begins here: a dashed separator line, or header lines with an address."""
     first = lines[0].strip()
     if first[:3] == first[-3:] == "---" and len(first) < LONGEST_LINE and first.strip("- "):
         return True
@@ -251,5 +251,5 @@ def _is_head(lines: list[str]) -> bool:
 
 
 def is_signature(text: str) -> bool:
-    """Whether the rest of a mail is its sender's, who signs it."""
+    """Whether the rest of a mail is only its signature."""
     return text.startswith("-- \n") and own_words(text) == text

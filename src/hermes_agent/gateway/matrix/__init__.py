@@ -1,1 +1,1 @@
-"""Matrix: its client-server API, in words of the gateway."""
+"""Matrix protocol: client, sync, rooms, and end-to-end encryption."""

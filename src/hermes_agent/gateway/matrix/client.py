@@ -1,4 +1,4 @@
-"""Matrix's client-server API: one call and what its failures mean, what answers hold, and the contents of events."""
+"""Matrix client-server API: HTTP calls with error mapping, safe access to JSON, and event contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ABSENT = frozenset({"M_NOT_FOUND", "M_UNKNOWN", "M_INVALID_PARAM"})
 
 
 class Client:
-    """One account on one homeserver."""
+    """HTTP client for one account on one homeserver."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -40,13 +40,13 @@ class Client:
         reads: bool = False,
         version: str = "v3",
     ) -> dict[str, Any]:
-        """Call what is under `/_matrix/client/VERSION`. Raises `ChannelError`; `MessageGone` where what is named is
-        not there."""
+        """Call an endpoint under `/_matrix/client/VERSION`. Raises `ChannelError`; `MessageGone` if the named thing
+        does not exist."""
         question = f"?{urlencode(query)}" if query else ""
         return await self._service.ask(method, f"{CLIENT}/{version}/{path}{question}", content, reads=reads)
 
     async def upload(self, name: str, media_type: str, content: bytes) -> str:
-        """Keep a file on the homeserver; its `mxc:` address. Nobody sees it yet."""
+        """Upload a file; returns its `mxc:` URI. It is not posted yet."""
         url = f"{self._service.base}/{MEDIA}/upload?{urlencode({'filename': name})}"
         answer = await self._service.call("POST", url, content=content, media_type=media_type, reads=True)
         if answer.status >= 400:
@@ -54,8 +54,7 @@ class Client:
         return str(answer.values()["content_uri"])
 
     async def download(self, address: str, most: int) -> bytes:
-        """The bytes of an `mxc:` address, as `Media` says. A server that has not heard of asking with the token is
-        asked without."""
+        """Download an `mxc:` URI. Falls back to the unauthenticated endpoint on old servers."""
         scheme, _, rest = address.partition("://")
         server, _, id_ = rest.partition("/")
         if scheme != "mxc" or not server or not id_ or "/" in id_:
@@ -70,12 +69,12 @@ class Client:
 
 
 def joined(*parts: str) -> str:
-    """A path of such parts: ids of Matrix hold signs that mean something in addresses."""
+    """Join path segments with escaping, as Matrix ids contain reserved characters."""
     return "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
 def meaning(answer: Answer) -> ChannelError:
-    """The failure that an answer from 400 on is."""
+    """Map an error response (status 400 and above) to a `ChannelError`."""
     code, words = _said(answer)
     if code in REFUSED:
         return TokenRefused(f"The homeserver does not accept MATRIX_ACCESS_TOKEN ({code}: {words}).")
@@ -95,12 +94,12 @@ HALVES = re.compile("[\ud800-\udfff]")
 
 
 def table(value: object) -> Event:
-    """An object."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def inside(value: object, *names: str) -> Event:
-    """The object that is found by these names, one in the other."""
+    """The nested object at this path, else an empty one."""
     for name in names:
         value = table(value).get(name)
     return table(value)
@@ -112,12 +111,12 @@ def tables(value: object) -> list[Event]:
 
 
 def text(value: object) -> str:
-    """A text, half signs (which no UTF-8 has) as the sign for what cannot be read."""
+    """The value if it is a string, with lone surrogates replaced; else empty."""
     return HALVES.sub("\ufffd", value) if isinstance(value, str) else ""
 
 
 def number(value: object) -> float:
-    """A finite number."""
+    """The value if it is a finite number, else 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
     try:
@@ -127,7 +126,7 @@ def number(value: object) -> float:
 
 
 def count(value: object) -> int:
-    """A whole number that is not negative."""
+    """The value if it is a positive integer, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
@@ -146,7 +145,7 @@ Content = dict[str, Any]
 
 
 def words(part: Part) -> Content:
-    """A text, with its choices listed. Nobody is mentioned by it, whatever it says."""
+    """Content of a text message, with its choices listed. It mentions nobody."""
     text = CONTROLS.sub("", part.text)
     if part.buttons:
         choices = "\n".join(f"{sign} {button.label}" for sign, button in zip(SIGNS, part.buttons, strict=False))
@@ -157,7 +156,7 @@ def words(part: Part) -> Content:
 
 
 def file(part: Part, sent: Attachment, size: int, place: Mapping[str, Any]) -> Content:
-    """A file that was uploaded; `place` says where: its `url`, or its `file` where it is encrypted."""
+    """Content of a file message; `place` holds its `url`, or its `file` if encrypted."""
     kind = KINDS.get(sent.media_type.partition("/")[0], "m.file")
     return {
         "msgtype": kind,
@@ -171,7 +170,7 @@ def file(part: Part, sent: Attachment, size: int, place: Mapping[str, Any]) -> C
 
 
 def placed(content: Content, to: Conversation, answers: str) -> Content:
-    """The content in the thread that it belongs to, or as a reply to what it answers."""
+    """The content with its thread or reply relation."""
     if to.thread:
         relation: Content = {
             "rel_type": "m.thread",
@@ -187,7 +186,7 @@ def placed(content: Content, to: Conversation, answers: str) -> Content:
 
 
 def changed(content: Content, receipt: str) -> Content:
-    """The content as the new one of an event."""
+    """The content as an edit of an event."""
     return {
         "msgtype": "m.text",
         "body": f"* {content['body'][:FALLBACK]}",
@@ -199,15 +198,15 @@ def changed(content: Content, receipt: str) -> Content:
 
 
 def reaction(event: str, sign: str) -> Content:
-    """A sign under an event."""
+    """Content of a reaction to an event."""
     return {"m.relates_to": {"rel_type": "m.annotation", "event_id": event, "key": sign}}
 
 
 def transaction(key: str) -> str:
-    """The transaction id of what is sent under a key: a homeserver makes one event of all requests with one id."""
+    """Deterministic transaction id for a key, by which the homeserver deduplicates requests."""
     return f"hermes-{hashlib.sha256(key.encode()).hexdigest()[:40]}"
 
 
 def once() -> str:
-    """A transaction id of what may be done twice."""
+    """A random transaction id, for calls that may be repeated."""
     return f"hermes-{secrets.token_hex(16)}"

@@ -1,4 +1,4 @@
-"""Encrypted rooms: Olm and Megolm by matrix-nio's machine, whose keys are files of this home, over our own requests."""
+"""End-to-end encryption of Matrix rooms (Olm, Megolm) with matrix-nio's crypto engine and our own HTTP requests."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SEEN = 1000
 
 
 class Decryption(Crypto):
-    """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other;
-    what is asked of the homeserver meanwhile keeps only those waiting who write in the same room.
+    """`Crypto` implementation for one device. The crypto engine runs in one thread, one step at a time; requests to the
+    homeserver block only writers in the same room.
 
-    The keys are kept in `folder`; another one knows nothing of them. The account vouches for its device, and people may
-    verify it; the agent verifies nobody: whoever the homeserver says is in a room is given the keys of what the agent
-    writes there. `rooms` tells who that is; `note` is told what people compare. `now` never goes backwards.
+    Keys are stored in `folder`; a new folder knows none of them. The account cross-signs its device, and people may
+    verify it; the agent verifies nobody: whoever the homeserver lists as a room member gets the keys of the agent's
+    messages. `rooms` gives the members; `note` shows the fingerprint to compare. `now` is monotonic.
     """
 
     excuse = KEYLESS
@@ -141,7 +141,7 @@ class Decryption(Crypto):
         self._devices.olm = machine()(user, device, store)
 
     def _learn(self, found: Event) -> None:
-        """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
+        """Process keys sent to this device, changed device lists, and the number of one-time keys left."""
         for event in tables(inside(found, "to_device").get("events")):
             mark = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
             if not self._seen.get(mark):
@@ -155,7 +155,7 @@ class Decryption(Crypto):
         self._olm.collect_key_requests()
 
     def _hear(self, event: Event) -> None:
-        """Take in what somebody, whoever it is, sent to this device."""
+        """Process an untrusted to-device event."""
         if text(event.get("type")).startswith(PREFIX):
             self._asked.append(event)
             return
@@ -181,14 +181,14 @@ class Decryption(Crypto):
         return opened
 
     def _request_key(self, event: Any) -> None:  # noqa: ANN401  matrix-nio's
-        """Ask the device that wrote it for the key of a message, once."""
+        """Request a message's key from the sending device, once."""
         queued = {getattr(each, "request_id", "") for each in self._olm.outgoing_to_device_messages}
         if event.session_id not in {*queued, *self._olm.outgoing_key_requests}:
             asked = event.as_key_request(event.sender, self._who[1], event.session_id, event.device_id or "*")
             self._olm.outgoing_to_device_messages.append(asked)
 
     async def _exchange(self) -> None:
-        """Give the homeserver keys that it has not, and messages for devices."""
+        """Upload keys and send pending to-device messages."""
         await self._vouching.check(*self._who, self._fingerprint)
         await self._devices.upload()
         await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
@@ -207,7 +207,7 @@ class Decryption(Crypto):
         return str(self._olm.account.identity_keys["ed25519"])
 
     def _own(self) -> Party:
-        """This device, and what it vouches for."""
+        """This device with the keys it vouches for."""
         user, device = self._who
         own = {f"ed25519:{device}": self._fingerprint}
         if (keys := self._vouching.keys) is not None:
@@ -219,9 +219,9 @@ TAKE = "_handle_forwarded_room_key_event"
 
 
 def machine() -> Any:  # noqa: ANN401  another library's
-    """Its class. By itself it takes keys that were asked for from verified devices of its own account alone. What a
-    device gives of its own session is as good as the key that it would have given unasked: the channel between the two
-    says which device it is."""
+    """The crypto engine's class, extended: nio accepts requested keys only from verified devices of its own account.
+    A key that a device forwards for its own session is as trustworthy as one sent unasked, since the Olm channel
+    identifies the device."""
     base: Any = late("nio.crypto:Olm")
 
     def take(self: Any, sender: str, sender_key: str, payload: dict[str, Any]) -> Any:  # noqa: ANN401  that library's

@@ -1,4 +1,4 @@
-"""People's devices: which there are, keys of them, and the keys of what the agent writes, given to each."""
+"""Matrix device keys: queries people's devices, opens Olm sessions, and shares room keys with them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ Device = tuple[str, str]
 
 
 class Devices:
-    """What the machine `olm` of the device `who` is told of others. What reads or changes that is done by `run`, step
-    by step in its thread; requests, which last as long as anybody's server likes, are no steps. Nothing is called
-    before `olm` is set."""
+    """Keeps the crypto engine `olm` of device `who` up to date about other devices. `run` executes each access to it
+    in its thread; HTTP requests run outside. Requires `olm` to be set."""
 
     def __init__(self, client: Client, run: Callable[..., Awaitable[Any]]) -> None:
         self._client = client
@@ -44,12 +43,12 @@ class Devices:
         self._refreshing: asyncio.Task[None] | None = None
 
     def has(self, user: str) -> bool:
-        """Whether any device of somebody is known."""
+        """Whether any device of a user is known."""
         store = self.olm.device_store
         return user in store.users and any(not each.deleted for each in tuple(store[user].values()))
 
     async def key_of(self, user: str, device: str) -> str:
-        """The public key that a device signs with, asked for where it is not known; empty where nobody says it."""
+        """A device's public signing key, queried if unknown; empty if unavailable."""
         if not (key := await self._run(self._key_of, user, device)):
             try:
                 await self.query([user])
@@ -63,12 +62,12 @@ class Devices:
         return next((str(each.ed25519) for each in known if each.id == device), "")
 
     def changed(self, users: Collection[str]) -> None:
-        """The devices of people are others now. Called in the thread."""
+        """Mark users whose devices changed. Runs in the thread."""
         self._steps.update(users)
         self.olm.add_changed_users(self.olm.tracked_users.intersection(users))
 
     def refresh(self) -> None:
-        """Ask, beside everything else, for the devices of whose were changed, and begin anew where a session broke."""
+        """Query changed devices in the background, and restart broken sessions."""
         olm = self.olm
         if not (olm.users_for_key_query or olm.wedged_devices or olm.key_request_devices_no_session):
             return
@@ -95,7 +94,7 @@ class Devices:
             await asyncio.wait((self._refreshing,))
 
     async def know(self, users: Collection[str]) -> None:
-        """Know the devices of people, and be able to write to each."""
+        """Ensure that the users' devices are known and have sessions."""
         await self.query(await self._run(self._unknown, users))
         await self.claim(await self._run(self._missing, users))
 
@@ -103,12 +102,12 @@ class Devices:
         return {user for user in users if user in self.olm.users_for_key_query or user not in self.olm.tracked_users}
 
     def _missing(self, users: Collection[str]) -> dict[str, list[str]]:
-        """The devices of people to which nothing can be written yet, without those that had no key left."""
+        """Devices without a session, except those that had no one-time key left."""
         missing = self.olm.get_missing_sessions(list(users))
         return {user: [each for each in ids if (user, each) not in self._keyless] for user, ids in missing.items()}
 
     async def share(self, room: str, users: Collection[str]) -> None:
-        """Give every device in a room the key of what is written there; another key since somebody came or went."""
+        """Share the room's message key with every device; a new key if members or devices changed."""
         session, messages = await self._run(self._keys, room, users)
         for given, message in messages:
             await self.send(message["messages"], ENCRYPTED)
@@ -116,7 +115,7 @@ class Devices:
         session.shared = True
 
     def _keys(self, room: str, users: Collection[str]) -> tuple[Any, list[tuple[set[Device], dict[str, Any]]]]:
-        """The session of what is written in a room, and what is to be sent for it before anything is."""
+        """The room's outgoing session, and the key messages to send first."""
         known = [each for user in users for each in self.olm.device_store.active_user_devices(user)]
         devices = {(each.user_id, each.id) for each in known if self.olm.session_store.get(each.curve25519)}
         messages = []
@@ -126,15 +125,14 @@ class Devices:
         return self.olm.outbound_group_sessions[room], messages
 
     async def query(self, users: Iterable[str]) -> None:
-        """Ask for the devices of people."""
+        """Query the devices of users."""
         for some in _pieces(users):
             steps = {user: self._steps[user] for user in some}
             wanted = {"device_keys": {user: [] for user in some}, "timeout": PATIENCE_MILLISECONDS}
             await self._run(self._update_devices, steps, await self._asked("query", wanted))
 
     def _update_devices(self, steps: Mapping[str, int], answer: Event) -> None:
-        """Take in what is said of people's devices, who had been changed so often when it was asked. Of whom that
-        happened again since, what is known may be newer."""
+        """Store queried devices. Users that changed during the query are queried again."""
         again = {user for user, step in steps.items() if self._steps[user] != step}
         wanted = steps.keys() - (again & self.olm.tracked_users)
         self._take_each("device_keys", self.nio.KeysQueryResponse, answer, wanted)
@@ -143,8 +141,8 @@ class Devices:
         self.olm.users_for_key_query |= again
 
     async def claim(self, wanted: Mapping[str, Sequence[str]]) -> None:
-        """Ask for a key of each device, to begin a session with it. One that has none is not asked for again; one whose
-        server does not answer is when something is written to it."""
+        """Claim a one-time key of each device to open a session. Devices without one are not asked again; those on
+        unreachable servers are, at the next message."""
         for some in _pieces(user for user, devices in wanted.items() if devices):
             asked = {user: dict.fromkeys(wanted[user], SIGNED) for user in some}
             answer = await self._asked("claim", {"one_time_keys": asked, "timeout": PATIENCE_MILLISECONDS})
@@ -157,7 +155,7 @@ class Devices:
         self._keyless |= {(user, each) for user in missing for each in asked[user].keys() & set(missing[user])}
 
     async def upload(self) -> None:
-        """Give the homeserver keys of this device that it has not."""
+        """Upload this device's missing keys."""
         if self.olm.should_upload_keys:
             answer = await self._asked("upload", await self._run(self.olm.share_keys))
             await self._run(self._take, self.nio.KeysUploadResponse, answer)
@@ -166,31 +164,31 @@ class Devices:
         return await self._client.call("POST", f"keys/{what}", content, reads=True)
 
     def _take_each(self, name: str, kind: Any, answer: Event, users: Set[str]) -> None:  # noqa: ANN401  matrix-nio's
-        """Have the machine take in what stands there of each of these people, any of whom may have written nonsense."""
+        """Let the engine process each user's part of an answer separately, as any may be malformed."""
         with self.olm.store.database.atomic():  # A commit for each takes 20 ms.
             for user in inside(answer, name).keys() & users:
                 self._take(kind, {name: {user: answer[name][user]}})
 
     def _take(self, kind: Any, answer: Event) -> None:  # noqa: ANN401  matrix-nio's
-        """Have the machine take in what the homeserver says about keys."""
+        """Let the engine process an answer about keys."""
         try:
             self.olm.handle_response(kind.from_dict(answer))
         except (self.nio.EncryptionError, self.nio.LocalProtocolError, *WRONG) as error:
             log.warning("matrix: keys of people are passed over: %s", error)
 
     async def send_pending(self) -> None:
-        """Send what the machine has to say to devices."""
+        """Send the engine's pending to-device messages."""
         async with self._notices:
             for message in list(self.olm.outgoing_to_device_messages):
                 await self.send({message.recipient: {message.recipient_device: message.content}}, message.type)
                 await self._run(self.olm.handle_response, self.nio.ToDeviceResponse(message))
 
     async def send(self, messages: Mapping[str, Any], kind: str) -> None:
-        """Send to devices, by user and device."""
+        """Send to-device messages, by user and device."""
         await self._client.call("PUT", joined("sendToDevice", kind, once()), {"messages": messages}, reads=True)
 
 
 def _pieces(users: Iterable[str]) -> Iterator[list[str]]:
-    """As many people as are asked for in one request."""
+    """Batches of users for one request each."""
     ordered = sorted(users)
     return (ordered[at : at + ASKED] for at in range(0, len(ordered), ASKED))

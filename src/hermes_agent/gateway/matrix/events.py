@@ -1,4 +1,4 @@
-"""What Matrix tells of a room, as the gateway's words."""
+"""Parses Matrix room events into gateway events."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`own` is the agent's id, `name` what it is called. `threads`: what is
-    said to the agent in a group begins a thread."""
+    """Event parser. `own` is the agent's user id, `name` its display name. `threads`: a message to the agent in a
+    group starts a thread."""
 
     own: str
     name: str
@@ -37,7 +37,7 @@ class Reader:
     threads: bool
 
     async def heard(self, room: str, event: Event) -> Heard | None:
-        """What an event of a room holds; None where it is nothing to the agent."""
+        """Parse a room event; None if it is irrelevant."""
         if event.get("sender") == self.own and event.get("type") != "m.room.redaction":
             return None
         content = table(event.get("content"))
@@ -58,7 +58,7 @@ class Reader:
         return None
 
     async def where(self, room: str, thread: str) -> Conversation:
-        """A room, by the first one of those that it replaces, and a thread in it."""
+        """The conversation of a room (by its first predecessor's id) and thread."""
         kind = "dm" if await self.rooms.alone(room) else "group"
         return Conversation(platform=PLATFORM, chat_kind=kind, chat=await self.moves.first(room), thread=thread)
 
@@ -115,7 +115,7 @@ class Reader:
         return bool(answered) and (await self.rooms.message(room, answered)).mine
 
     def _words(self, content: Event, *, replied: bool, addressed: bool) -> str:
-        """What a person wrote, without the agent's name before it and without what they answer."""
+        """The person's text, without the agent's name and quoted reply."""
         body = text(content.get("body"))
         if content.get("msgtype") in FILES and content.get("filename", body) == body:
             return ""  # The name of a file that has no words beside it.

@@ -1,4 +1,4 @@
-"""Into which rooms the agent goes, which it leaves, and that a room that replaces another goes on as that one."""
+"""Matrix room membership: joins on invitation, leaves rooms, and follows room upgrades."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STRANGER_SECONDS = 2 * 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """Goes and leaves for one account. What is to last is in the `Place` that each call is given, and kept
-    in `places` before a room is entered."""
+    """Joins and leaves rooms for one account. Lasting state is in the `Place` passed to each call, and saved in
+    `places` before a room is joined."""
 
     client: Client
     rooms: Rooms
@@ -41,8 +41,8 @@ class Membership:
     looked: float = 0.0
 
     async def invited(self, room: str, user: str, place: Place, hear: Hear, *, direct: bool) -> None:
-        """Go where somebody whom the agent knows asks it to; with a stranger who may ask for a code, if nobody else is
-        there. The others are looked at again later."""
+        """Accept an invitation from a known user, or from a stranger who may request a code if nobody else is there.
+        Others are reconsidered later."""
         place.invite(room, user, direct=direct)
         word = await self._word(room, user, hear, direct=direct)
         if not word:
@@ -58,8 +58,7 @@ class Membership:
             await self._succeeds(room)
 
     async def again(self, place: Place, hear: Hear) -> None:
-        """Look again at invitations that were not taken, and at rooms of strangers, if it is time; the first call looks
-        at once."""
+        """Reconsider open invitations and strangers' rooms if it is time; at once on the first call."""
         if self.looked and self.now() - self.looked < LOOK_SECONDS:
             return
         self.looked = self.now()
@@ -74,13 +73,12 @@ class Membership:
                 await self._leave(room, place)
 
     async def crowded(self, room: str, place: Place) -> None:
-        """Leave a stranger's room in which somebody else is."""
+        """Leave a stranger's room once somebody else is in it."""
         if room in place.strangers and not await self.rooms.alone(room):
             await self._leave(room, place)
 
     async def replaced(self, room: str, event: Event, hear: Hear) -> bool:
-        """Go from a room to the one that replaces it, where somebody whom the agent knows says so and lets it in;
-        whether that was done."""
+        """Follow a room upgrade announced by a known user, if the new room can be joined. Returns whether it was."""
         other, user = text(table(event.get("content")).get("replacement_room")), text(event.get("sender"))
         if not other or await self._word(other, user, hear, direct=False) in ("", STRANGER):
             return False
@@ -97,7 +95,7 @@ class Membership:
         return await hear(Invited(where=where, sender=Sender(user=user)))
 
     async def _enter(self, room: str, place: Place, via: str = "") -> bool:
-        """Go into a room; whether it is there now. One whose server does not answer is looked at again later."""
+        """Join a room. Returns whether that succeeded; unreachable ones are tried again later."""
         query = {"via": via, "server_name": via} if via else None
         try:
             async with asyncio.timeout(ENTER_SECONDS):
@@ -124,8 +122,8 @@ class Membership:
         self.rooms.forget(room)
 
     async def _succeeds(self, room: str) -> bool:
-        """Go on in a room as in the one that it says it replaces, if that one says the same: anybody can say so of a
-        room of theirs."""
+        """Treat a room as the successor of the one it names, if that one confirms it: anybody can claim it of their
+        own room."""
         before = text(table((await self.rooms.state(room, "m.room.create")).get("predecessor")).get("room_id"))
         if not before or (await self.rooms.state(before, "m.room.tombstone")).get("replacement_room") != room:
             return False
@@ -142,12 +140,13 @@ UNREAD = 100
 
 @dataclass(slots=True, kw_only=True)
 class Place:
-    """What one account keeps over restarts.
+    """Persistent sync state of one account.
 
-    `since` is how far it has come (empty: it has not begun). `invitations` are rooms that it has not entered, with who
-    asked and whether it is a chat of two; `strangers` rooms of two with somebody who is not let in, since when;
-    `unread` messages whose keys have not come, by id, with their room and since when; `told` rooms that were told that
-    they cannot be read.
+    - `since`: sync token (empty: not started);
+    - `invitations`: rooms not joined, with the inviter and whether it is a private chat;
+    - `strangers`: private rooms with someone not admitted, with their start;
+    - `unread`: undecryptable messages by id, with room and time;
+    - `told`: rooms that were told that they cannot be read.
     """
 
     since: str = ""
@@ -157,19 +156,19 @@ class Place:
     told: list[str] = field(default_factory=list)
 
     def invite(self, room: str, user: str, *, direct: bool) -> None:
-        """Somebody asks the agent into a room. Anybody may, as often as they like."""
+        """Record an invitation, up to a limit."""
         self.invitations[room] = (user, direct)
         while len(self.invitations) > INVITATIONS:
             self.invitations.pop(next(iter(self.invitations)))
 
     def wait(self, event: str, room: str, now: float) -> None:
-        """A message waits for its key."""
+        """Record a message that waits for its key."""
         self.unread[event] = (room, now)
         while len(self.unread) > UNREAD:
             self.unread.pop(next(iter(self.unread)))
 
     def forget(self, room: str) -> None:
-        """The agent is not in a room any more."""
+        """Drop the state of a room that the agent left."""
         self.invitations.pop(room, None)
         self.strangers.pop(room, None)
 
@@ -178,7 +177,7 @@ class Place:
 
     @classmethod
     def read(cls, written: str) -> Place:
-        """What `written` gave; a place that has not begun where there is nothing to read."""
+        """Decode `written`; an empty place if it is invalid."""
         try:
             return msgspec.json.decode(written, type=cls)
         except msgspec.DecodeError:
@@ -186,7 +185,7 @@ class Place:
 
 
 class Places:
-    """Where the place of one account is kept, by `name`; one that is the same as before is not written again."""
+    """Loads and saves one account's `Place` under `name`; unchanged state is not written again."""
 
     def __init__(self, kept: Kept, name: str) -> None:
         self._kept = kept
@@ -194,7 +193,7 @@ class Places:
         self._before = ""
 
     async def begin(self) -> Place:
-        """What was kept last."""
+        """Load the saved place."""
         self._before = (await self._kept.of(self._name)).get(PLACE, "")
         return Place.read(self._before)
 

@@ -1,4 +1,4 @@
-"""What is known of rooms and their messages: who is in them, whether they are encrypted, which messages are ours."""
+"""Cached facts about Matrix rooms and messages: members, encryption, titles, and the agent's own messages."""
 
 from __future__ import annotations
 
@@ -21,31 +21,30 @@ Say = Callable[[str, Event], Awaitable[None]]
 
 
 class Crypto:
-    """Reads and writes encrypted events; this one does neither: encrypted rooms stay shut, and nothing goes into them
-    in the clear.
+    """Interface for encrypted events; this default does none: encrypted rooms cannot be read, and nothing is sent to
+    them.
 
-    - `excuse` is what a room is told, once, whose messages cannot be read, `patience` how many seconds a message's key
-      may come after it;
-    - `begin` is called before the first sync, `synced` with each answer of a sync before its rooms are looked at;
-    - `verify` is given a message in a room of somebody who verifies the device, returns at once, and answers by `say`
-      later, with type and content;
-    - `read` gives the event that an encrypted one holds, None where it cannot be read;
-    - `write` gives type and content under which a content goes out in an encrypted room, `lock` the bytes under which a
-      file does, with what its receivers need to know (`file` of the content), `unlock` the bytes of such a file;
-    - all of them raise only `ChannelError`.
+    - `excuse`: the notice sent once to an unreadable room; `patience`: seconds to wait for a message's key;
+    - `begin` is called before the first sync, `synced` with each sync answer before its rooms are processed;
+    - `verify` handles a verification message in a room: returns at once and replies later through `say`, with type
+      and content;
+    - `read` decrypts an event; None if it cannot;
+    - `write` encrypts an event's type and content for a room; `lock` encrypts a file and returns what receivers need
+      (`file` of the content); `unlock` decrypts one;
+    - all raise only `ChannelError`.
     """
 
     excuse = SHUT
     patience = 0.0
 
     async def begin(self, user: str, device: str) -> None:
-        """There is nothing to prepare."""
+        """No-op."""
 
     async def synced(self, found: Event) -> None:
-        """There is nothing to learn."""
+        """No-op."""
 
     def verify(self, event: Event, say: Say) -> None:
-        """There is nothing to verify."""
+        """No-op."""
 
     async def read(self, room: str, event: Event) -> Event | None:  # noqa: ARG002  it reads none
         return None
@@ -60,7 +59,7 @@ class Crypto:
         raise NeverHere("The file is encrypted, and options.encryption is not `yes`.")
 
     async def close(self) -> None:
-        """There is nothing to give back."""
+        """No-op."""
 
 
 PEOPLE_KNOWN = 50_000
@@ -74,7 +73,8 @@ ALONE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A message: whose it is, whether it is the agent's, the slot whose choices it shows (0: none), its thread."""
+    """Facts about a message: its author, whether it is the agent's, the slot whose choices it shows (0: none), its
+    thread."""
 
     user: str = ""
     mine: bool = False
@@ -83,8 +83,8 @@ class Known:
 
 
 class Rooms:
-    """Asks the homeserver once about each room and message, and keeps up with what it tells. `crypto` reads encrypted
-    ones."""
+    """Cache of room and message facts: asks the homeserver once and follows state events. `crypto` decrypts
+    messages."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class Rooms:
         self.own = ""
 
     async def people(self, room: str) -> Mapping[str, str]:
-        """Who is in a room, with the names that are shown; nobody where the agent is not in it."""
+        """Members of a room with display names; empty if the agent is not in it."""
         while room not in self._people:
             step = self._steps[room]
             try:
@@ -116,16 +116,16 @@ class Rooms:
         return self._people[room]
 
     async def alone(self, room: str) -> bool:
-        """Whether a room is a chat with one person; one of which nothing is known is none."""
+        """Whether a room is a private chat; False if unknown."""
         return 0 < len(await self.people(room)) <= ALONE
 
     def met(self, user: str) -> bool:
-        """Whether somebody is in a room whose people are known."""
+        """Whether a user is a known member of any room."""
         return any(user in people for people in self._people.values())
 
     async def encrypted(self, room: str) -> bool:
-        """Whether what is sent there is to be encrypted. Raises `ChannelError` where nobody says: nothing is sent then
-        that should have been."""
+        """Whether a room is encrypted. Raises `ChannelError` if unknown, so that nothing is sent unencrypted by
+        mistake."""
         if room not in self._encrypted:
             try:
                 path = f"{joined('rooms', room, 'state', 'm.room.encryption')}/"
@@ -135,20 +135,20 @@ class Rooms:
         return self._encrypted[room]
 
     async def title(self, room: str) -> str:
-        """What a room is called; empty where it has no name."""
+        """A room's name; empty if it has none."""
         if (known := self._titles.get(room)) is not None:
             return known
         return self._titles.put(room, text((await self.state(room, NAME)).get("name")))
 
     async def state(self, room: str, kind: str) -> Event:
-        """What holds in a room; empty where nobody says."""
+        """A room's state event content; empty if unavailable."""
         try:
             return await self._client.call("GET", f"{joined('rooms', room, 'state', kind)}/", reads=True)
         except (NeverHere, MessageGone):
             return {}
 
     def changed(self, room: str, event: Event) -> None:
-        """A room's state changed."""
+        """Apply a state event."""
         content = table(event.get("content"))
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
@@ -164,12 +164,12 @@ class Rooms:
                 self._people[room].pop(text(event.get("state_key")), None)
 
     def forget(self, room: str) -> None:
-        """What is known of a room may hold no longer."""
+        """Drop the cached members of a room."""
         self._steps[room] += 1
         self._people.pop(room, None)
 
     async def message(self, room: str, id_: str) -> Known:
-        """What a message is."""
+        """Facts about a message."""
         if (known := self._messages.get(id_)) is None:
             try:
                 found = await self._client.call("GET", joined("rooms", room, "event", id_), reads=True)
@@ -181,15 +181,15 @@ class Rooms:
         return known
 
     def know(self, id_: str, known: Known) -> None:
-        """What a message is, from whoever wrote it."""
+        """Store the facts of a message."""
         self._messages.put(id_, known)
 
     def redacted(self, id_: str) -> None:
-        """A message was taken away."""
+        """Mark a message as deleted."""
         self.gone.put(id_, True)
 
     async def signs(self, room: str, id_: str) -> tuple[str, ...]:
-        """The agent's own reactions under a message of it, for its choices."""
+        """Event ids of the agent's own button reactions to a message."""
         if (known := self._signs.get(id_)) is None:
             path = joined("rooms", room, "relations", id_, "m.annotation")
             found = tables((await self._client.call("GET", path, reads=True, version="v1")).get("chunk"))
@@ -198,7 +198,7 @@ class Rooms:
         return known
 
     def signed(self, id_: str, signs: tuple[str, ...]) -> None:
-        """These are the agent's reactions under a message now."""
+        """Store the agent's button reactions to a message."""
         self._signs.put(id_, signs)
 
     def _read(self, event: Event) -> Known:
@@ -213,5 +213,5 @@ class Rooms:
 
 
 def thread_of(relation: Event) -> str:
-    """The root of the thread that a message belongs to."""
+    """The thread root of a message; empty if it is in none."""
     return text(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else ""

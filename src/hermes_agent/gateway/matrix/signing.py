@@ -1,4 +1,4 @@
-"""Cross-signing: the account's keys, each a seed in a file, and its signature of its device, for people's programs."""
+"""Matrix cross-signing: creates and stores the account's keys, and signs its device with them."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ Values = dict[str, Any]
 
 
 def canonical(value: object) -> bytes:
-    """JSON as it is signed and hashed (Matrix, appendices 3.1)."""
+    """Canonical JSON for signing and hashing (Matrix, appendices 3.1)."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
 def unpadded(content: bytes) -> str:
-    """Base64 without the signs at its end."""
+    """Base64 without padding."""
     return b64encode(content).decode().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """Three keys of one account by usage, as seeds: the master key stands for the account, signs the self-signing key,
-    and that one the account's devices."""
+    """The three cross-signing keys of an account, as seeds: the master key signs the self-signing key, which signs
+    devices."""
 
     user: str
     seeds: Mapping[str, bytes]
 
     def public(self, usage: str) -> str:
-        """What others know of a key."""
+        """The public key for a usage."""
         return unpadded(self._key(usage).public_key().export_key(format="raw"))
 
     def signed(self, usage: str, content: Values) -> Values:
-        """The content with a signature of that key beside those that it has."""
+        """The content with an added signature of that key."""
         bare = {name: value for name, value in content.items() if name not in ("signatures", "unsigned")}
         made = late("Crypto.Signature.eddsa").new(self._key(usage), "rfc8032").sign(canonical(bare))
         signatures = {user: dict(table(each)) for user, each in table(content.get("signatures")).items()}
@@ -54,7 +54,7 @@ class Keys:
         return {**bare, "signatures": signatures}
 
     def stated(self) -> Values:
-        """What is put up on the homeserver: each key with its usage, the other two signed by the master key."""
+        """The key objects to upload, two of them signed by the master key."""
         stated = {}
         for usage in USAGES:
             key = self.public(usage)
@@ -63,7 +63,7 @@ class Keys:
         return stated
 
     def is_of(self, found: Event) -> bool:
-        """Whether the account's keys on the homeserver (an answer to a query) are these."""
+        """Whether the account's keys on the homeserver (a query answer) are these."""
         return f"ed25519:{self.public('master')}" in inside(found, "master_keys", self.user, "keys")
 
     def _key(self, usage: str) -> Any:  # noqa: ANN401  another library's
@@ -71,7 +71,7 @@ class Keys:
 
 
 def kept(path: Path, user: str) -> Keys | None:
-    """The keys of an account that are kept in a file; None where there are none. Raises `HomeError`."""
+    """Load an account's keys from a file; None if there are none. Raises `HomeError`."""
     try:
         found = table(json.loads(read_small(path) or b"{}"))
         seeds = {usage: b64decode(text(inside(found, user).get(usage))) for usage in USAGES}
@@ -81,7 +81,7 @@ def kept(path: Path, user: str) -> Keys | None:
 
 
 def made(path: Path, user: str) -> Keys:
-    """New keys of an account, kept in a file. Raises `HomeError`."""
+    """Generate an account's keys and save them. Raises `HomeError`."""
     keys = Keys(user=user, seeds={usage: secrets.token_bytes(SEED_BYTES) for usage in USAGES})
     write_private(
         path, json.dumps({user: {usage: b64encode(seed).decode() for usage, seed in keys.seeds.items()}}).encode()
@@ -90,8 +90,8 @@ def made(path: Path, user: str) -> Keys:
 
 
 def is_signed(found: Event, user: str, device: str) -> bool:
-    """Whether a device carries a signature by the self-signing key of its account, as the homeserver says both; what
-    people's programs do with that is to check it."""
+    """Whether the homeserver lists a signature of the device by its account's self-signing key. The signature itself
+    is checked by people's clients."""
     signers = inside(found, "self_signing_keys", user, "keys")
     marks = inside(found, "device_keys", user, device, "signatures", user)
     return any(signer in marks for signer in signers)
@@ -110,7 +110,7 @@ Sign = Callable[[dict[str, Any]], Awaitable[str]]
 
 
 class Vouching:
-    """One account's keys beside those of its device. `note` is told what a person compares."""
+    """Cross-signing of this device by its account. `note` shows the fingerprint for people to compare."""
 
     def __init__(self, client: Client, folder: Path, note: Callable[[str], None]) -> None:
         self._client = client
@@ -120,8 +120,7 @@ class Vouching:
         self.keys: Keys | None = None
 
     async def check(self, user: str, device: str, fingerprint: str) -> None:
-        """Compare with what the homeserver knows, once. Raises `TokenRefused` where it knows other keys of this
-        device."""
+        """Compare this device's keys with the homeserver's, once. Raises `TokenRefused` if they differ."""
         if self._checked:
             return
         found = inside(await self._known(user), "device_keys", user, device, "keys")
@@ -130,9 +129,8 @@ class Vouching:
         self._checked = True
 
     async def vouch(self, user: str, device: str, fingerprint: str, sign: Sign) -> None:
-        """Have the account sign this device, once; keys are made for an account that has none. Where the account has
-        keys of another program, a person signs from there. Raises `NotNow`, and goes on without a signature where the
-        homeserver refuses it."""
+        """Sign this device with the account's keys, once, and create keys if the account has none. If another client
+        created them, a person has to sign there. Raises `NotNow`; a refusal by the homeserver is tolerated."""
         if self._done:
             return
         try:

@@ -1,4 +1,4 @@
-"""What Matrix tells, in its order: rooms, invitations and farewells, behind the last thing that was taken in."""
+"""Matrix sync loop: follows rooms, invitations and removals in order, from the saved sync token."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ FILTER = json.dumps(
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far an account is followed: behind `since` the next answer is asked for, behind `place.since` everything was
-    taken in. `seen` is the last message that was read, by room; `matters`: there is something to be kept."""
+    """Position of the sync loop: `since` is the next request's token, everything before `place.since` is processed.
+    `seen`: the last message read, by room; `matters`: there is state to save."""
 
     place: Place
     hear: Hear
@@ -76,7 +76,7 @@ class Progress:
     reading: asyncio.Task[None] | None = None
 
     async def put(self, room: str, job: Callable[[], Awaitable[object]], *, control: bool = False) -> None:
-        """Have something of the answer at hand taken in after what its room told before."""
+        """Process part of the current answer, in its room's order."""
         done = self.cursor.begin(self.since)
 
         async def taken() -> None:
@@ -88,7 +88,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """Follows one account. `excuse` tells a room why a message there was not read, `say` sends it an event."""
+    """Sync loop of one account. `excuse` tells a room that a message was not read, `say` sends it an event."""
 
     client: Client
     rooms: Rooms
@@ -101,8 +101,8 @@ class Sync:
     say: Callable[[str, str, Event], Awaitable[None]]
 
     async def follow(self, hear: Hear) -> None:
-        """Tell what comes until cancelled. What was not taken in is told again by the next call. Raises `NotNow`,
-        `TokenRefused`, and what `hear` raises."""
+        """Process events until cancelled; unprocessed ones are repeated by the next call. Raises `NotNow`,
+        `TokenRefused`, and errors of `hear`."""
         place = await self.places.begin()
         self.entering.looked = 0.0
         async with dispatching() as dispatcher:
@@ -117,7 +117,7 @@ class Sync:
                     await asyncio.wait((at.reading,))
 
     async def _on(self, at: Progress) -> None:
-        """Have one answer taken in, and keep how far everything was."""
+        """Process one sync answer and save the position."""
         await at.put("", partial(self.entering.again, at.place, at.hear))
         found = await self._next(at)
         if not (since := text(found.get("next_batch"))):
@@ -149,7 +149,7 @@ class Sync:
         return await self.client.call("GET", "sync", query=query, reads=True)
 
     async def _take(self, found: Event, at: Progress) -> None:
-        """Have what an answer holds taken in, each room's in its order."""
+        """Process an answer's rooms, each in order."""
         await self.crypto.synced(found)
         for room, each in inside(found, "rooms", "invite").items():
             await at.put(room, partial(self._invitation, room, table(each), at))
@@ -165,8 +165,8 @@ class Sync:
                 await self.entering.invited(room, text(event.get("sender")), at.place, at.hear, direct=direct)
 
     async def _joined(self, room: str, found: Event, at: Progress) -> None:
-        """Have what is new in a room taken in, with what the answer left out; what was said before the agent came is
-        not."""
+        """Process a joined room's new events, including those missing from a limited answer, but none from before
+        the agent joined."""
         timeline = inside(found, "timeline")
         events = tables(timeline.get("events"))
         state = tables(inside(found, "state").get("events"))
@@ -187,7 +187,7 @@ class Sync:
             await at.put(room, partial(self._event, room, event, at), control=control)
 
     def _entry(self, events: Sequence[Event]) -> int:
-        """Where the agent was asked into a room, or came into it."""
+        """Index of the event by which the agent was invited or joined."""
         own = {
             text(inside(event, "content").get("membership")): index
             for index, event in enumerate(events)
@@ -200,7 +200,7 @@ class Sync:
             await self._event(room, event, at)
 
     async def _missed(self, room: str, before: str, since: str) -> list[Event]:
-        """What happened in a room between two answers, oldest first."""
+        """A room's events between two sync answers, oldest first."""
         missed: list[Event] = []
         end = before
         for _ in range(PAGES):
@@ -215,7 +215,7 @@ class Sync:
         return missed[::-1]
 
     async def _event(self, room: str, event: Event, at: Progress) -> None:
-        """Tell what happened."""
+        """Process one room event."""
         if event.get("state_key") is not None:
             self.rooms.changed(room, event)
             await self.entering.crowded(room, at.place)
@@ -233,7 +233,7 @@ class Sync:
             at.seen[room] = text(event.get("event_id"))
 
     async def _handle(self, room: str, event: Event, hear: Hear) -> bool:
-        """Hand on what somebody did; whether it was a message that was read."""
+        """Pass an event to the gateway. Returns whether it was a readable message."""
         if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
             self.crypto.verify(event, partial(self.say, room))
             return False
@@ -243,14 +243,14 @@ class Sync:
         return isinstance(heard, Said)
 
     async def _unread(self, room: str, id_: str, place: Place) -> None:
-        """A message cannot be read: its key may be behind it, or never comes."""
+        """Handle an undecryptable message: wait for its key, or tell the room."""
         if self.crypto.patience:
             place.wait(id_, room, self.now())
         else:
             await self._excuse(room, id_, place)
 
     async def _late(self, at: Progress, *, keys: bool) -> None:
-        """Read messages whose keys may have come since, and say it where one does not come."""
+        """Retry messages that wait for keys; tell the room when one times out."""
         for id_, (room, since) in list(at.place.unread.items()):
             over = self.now() - since >= self.crypto.patience
             opened = await self._opened(room, id_) if keys or over else None
@@ -280,7 +280,7 @@ class Sync:
                 await self.excuse(room, id_)
 
     async def _read(self, seen: dict[str, str]) -> None:
-        """Show people that what they wrote arrived."""
+        """Send read receipts."""
         while seen:
             room, id_ = seen.popitem()
             with suppress(ChannelError):

@@ -1,8 +1,8 @@
-"""Verification by emoji: a person compares seven of them, made on both sides of keys that nobody in between has.
+"""Matrix device verification by emoji (SAS): answers verifications that people start.
 
-The agent answers; it begins none. Both sides' messages are as in "Short Authentication String (SAS) verification" of
-the client-server API, in a room or from device to device. matrix-nio's own is of no use: its commitment and its emoji
-are not those of the specification, and it knows neither rooms nor the account's keys.
+The agent starts none. Messages follow "Short Authentication String (SAS) verification" of the client-server API, in
+rooms or to-device. matrix-nio's implementation is not used: its commitment and emoji differ from the specification,
+and it supports neither rooms nor cross-signing keys.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Reply = tuple[str, Content]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """One side: a device, and the public keys that it vouches for by their ids (`ed25519:...`)."""
+    """One side of a verification: a device, and the public keys it vouches for by key id (`ed25519:...`)."""
 
     user: str
     device: str
@@ -51,7 +51,7 @@ class Party:
 
 
 class Wrong(Exception):
-    """A verification cannot go on; `code` says why, as Matrix names it."""
+    """A verification has to be cancelled; `code` is Matrix's cancel code."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -60,7 +60,7 @@ class Wrong(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Sas:
-    """One verification, as the side that accepts. `way` is what each message names it by."""
+    """State of one verification, from the accepting side. `way` holds the reference that each message carries."""
 
     own: Party
     other: Party
@@ -72,7 +72,7 @@ class Sas:
     theirs: str = ""
 
     def started(self, content: Event) -> list[Reply]:
-        """They began: what is agreed on, and a commitment to our key before theirs is known."""
+        """Handle `start`: reply with the agreed methods and a commitment to our key."""
         offered = {name: _texts(content.get(name)) for name in ("key_agreement_protocols", "hashes", *OFFERS)}
         self.mac = next((each for each in MACS if each in offered["message_authentication_codes"]), "")
         shown = [each for each in SHOWN if each in offered["short_authentication_string"]]
@@ -91,7 +91,7 @@ class Sas:
         return [(f"{PREFIX}accept", {**accepted, **self.way})]
 
     def keyed(self, content: Event) -> list[Reply]:
-        """Their key: ours, and from now on both sides have the same emoji."""
+        """Handle `key`: reply with our key; now both sides can derive the emoji."""
         if not self.mac or self.shared is not None:
             raise Wrong("m.unexpected_message", "A key is not what comes next.")
         self.theirs = text(content.get("key"))
@@ -103,7 +103,7 @@ class Sas:
 
     @property
     def emoji(self) -> str:
-        """What a person compares: seven signs with their names."""
+        """The seven emoji with names that a person compares."""
         sides = (
             f"{self.other.user}|{self.other.device}|{self.theirs}",
             f"{self.own.user}|{self.own.device}|{self._public}",
@@ -113,7 +113,7 @@ class Sas:
         return ", ".join(" ".join(signs[index]) for index in made.emoji_indices)
 
     def compared(self, content: Event) -> list[Reply]:
-        """The person over there found the emoji the same: the keys that each side vouches for."""
+        """Handle `mac` after the person confirmed the emoji: check their keys and reply with ours."""
         if self.shared is None:
             raise Wrong("m.unexpected_message", "Nothing was agreed on yet.")
         marks = {name: text(each) for name, each in table(content.get("mac")).items()}
@@ -145,15 +145,15 @@ OFFERS = ("message_authentication_codes", "short_authentication_string")
 
 
 class Verifying:
-    """The verifications of this device that are under way. It marks nobody as verified: the agent has no eyes to
-    compare with, so what counts is that the person compares with what stands in its log."""
+    """The running verifications of this device. They mark nobody as verified, as the agent cannot compare emoji: the
+    person compares them with the agent's log."""
 
     def __init__(self) -> None:
         self._running: OrderedDict[tuple[str, str], Sas] = OrderedDict()
 
     def hear(self, own: Party, other: Party, event: Event) -> list[Reply]:
-        """What is answered to an event of another device, in the same way as it came. Its device is not always named;
-        then `other` is of use only where a verification begins."""
+        """The replies to a verification event. The sending device is not always named; `other` is then needed only
+        at the start."""
         content = table(event.get("content"))
         kind = text(event.get("type")).removeprefix(PREFIX)
         mark, way = way_of(event)
@@ -173,7 +173,7 @@ class Verifying:
         return [(f"{PREFIX}cancel", {"code": wrong.code, "reason": str(wrong), **way})]
 
     def device_of(self, user: str, mark: str) -> str:
-        """The device with which somebody verifies this one; empty where they do not."""
+        """The device that a user verifies with; empty if none."""
         running = self._running.get((user, mark))
         return running.other.device if running else ""
 
@@ -208,8 +208,8 @@ class Verifying:
 
 
 def way_of(event: Event) -> tuple[str, Content]:
-    """What a verification is named by, and how a message says so: the id of the request in a room, otherwise an id that
-    whoever began chose."""
+    """A verification's id, and the reference to put into replies: the request's event id in a room, otherwise the
+    transaction id."""
     content = table(event.get("content"))
     if chosen := text(content.get("transaction_id")):
         return chosen, {"transaction_id": chosen}
@@ -223,7 +223,7 @@ def _texts(value: object) -> list[str]:
 
 
 def is_verification(event: Event, own: str) -> bool:
-    """Whether a message in a room is about verifying the device of `own`."""
+    """Whether a room message belongs to a verification of the device of `own`."""
     content = table(event.get("content"))
     asks = content.get("msgtype") == REQUEST and content.get("to") == own
     return asks or text(event.get("type")).startswith(PREFIX)
@@ -236,8 +236,8 @@ verifies a device sends five."""
 
 
 class VerificationReplies:
-    """Answers each person's messages in their order, and people side by side: anybody anywhere may begin, and a server
-    may take long to give keys. `own` is this device, whose keys are there by then."""
+    """Answers verification messages, in order per user and in parallel across users, since anybody may start one and
+    key queries are slow. `own` gives this device."""
 
     def __init__(self, devices: Devices, rooms: Rooms, now: Callable[[], float], own: Callable[[], Party]) -> None:
         self._devices = devices
@@ -249,7 +249,8 @@ class VerificationReplies:
         self._work: set[asyncio.Task[None]] = set()
 
     def take(self, event: Event, say: Say | None = None) -> None:
-        """Answer a message soon; by `say` where it came in a room. What is too much is passed over."""
+        """Answer a message in the background; through `say` if it came in a room. Messages over the limit are
+        dropped."""
         sender = text(event.get("sender"))
         strange = say is None and not self._rooms.met(sender) and not self._devices.has(sender)
         if self._limits.allow(sender, strange=strange):
@@ -264,7 +265,7 @@ class VerificationReplies:
             await asyncio.wait(self._work)
 
     async def _answer(self, event: Event, sender: str, say: Say | None, *, strange: bool) -> None:
-        """Strangers' keys are not asked for: each may cost seconds."""
+        """Answer one message. Strangers' keys are not queried: each query may take seconds."""
         device = text(inside(event, "content").get("from_device"))
         begins = device and event.get("type") == f"{PREFIX}start"
         async with self._turns.setdefault(sender, asyncio.Lock()):
@@ -278,7 +279,7 @@ class VerificationReplies:
 
 
 class Limits:
-    """How much is taken in within a minute. Strangers, of whom there may be any number, use up nobody else's share."""
+    """Rate limit of verification messages per minute, with a separate share for strangers."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -287,7 +288,7 @@ class Limits:
         self._said = False
 
     def allow(self, user: str, *, strange: bool) -> bool:
-        """Whether one more is taken in; what is counts."""
+        """Count a message if it is within the limits. Returns whether it is."""
         if self._now() - self._begun >= MINUTE:
             self._begun, self._taken, self._said = self._now(), Counter(), False
         if self._taken[user] < EACH and self._taken[strange] < (STRANGERS if strange else OTHERS):

@@ -1,1 +1,1 @@
-"""Slack: its Web API and Socket Mode, in words of the gateway."""
+"""Slack protocol: Web API and Socket Mode events."""

@@ -1,4 +1,4 @@
-"""What Slack tells, as the gateway's words: messages, edits, deletions, buttons, slash commands, farewells."""
+"""Slack protocol: parses events (messages, edits, buttons, slash commands), renders mrkdwn, and calls the Web API."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEFT = frozenset({"channel_left", "group_left", "channel_deleted", "channel_arch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """Who the agent is in a workspace; `threads`: what is said to it in a channel begins a thread."""
+    """The agent's identity in a workspace; `threads`: a message to it in a channel starts a thread."""
 
     user: str
     bot: str
@@ -42,8 +42,8 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`name` finds the name of a user, `title` that of a channel, `file` the facts of a file that Slack told without
-    them; `now` is the time."""
+    """Event parser. `name` looks up a user's name, `title` a channel's, `file` the facts of a file; `now` is the
+    time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
@@ -52,7 +52,7 @@ class Reader:
     now: Callable[[], float]
 
     async def heard(self, kind: str, payload: Mapping[str, Any]) -> Heard | None:
-        """What an envelope holds; None where it is nothing to the agent."""
+        """Parse an envelope's payload; None if it is irrelevant."""
         match kind:
             case "events_api":
                 return await self._event(payload.get("event") or {})
@@ -89,7 +89,7 @@ class Reader:
         return None
 
     def _withdrawn(self, channel: str, stamp: object, before: Mapping[str, Any]) -> Withdrawn | None:
-        """Slack lets the sender and those who administer the workspace delete a message, and does not say who did."""
+        """Parse a deletion. Only the sender and workspace admins can delete; Slack does not say who did."""
         if before.get("user") == self.own.user or (before.get("bot_id") or "") == self.own.bot:
             return None
         return Withdrawn(source_id=f"{channel}:{stamp}", where=_where(channel, str(before.get("thread_ts", ""))))
@@ -147,7 +147,7 @@ class Reader:
         )
 
     def _command(self, payload: Mapping[str, Any]) -> Said | None:
-        """`/hermes stop` is `/stop`; a command of another name is itself."""
+        """Parse a slash command: `/hermes stop` means `/stop`; others keep their name."""
         command, words = str(payload.get("command", "")), str(payload.get("text", "")).strip()
         if not command.startswith("/") or not payload.get("trigger_id"):
             return None
@@ -163,7 +163,7 @@ class Reader:
 
 
 def place_of(message: Mapping[str, Any], own: str) -> tuple[str, bool]:
-    """The channel that an envelope is of, and whether it holds a control."""
+    """The channel of an envelope, and whether it is an urgent command."""
     payload, kind = message.get("payload") or {}, message.get("type")
     event = payload.get("event") or {}
     chat = event.get("channel") or payload.get("channel_id") or (payload.get("container") or {}).get("channel_id")
@@ -173,12 +173,12 @@ def place_of(message: Mapping[str, Any], own: str) -> tuple[str, bool]:
 
 
 def _edited(message: Mapping[str, Any]) -> str:
-    """The stamp of a message's last change; empty where it was not changed."""
+    """The stamp of a message's last edit; empty if never edited."""
     return str((message.get("edited") or {}).get("ts", ""))
 
 
 def _where(channel: str, thread: str) -> Conversation:
-    """Ids that begin with D are chats with one person."""
+    """The conversation; channel ids that begin with D are private chats."""
     return Conversation(
         platform=PLATFORM, chat_kind="dm" if channel.startswith("D") else "group", chat=channel, thread=thread
     )
@@ -189,7 +189,7 @@ MARK = re.compile(r"<([^<>]+)>")
 
 
 def escaped(text: str) -> str:
-    """Words without any meaning to Slack: no text mentions anybody."""
+    """Escape text so that nothing in it is markup or a mention."""
     return text.replace("\0", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -203,12 +203,12 @@ MRKDWN = Dialect(escape=escaped, code=escaped, link=_link)
 
 
 def mrkdwn(text: str) -> str:
-    """Markdown as Slack shows it."""
+    """Convert Markdown to Slack's mrkdwn."""
     return rendered(text, MRKDWN)
 
 
 def plain(text: str, own: str) -> str:
-    """What a person wrote, without the mention of `own` (a user's id)."""
+    """Message text without markup and without the mention of `own` (a user id)."""
 
     def mark(found: re.Match[str]) -> str:
         inside, _, label = found[1].partition("|")
@@ -237,14 +237,14 @@ GONE = frozenset(
 
 
 class Web:
-    """Slack by one token. `base` is `https://slack.com/api` without a slash at the end."""
+    """Slack Web API client with one token. `base`: `https://slack.com/api`, without a trailing slash."""
 
     def __init__(self, service: Service, base: str) -> None:
         self._service = service
         self._base = base
 
     async def call(self, method: str, *, reads: bool = False, **values: Any) -> dict[str, Any]:  # noqa: ANN401  whatever JSON holds
-        """Call a method with its arguments; those that are None are left out. Raises `ChannelError`."""
+        """Call a method; arguments that are None are omitted. Raises `ChannelError`."""
         answer = await self._service.call(
             "POST", f"{self._base}/{method}", content=form(values), media_type=FORM, reads=reads
         )
@@ -254,13 +254,13 @@ class Web:
         return found
 
     async def upload(self, url: str, file: Upload) -> None:
-        """Put a file where Slack wants it. Nobody sees it yet."""
+        """Upload a file to the URL that Slack gave; it is not posted yet."""
         answer = await self._service.call("POST", url, content=file, reads=True)
         if answer.status >= 300:
             raise (NotNow if answer.status == 408 else NeverHere)(f"Slack does not take the file ({answer.status}).")
 
     async def download(self, url: str, most: int) -> bytes:
-        """A file's bytes, as `Media` says."""
+        """Download a file."""
         answer = await self._service.fetch(url, most)
         if answer.status != 200 or (answer.headers.get("content-type") or "").startswith("text/html"):
             raise NeverHere("Slack does not give the file out: the app needs the scope files:read.")
@@ -268,13 +268,13 @@ class Web:
 
 
 def form(values: Mapping[str, Any]) -> bytes:
-    """Arguments as a form, with lists and objects as JSON: the one shape that every method of Slack takes."""
+    """Form-encode arguments, with lists and objects as JSON, as every Slack method accepts."""
     given = {name: value for name, value in values.items() if value is not None}
     return urlencode({n: value if isinstance(value, str) else json.dumps(value) for n, value in given.items()}).encode()
 
 
 def meaning(name: str, found: Mapping[str, Any], *, reads: bool = False) -> ChannelError:
-    """The failure that an error of Slack is."""
+    """Map a Slack error code to a `ChannelError`."""
     if name in TOKEN:
         return TokenRefused(
             f"Slack does not know the token any more ({name}): see SLACK_BOT_TOKEN and SLACK_APP_TOKEN."

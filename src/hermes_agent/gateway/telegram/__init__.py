@@ -1,1 +1,1 @@
-"""What the Bot API of Telegram says and is told."""
+"""Telegram protocol: Bot API client, updates, and message formatting."""

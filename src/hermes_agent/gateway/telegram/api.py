@@ -1,4 +1,4 @@
-"""Calls of the Bot API (core.telegram.org/bots/api): one address, one shape of answer, errors as what may be done."""
+"""Telegram Bot API client (core.telegram.org/bots/api), with errors mapped to channel errors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ HTTP_ERROR = 500
 
 
 class Unparsed(ChannelError):
-    """The formatting was not understood: the same words can be sent plain."""
+    """The formatting was rejected; the text can be sent plain."""
 
 
 class Unfit(ChannelError):
-    """The file is not what the method sends, or nobody may hear it there: it can be sent as a document."""
+    """The method does not accept this file, or voice messages are not allowed there; it can be sent as a document."""
 
 
 class Moved(ChannelError):
-    """Nothing was done: the group has the id `to` now."""
+    """Nothing was done: the group has migrated to the id `to`."""
 
     def __init__(self, message: str, to: str) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class Moved(ChannelError):
 
 
 class Unanswerable(ChannelError):
-    """Nothing can answer that message: it was deleted. The same words can be sent without an answer."""
+    """The message to reply to was deleted; the text can be sent without a reply."""
 
 
 class Unchanged(ChannelError):
-    """The message has this content already."""
+    """An edit had no effect: the message already has this content."""
 
 
 REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
@@ -54,7 +54,7 @@ REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
 
 
 class BotApi:
-    """One bot, at `url`."""
+    """HTTP client for one bot at `url`."""
 
     def __init__(self, url: str, token: str, http: Http) -> None:
         self._url = url
@@ -69,8 +69,8 @@ class BotApi:
         waits: float = 0.0,
         file: tuple[str, Attachment] | None = None,
     ) -> Plain:
-        """The `result` of a method, with a `file` as one of its arguments. `waits` is how long the server may hold the
-        answer back. Raises `ChannelError`."""
+        """Call a method and return its `result`; a `file` is one of the arguments. `waits`: seconds of a long poll.
+        Raises `ChannelError`."""
         body = await form(*file, arguments) if file else msgspec.json.encode(arguments)
         answer = await self._service.call(
             "POST",
@@ -82,7 +82,7 @@ class BotApi:
         return _result(answer.status, answer.body)
 
     async def fetch(self, file_id: str, most: int) -> bytes:
-        """The bytes of a file that somebody sent, as `Channel.fetch` says. Raises `ChannelError`."""
+        """Download a received file as `Channel.fetch` does. Raises `ChannelError`."""
         found = await self.call("getFile", {"file_id": file_id})
         if not found.get("file_path"):
             raise NeverHere("Telegram does not give the file out.")

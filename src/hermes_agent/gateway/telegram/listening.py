@@ -1,4 +1,4 @@
-"""What Telegram tells: updates, asked for by long polling or brought to a webhook, each chat's in their order."""
+"""Receives Telegram updates by long polling or webhook, in order per chat."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Brought = tuple[Plain, asyncio.Future[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """Where Telegram brings updates, the port of this machine to which that leads, and what it shows with each."""
+    """Webhook settings: public URL, local port, and the secret sent with each update."""
 
     url: str
     port: int
@@ -44,20 +44,20 @@ class Webhook:
 
 
 def secret_of(token: str) -> str:
-    """What Telegram shows with each update of a bot: the same in every process, and nothing of the token."""
+    """The webhook secret of a bot, derived from the token: the same in every process."""
     return hmac.new(token.encode(), b"webhook", hashlib.sha256).hexdigest()
 
 
 def acknowledge(brought: Iterable[Brought]) -> None:
-    """These were taken in: whoever still waits to hear it is told."""
+    """Confirm updates, after they were processed."""
     for _, taken in brought:
         if not taken.cancelled():
             taken.set_result(None)
 
 
 class Entrance:
-    """Takes updates in at `path`. Telegram is told that one arrived when whoever takes it from here has said so; it
-    brings again what was not."""
+    """Webhook endpoint at `path`. An update is acknowledged after it was processed; Telegram sends it again
+    otherwise."""
 
     def __init__(self, path: str, secret: str) -> None:
         self._secret = secret
@@ -66,7 +66,7 @@ class Entrance:
         self.routes.mount(path or "/", "POST", self._take)
 
     async def _take(self, request: Request) -> Response:
-        """One request, from whoever sent it."""
+        """Handle one request, from any sender."""
         if not same(request.headers.get(HEADER, ""), self._secret):
             return Response(status=403)
         try:
@@ -83,7 +83,7 @@ class Entrance:
         return Response(status=200)
 
     async def next(self) -> list[Brought]:
-        """What was brought and not yet given out, in its order; at least one."""
+        """Wait for updates and return them in order, at least one."""
         brought = [await self._brought.get()]
         while not self._brought.empty():
             brought.append(self._brought.get_nowait())
@@ -101,7 +101,7 @@ WEBHOOK_SET = "webhook is active"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Follows one bot."""
+    """Update loop of one bot, by polling or webhook."""
 
     api: BotApi
     moves: ChatMigration
@@ -109,7 +109,7 @@ class Listening:
     poll_seconds: float = POLL_SECONDS
 
     async def follow(self, me: Me, hear: Hear) -> None:
-        """Tell what comes until cancelled. Raises `NotNow`, `TokenRefused`, and what `hear` raises."""
+        """Process updates until cancelled. Raises `NotNow`, `TokenRefused`, and errors of `hear`."""
         async with dispatching() as dispatcher:
             intake = Intake(api=self.api, moves=self.moves, dispatcher=dispatcher, me=me, hear=hear)
             if self.webhook is None:
@@ -118,8 +118,8 @@ class Listening:
                 await self._receive(self.webhook, replace(intake, album_looks=0))
 
     async def _poll(self, dispatcher: Dispatcher, intake: Intake) -> None:
-        """Ask for updates. One is confirmed by asking for those after it: what takes long is told again meanwhile, so
-        that what comes behind it does not wait."""
+        """Poll for updates. Asking with a higher offset confirms them, so slow ones are received repeatedly while
+        later ones do not wait."""
         cursor, seen = Cursor(0), 0
         while True:
             seconds = self.poll_seconds if await dispatcher.settled() else 0
@@ -144,8 +144,7 @@ class Listening:
         return found
 
     async def _receive(self, webhook: Webhook, intake: Intake) -> None:
-        """Have updates brought. One is confirmed when it was taken in; a webhook that is left is kept for the next
-        process, and Telegram keeps what it cannot bring for a day."""
+        """Serve the webhook. It stays registered for the next process; Telegram keeps undelivered updates for a day."""
         entrance = Entrance(urlsplit(webhook.url).path, webhook.secret)
         async with AsyncExitStack() as open_:
             await self._open(open_, webhook, entrance)
@@ -169,8 +168,8 @@ class Listening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """Has updates taken in in their chats. Telegram tells each picture of an album as a message, and a person sent one:
-    its first picture waits for the others, up to `album_looks` times."""
+    """Processes updates in their chat's order, and joins albums: Telegram sends each picture as a message, so the
+    first waits for the others, at most `album_looks` times."""
 
     api: BotApi
     moves: ChatMigration
@@ -181,7 +180,7 @@ class Intake:
     _albums: dict[str, list[tuple[Plain, Callable[[], None]]]] = field(default_factory=dict)
 
     async def put(self, update: Plain, done: Callable[[], None]) -> None:
-        """Take in an update; `done` is called then."""
+        """Process an update; `done` is called afterwards."""
         if (moved := moved_in(update)) is not None:
             await self.moves.moved(*moved)
         query, message = update.get("callback_query") or {}, update.get("message") or {}
@@ -224,7 +223,7 @@ class Intake:
 
 
 def together(first: Said, more: Said) -> Said:
-    """Two messages of an album as one, under the identity of the first: its words stand at any of the pictures."""
+    """Join two messages of an album under the first one's id; any of them may carry the text."""
     return replace(
         first,
         text="\n".join(filter(None, (first.text, more.text))),

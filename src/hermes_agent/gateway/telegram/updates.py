@@ -1,4 +1,4 @@
-"""Updates of the Bot API as what was heard."""
+"""Parses Telegram updates into gateway events."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """The bot itself."""
+    """The bot's id and name."""
 
     id: int
     name: str
 
 
 def heard_in(update: Plain, me: Me) -> Heard | None:
-    """What an update tells; None where that is nothing for us."""
+    """Parse an update; None if it is irrelevant."""
     if message := update.get("message"):
         return _said(message, me)
     if message := update.get("edited_message"):
@@ -46,7 +46,7 @@ def heard_in(update: Plain, me: Me) -> Heard | None:
 
 
 def moved_in(update: Plain) -> tuple[str, str] | None:
-    """The id that a group had and the one that it has now, where an update tells that it moved."""
+    """A group migration in the update: the old and the new id; None if it has none."""
     message = update.get("message") or {}
     chat = str((message.get("chat") or {}).get("id", ""))
     if to := message.get("migrate_to_chat_id"):
@@ -57,7 +57,7 @@ def moved_in(update: Plain) -> tuple[str, str] | None:
 
 
 def where_of(message: Plain) -> Conversation:
-    """The chat and topic of a message."""
+    """The conversation (chat and topic) of a message."""
     chat = message["chat"]
     thread = str(message.get("message_thread_id", "")) if message.get("is_topic_message") else ""
     return Conversation(
@@ -95,7 +95,7 @@ def _said(message: Plain, me: Me, *, edited: str = "") -> Said | None:
 
 
 def _named(message: Plain, answers: Plain) -> tuple[str, ...]:
-    """The ids of people whom a message mentions, whom it answers, and from whom it was forwarded."""
+    """Ids of people mentioned, answered or forwarded from."""
     entities = message.get("entities") or message.get("caption_entities") or ()
     origin = message.get("forward_origin") or {}
     people = (*(each.get("user") for each in entities), answers.get("from"), origin.get("sender_user"))
@@ -103,7 +103,7 @@ def _named(message: Plain, answers: Plain) -> tuple[str, ...]:
 
 
 def _quoted(message: Plain, answers: Plain, *, own: bool) -> Quoted | None:
-    """What a message replies to: the words that its sender chose of it, or all of it where the bot did not write it."""
+    """The replied-to text: the selected part, or all of it unless the bot wrote it."""
     chosen = str((message.get("quote") or {}).get("text") or "")
     if own:
         return Quoted(text=chosen) if chosen else None
@@ -112,7 +112,7 @@ def _quoted(message: Plain, answers: Plain, *, own: bool) -> Quoted | None:
 
 
 def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
-    """The words without the bot's own name; whether it was named; whether a command is for another bot."""
+    """The text without the bot's name; whether it was mentioned; whether a command is for another bot."""
     text = str(message.get("text") or message.get("caption") or _wordless(message))
     entities = message.get("entities") or message.get("caption_entities") or ()
     units = text.encode("utf-16-le", "surrogatepass")
@@ -137,7 +137,7 @@ def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
 
 
 def _wordless(message: Plain) -> str:
-    """What somebody says without words of their own: a place, a contact, a poll, a sticker, a dice."""
+    """Text for messages without any: location, contact, poll, sticker, dice."""
     sign, dice = message.get("sticker") or {}, message.get("dice") or {}
     venue, place = message.get("venue") or {}, message.get("location") or {}
     who, poll = message.get("contact") or {}, message.get("poll") or {}

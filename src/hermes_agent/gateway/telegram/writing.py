@@ -1,4 +1,4 @@
-"""A message of the agent as arguments of the Bot API: where it stands, what it answers, its buttons, its receipt."""
+"""Builds Bot API arguments for outgoing messages: chat, reply, buttons, files and MarkdownV2 formatting."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ WIDE = 12
 
 
 def draft_id(key: str) -> int:
-    """The same for the same key, and never 0."""
+    """Deterministic nonzero draft id for a key."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") % 0x7FFFFFFF + 1
 
 
 def place(to: Conversation, chat: str) -> dict[str, Any]:
-    """A chat, by the id that it has now, and the topic in it."""
+    """Arguments for a chat (by its current id) and topic."""
     return {"chat_id": chat} | ({"message_thread_id": number_of(to.thread)} if to.thread else {})
 
 
 def receipt_of(to: Conversation, chat: str, sent: Plain) -> str:
-    """The id of a message, with the chat's where that is not the first one: messages are counted anew there."""
+    """The receipt of a sent message; includes the chat id after a migration, as message ids restart there."""
     return f"{chat}:{sent['message_id']}" if chat != to.chat else str(sent["message_id"])
 
 
 def message_at(to: Conversation, chat: str, receipt: str) -> dict[str, Any]:
-    """The message of a receipt. Raises `MessageGone` where it stands in a group that moved since."""
+    """Arguments for the message of a receipt. Raises `MessageGone` if it is in the group before its migration."""
     before, _, message = receipt.rpartition(":")
     if (before or to.chat) != chat:
         raise MessageGone("The message stands in the group that this one was before.")
@@ -42,7 +42,7 @@ def message_at(to: Conversation, chat: str, receipt: str) -> dict[str, Any]:
 
 
 def reply_to(part: Part, chat: str) -> dict[str, Any]:
-    """What a part answers, where that stands in this chat."""
+    """Reply arguments, if the answered message is in this chat."""
     before, _, message = part.answers.rpartition(":")
     if not message.isdecimal() or before not in ("", chat):
         return {}
@@ -50,7 +50,7 @@ def reply_to(part: Part, chat: str) -> dict[str, Any]:
 
 
 def keyboard(part: Part) -> dict[str, Any]:
-    """The buttons of a part: in one row where they are narrow."""
+    """Inline keyboard for a part's buttons; narrow ones share a row."""
     if not part.buttons:
         return {}
     keys = [_key(button, part.slot, number) for number, button in enumerate(part.buttons)]
@@ -63,7 +63,7 @@ def _key(button: Button, slot: int, number: int) -> dict[str, str]:
 
 
 def number_of(text: str) -> int:
-    """A message's or topic's number. Raises `MessageGone`."""
+    """Parse a message or topic number. Raises `MessageGone`."""
     if not text.isdecimal():
         raise MessageGone(f"Telegram has no message {text}.")
     return int(text)
@@ -74,7 +74,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A method that sends a file, its argument for it, and the bytes that it takes."""
+    """A Bot API method for sending a file: its file argument and size limit in bytes."""
 
     method: str
     field: str
@@ -103,7 +103,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def ways_of(media_type: str, size: int) -> tuple[Way, ...]:
-    """The ways to be tried, best first."""
+    """The methods to try for a file, best first."""
     way = WAYS.get(media_type, DOCUMENT)
     return (way, DOCUMENT) if way is not DOCUMENT and size <= way.largest else (DOCUMENT,)
 
@@ -119,23 +119,23 @@ LONGEST = 4096
 
 
 def formatted(text: str) -> str:
-    """The text for `parse_mode=MarkdownV2`: names of people do not become mentions."""
+    """Convert Markdown to MarkdownV2 (`parse_mode`), without creating mentions."""
     marked = rendered(text, MARKDOWN_V2)
     return marked if _has_room(text) else marked.replace(UNMEANT, WIDE_SIGN)
 
 
 def escaped(text: str) -> str:
-    """Words without any meaning to Telegram."""
+    """Escape text so that nothing in it is markup."""
     return NAME.sub(UNMEANT, text).translate(RESERVED)
 
 
 def unmeant(text: str) -> str:
-    """The text as it is, but that names of people do not become mentions."""
+    """Plain text without creating mentions."""
     return NAME.sub(UNMEANT if _has_room(text) else WIDE_SIGN, text)
 
 
 def _has_room(text: str) -> bool:
-    """Whether a message still holds it with a sign more at each name."""
+    """Whether the message still fits with one more character per name."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2 + text.count("@") <= LONGEST
 
 

@@ -1,1 +1,1 @@
-"""What a reply says, as a chat can show it: code blocks, tables, formulas, and where a long one is cut."""
+"""Markdown for chat platforms: code blocks, tables, formulas, dialects, and splitting long text."""

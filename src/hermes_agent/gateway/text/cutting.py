@@ -1,4 +1,4 @@
-"""Cutting Markdown into pieces of a platform's length, without breaking a code block, a link or a character."""
+"""Splits Markdown into messages of limited length without breaking code blocks, links or characters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_CHARACTER = 64
 
 
 def size_in(unit: Unit) -> Size:
-    """How long a text is in the unit of a platform."""
+    """Length function for a platform's unit."""
     match unit:
         case Unit.UTF16:
             return lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -32,10 +32,10 @@ def size_in(unit: Unit) -> Size:
 
 
 def cut(text: str, longest: int, size: Size = len) -> list[str]:
-    """The text in pieces of at most `longest`; none where it is blank.
+    """Split the text into pieces of at most `longest`; none if it is blank.
 
-    A code block that goes over a cut is closed and opened again with the same words behind its marks. A piece ends
-    where a paragraph, line or word does, as far as that leaves it half full.
+    A code block across a cut is closed and reopened with the same info string. Pieces end at a paragraph, line or
+    word if that leaves them at least half full.
     """
     pieces, rest = [], text.strip("\n")
     while rest.strip():
@@ -66,7 +66,7 @@ def _split(text: str, longest: int, size: Size) -> tuple[str, str]:
 
 
 def _fitting(text: str, room: int, size: Size) -> int:
-    """How many characters fit."""
+    """Number of characters that fit."""
     low, high = 1, min(len(text), room)
     while low < high:
         middle = (low + high + 1) // 2
@@ -75,13 +75,13 @@ def _fitting(text: str, room: int, size: Size) -> int:
 
 
 def _best(text: str, end: int) -> int:
-    """Where to cut at or before `end`."""
+    """The best cut at or before `end`."""
     spans = [found.span() for found in WHOLE.finditer(text, 0, min(end * 2, end + LONGEST_WHOLE))]
     return _between(text, end, end // 2, spans) or _between(text, end, 0, spans) or _whole_character(text, end)
 
 
 def _between(text: str, end: int, least: int, spans: list[tuple[int, int]]) -> int:
-    """The best place after `least`; 0 where there is none."""
+    """The best cut after `least`; 0 if there is none."""
     for sign in ("\n\n", "\n", " "):
         at = end + 1 if text[end : end + len(sign)] == sign else text.rfind(sign, least, end) + 1
         while at > least:
@@ -101,7 +101,7 @@ def _may_cut(text: str, at: int, spans: list[tuple[int, int]]) -> bool:
 
 
 def _just_opened(text: str, at: int) -> bool:
-    """Whether a cut here would leave a code block with nothing in it, or split the marks of its beginning or end."""
+    """Whether a cut here would leave an empty code block or split a fence."""
     begins = text.rfind("\n", max(0, at - LONGEST_MARKS), max(0, at - 1)) + 1
     if begins == 0 and at > LONGEST_MARKS:
         if text[at - 1] != "\n":
@@ -114,13 +114,13 @@ def _just_opened(text: str, at: int) -> bool:
 
 
 def _is_empty(text: str) -> bool:
-    """Whether a text ends with the beginning of a code block."""
+    """Whether a text ends with the opening of a code block."""
     *_, last = read(text.rstrip("\n"))
     return isinstance(last, Block) and not last.ended and not last.lines
 
 
 def _whole_character(text: str, at: int) -> int:
-    """The last place at or before `at` that is between two visible characters."""
+    """The last grapheme boundary at or before `at`."""
     if not 0 < at < len(text):
         return at
     begins = max(0, at - LONGEST_CHARACTER)

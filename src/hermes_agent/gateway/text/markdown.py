@@ -1,4 +1,4 @@
-"""Markdown: its code blocks, and how it is written in a platform's own markup or in HTML."""
+"""Markdown parsing and rendering: finds code blocks, and converts text to a platform's dialect or HTML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_WORDS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """The line that begins a code block: its indentation, its marks, and the words behind them."""
+    """Opening line of a fenced code block: indentation, marks and info string."""
 
     indent: str
     marks: str
@@ -36,21 +36,21 @@ class Fence:
 
     @property
     def language(self) -> str:
-        """The first of the words: what the block is written in."""
+        """The block's language."""
         return self.words.split()[0] if self.words.strip() else ""
 
     @property
     def closing(self) -> str:
-        """The line that ends the block."""
+        """The closing line."""
         return f"{self.indent}{self.marks}"
 
     @property
     def again(self) -> str:
-        """The line that goes on with the block elsewhere."""
+        """The line that reopens the block in the next piece."""
         return f"{self.closing}{self.words if len(self.words) <= LONGEST_WORDS else ''}"
 
     def ends(self, line: str) -> bool:
-        """Whether that line of the block is its end: not what only looks like one."""
+        """Whether that line closes the block."""
         found = OPENING.fullmatch(line.rstrip())
         return (
             found is not None
@@ -62,7 +62,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A code block: how it begins, its lines, and whether it ends."""
+    """A fenced code block; `ended`: whether it is closed."""
 
     fence: Fence
     lines: tuple[str, ...]
@@ -70,7 +70,7 @@ class Block:
 
     @property
     def bare(self) -> tuple[str, ...]:
-        """The lines without the indentation that the whole block has."""
+        """The lines without the block's indentation."""
         indent = self.fence.indent
         return tuple(
             line.removeprefix(indent) if line.startswith(indent) else line.lstrip(" \t") for line in self.lines
@@ -78,19 +78,19 @@ class Block:
 
     @property
     def written(self) -> str:
-        """The block as it was."""
+        """The block's source text."""
         fence = self.fence
         return "\n".join((f"{fence.closing}{fence.words}", *self.lines, *((fence.closing,) if self.ended else ())))
 
 
 def opening(line: str) -> Fence | None:
-    """The beginning of a code block; None where the line is none."""
+    """Parse the opening line of a code block; None if it is none."""
     found = OPENING.fullmatch(line)
     return found and Fence(indent=found["indent"], marks=found["marks"], words=found["words"].rstrip())
 
 
 def read(text: str) -> Iterator[str | Block]:
-    """The lines of a text, and the code blocks between them."""
+    """Split a text into lines and code blocks."""
     fence: Fence | None = None
     inside: list[str] = []
     for line in text.split("\n"):
@@ -108,18 +108,18 @@ def read(text: str) -> Iterator[str | Block]:
 
 
 def open_at_end(text: str) -> Fence | None:
-    """The block that a text leaves open."""
+    """The code block that a text leaves open; None if none."""
     return next((piece.fence for piece in read(text) if isinstance(piece, Block) and not piece.ended), None)
 
 
 def closed(text: str) -> str:
-    """The text with an end to the block that it leaves open."""
+    """The text with an open code block closed."""
     fence = open_at_end(text)
     return text if fence is None else f"{text.rstrip(chr(10))}\n{fence.closing}"
 
 
 def plainest(text: str) -> str:
-    """Blocks as every chat knows them: three backticks, not indented; the same within a block does not end it."""
+    """Normalize code blocks to three backticks without indentation; backticks inside are defused."""
     return "\n".join(_plainest(piece) if isinstance(piece, Block) else piece for piece in read(text))
 
 
@@ -136,7 +136,7 @@ HEADING = re.compile(r"#{1,6}\s+(\S.*)")
 
 
 def heading(line: str) -> str:
-    """The words of a line that is a heading; empty where it is none."""
+    """The text of a heading line; empty if it is none."""
     found = HEADING.fullmatch(line.rstrip())
     return (found[1].rstrip("#").rstrip() or found[1]) if found else ""
 
@@ -148,10 +148,10 @@ def respanned(
     write: Callable[[str, re.Match[str], str], str],
     between: Callable[[str], str] = str,
 ) -> str:
-    """The text with each span written anew by `write`, from its kind, its beginning and what is in it.
+    """Rewrite each inline span with `write`, which gets its kind, opening match and content.
 
-    `opening` finds beginnings, the name of its last group is their kind. What ends a kind is in `ends`, at least one
-    character behind; a kind that is not there is whole with its beginning. `between` writes all other words.
+    `opening` finds spans; the name of its last group is their kind. `ends` gives each kind's closing pattern, at
+    least one character later; a kind without one is complete at its opening. `between` rewrites all other text.
     """
     done: list[str] = []
     at = look = 0
@@ -208,8 +208,8 @@ MARKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """`escape` writes words without any meaning, `code` those within code, `link` shown words and their address, which
-    is not empty. `quote` begins a quoted line; `languages`: a code block says what it is written in."""
+    """A platform's markup. `escape` escapes text, `code` text within code, `link` renders a link with a non-empty
+    address. `quote` begins a quoted line; `languages`: code blocks name their language."""
 
     escape: Callable[[str], str]
     code: Callable[[str], str]
@@ -219,7 +219,7 @@ class Dialect:
 
 
 def rendered(text: str, dialect: Dialect) -> str:
-    """The text in a dialect."""
+    """Render Markdown in a dialect."""
     return "\n".join(
         _block(piece, dialect) if isinstance(piece, Block) else _line(piece, dialect) for piece in read(text)
     )
@@ -256,8 +256,8 @@ def _piece(dialect: Dialect, within: frozenset[str], kind: str, found: re.Match[
 
 
 def html(text: str) -> str:
-    """Markdown as HTML. Tags in it are shown as text; pictures of other servers become links, so that reading tells
-    nobody that it was read."""
+    """Render Markdown as HTML. Tags are shown as text; remote pictures become links, so that opening a mail is not
+    tracked."""
     parser: MarkdownIt = late("markdown_it:MarkdownIt")("commonmark", {"html": False, "breaks": True})
     rendered: str = parser.enable(["table", "strikethrough"]).disable("image").render(text)
     return rendered

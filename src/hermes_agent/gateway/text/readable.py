@@ -1,4 +1,4 @@
-"""What chat platforms cannot show, made readable: tables as aligned text, formulas of TeX in plain signs."""
+"""Converts Markdown that chats cannot show: tables to aligned text or lists, TeX formulas to Unicode."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DEEPEST = 4
 
 
 def plain_formula(formula: str) -> str:
-    """A formula of TeX in plain signs; what has none stays as it is. Rows of a matrix or of several lines end with a
+    """A TeX formula in Unicode; unknown commands stay as they are. Rows of a matrix or of several lines end with a
     semicolon."""
     if not SPECIAL.search(formula):
         return " ".join(formula.split()).replace("`", "'")
@@ -120,7 +120,7 @@ MOST_COLUMNS = 100
 
 
 def readable(text: str) -> str:
-    """Markdown without tables and formulas; code is left as it is."""
+    """Markdown with tables and formulas converted; code is unchanged."""
     lines: list[str] = []
     prose: list[str] = []
     for piece in read(text):
@@ -149,7 +149,7 @@ def _prose(lines: list[str]) -> list[str]:
 
 
 def _end_of_table(lines: list[str], at: int) -> int:
-    """Behind the table that begins there; `at` where none does."""
+    """The line after the table that begins here; `at` if none does."""
     if at + 1 >= len(lines) or not (0 < lines[at].count("|") <= MOST_COLUMNS and _is_rule(lines[at + 1])):
         return at
     return next((end for end in range(at + 2, len(lines)) if "|" not in lines[end]), len(lines))
@@ -160,7 +160,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _inside(line: str) -> str:
-    """A row without the lines at its ends."""
+    """A row without its outer bars."""
     return line.strip().removeprefix("|").removesuffix("|")
 
 
@@ -193,12 +193,12 @@ def _list(rows: list[list[str]]) -> list[str]:
 
 
 def _bare(cell: str) -> str:
-    """A cell without the marks that a code block would show."""
+    """A cell without inline marks, which a code block would show."""
     return re.sub(r"\*\*|`|__", "", LINK.sub(r"\1 (\2)", _formulas(cell)))
 
 
 def width(text: str) -> int:
-    """Columns that a text takes in a fixed-width font."""
+    """Display width of a text in fixed-width columns."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 

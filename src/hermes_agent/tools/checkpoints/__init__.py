@@ -1,1 +1,1 @@
-"""Checkpoints: how files were before a change, kept in the home and never in a project's own repository."""
+"""File checkpoints: snapshots of folders before changes, kept in the home, never in the project's own repository."""

@@ -1,4 +1,4 @@
-"""Takes checkpoints of folders, tells what changed since, and puts files back."""
+"""Checkpoint store: saves, lists, compares, restores and prunes snapshots of folders."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SOON = 0.02
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a checkpoint says of itself: before what it was taken, in which session, and whether of the whole folder.
-    `absent` are files that were about to be made."""
+    """Metadata of a checkpoint: what it was taken before, the session, and whether it covers the whole folder.
+    `absent`: files that were about to be created."""
 
     why: str
     session: str = ""
@@ -52,7 +52,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One checkpoint: its number in its folder (they only grow), when it was taken, and what it says of itself."""
+    """One checkpoint: its number in the folder (increasing), its time, and its metadata."""
 
     number: int
     commit: str
@@ -63,7 +63,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What a restore did: the files put back, those removed, and the checkpoint that undoes it."""
+    """Result of a restore: files written, files removed, and the checkpoint that undoes it."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -71,8 +71,8 @@ class Restored:
 
 
 class Kept(msgspec.Struct):
-    """What is remembered of a folder between two checkpoints, and can be lost: how it was seen, the last checkpoint,
-    and since the store was tidied how many there were and how many bytes were written."""
+    """Cached state of a folder between checkpoints, which may be lost: the last scan, the last checkpoint, and how
+    many checkpoints and bytes were written since the last pruning."""
 
     seen: Seen = msgspec.field(default_factory=Seen)
     last: Checkpoint | None = None
@@ -81,7 +81,7 @@ class Kept(msgspec.Struct):
 
 
 class Checkpoints:
-    """The checkpoints below `folder` (`HERMES_HOME/checkpoints`), taken with `git`."""
+    """The checkpoints below `folder` (`HERMES_HOME/checkpoints`), stored with git."""
 
     def __init__(self, folder: Path, settings: CheckpointSettings, clock: Clock, *, git: str = "git") -> None:
         self.folder = folder
@@ -91,8 +91,8 @@ class Checkpoints:
         self._largest = settings.max_file_mb << 20
 
     async def save(self, root: Path, told: Cause, touched: Sequence[Path] = ()) -> Checkpoint:
-        """How the folder is now; where nothing changed since the last checkpoint, that one. `touched` are kept whatever
-        else is left out. Raises `CheckpointFailed`."""
+        """Save the folder's current state; if nothing changed, return the last checkpoint. `touched` files are saved
+        even if they are otherwise excluded. Raises `CheckpointFailed`."""
         shadow = shadow_of(root, self.folder, self._git)
         done = await asyncio.to_thread(self._at_once, shadow, told, touched)
         if done is not None and not done[1]:
@@ -104,12 +104,12 @@ class Checkpoints:
             return await self._take(shadow, told, touched)
 
     async def of(self, root: Path) -> list[Checkpoint]:
-        """The folder's checkpoints, the latest first."""
+        """The folder's checkpoints, latest first."""
         shadow = shadow_of(root, self.folder, self._git)
         return await self._list(shadow) if shadow.is_made else []
 
     async def find(self, root: Path, number: int) -> Checkpoint:
-        """One checkpoint. Raises `CheckpointFailed` with those that there are."""
+        """One checkpoint by number. Raises `CheckpointFailed` with the existing numbers."""
         found = await self.of(root)
         if not found:
             raise CheckpointFailed(f"There are no checkpoints of {root}.")
@@ -121,7 +121,7 @@ class Checkpoints:
         return chosen
 
     async def diff(self, root: Path, number: int, file: str = "") -> str:
-        """What changed in the folder, or in one file, from the checkpoint to now."""
+        """Diff of the folder, or of one file, from the checkpoint to now."""
         shadow, chosen = shadow_of(root, self.folder, self._git), await self.find(root, number)
         async with shadow.turn():
             names = await self._names(shadow, chosen)
@@ -136,7 +136,7 @@ class Checkpoints:
         return out.decode("utf-8", "replace")
 
     async def restore(self, root: Path, number: int, file: str = "") -> Restored:
-        """Put the folder, or one file, back to how it was; a checkpoint is taken first, so that this can be undone."""
+        """Restore the folder, or one file; takes a checkpoint first, so that this can be undone."""
         shadow, chosen = shadow_of(root, self.folder, self._git), await self.find(root, number)
         async with shadow.turn():
             names = await self._names(shadow, chosen)
@@ -159,7 +159,7 @@ class Checkpoints:
         return Restored(written=tuple(written), removed=tuple(removed), undo=undo)
 
     async def prune(self, root: Path, keep: int | None = None) -> int:
-        """Forget all but the latest, and those beyond the limit of size; how many those were."""
+        """Delete old checkpoints beyond the limits of number and size. Returns their number."""
         shadow = shadow_of(root, self.folder, self._git)
         if not shadow.is_made:
             return 0
@@ -167,17 +167,17 @@ class Checkpoints:
             return await self._tidy(shadow, self._settings.keep if keep is None else keep)
 
     async def roots(self) -> list[Path]:
-        """The folders that have checkpoints, also those that are gone by now."""
+        """The folders that have checkpoints, including deleted ones."""
         named = await asyncio.to_thread(lambda: sorted(self.folder.glob("*/root")))
         return [Path(path.read_text(errors="surrogateescape").rstrip("\n")) for path in named]
 
     async def forget(self, root: Path) -> None:
-        """Remove everything that is kept of a folder."""
+        """Delete all checkpoints of a folder."""
         await asyncio.to_thread(shadow_of(root, self.folder, self._git).remove)
 
     def _at_once(self, shadow: Shadow, told: Cause, touched: Sequence[Path]) -> tuple[Checkpoint, bool] | None:
-        """The same as `_take` where nobody else is at work, little changed and git need not be asked: in one piece, as
-        most are, it takes less than half as long. None where that is not so. Blocks for a moment."""
+        """Fast path of `_take` in one thread, for little change, no other writer and no need of git: less than half
+        the time. None if it does not apply. Blocks briefly."""
         with suppress(OSError):  # Whoever goes on says what is wrong.
             if not shadow.is_made:
                 return None
@@ -202,7 +202,7 @@ class Checkpoints:
         return taken
 
     async def _compare(self, shadow: Shadow, *, whole: bool, touched: Sequence[Path]) -> tuple[Kept, Scan]:
-        """What is remembered of the folder, and how it is now beside that."""
+        """The cached state of the folder, and a finished scan of it."""
         kept, look, names = await in_thread(lambda: self._begun(shadow, touched, whole=whole))
         while not look.is_over:
             ignored = await shadow.ignored(names) if names else None
@@ -212,7 +212,7 @@ class Checkpoints:
     def _begun(
         self, shadow: Shadow, touched: Sequence[Path], *, whole: bool, moment: float = MOMENT
     ) -> tuple[Kept, Scan, list[bytes]]:
-        """A look that has begun, and what it needs to know next. Blocks."""
+        """A started scan, and the names to check against git's ignore rules. Blocks."""
         now, kept = shadow.sweep(), remembered(shadow)
         names = [os.fsencode(name) for path in touched if (name := _relative(shadow.root, path))]
         root, most = os.fsencode(shadow.root), self._settings.max_files
@@ -220,7 +220,7 @@ class Checkpoints:
         return kept, look, look.go_on(moment=moment)
 
     async def _packed(self, shadow: Shadow, kept: Kept, look: Scan) -> Loose:
-        """Where the rest is to be written: many files go into one pack first."""
+        """The object store for the rest; many files are written as one pack first."""
         if look.number() > MANY:
             path = shadow.temporary()
             file = await in_thread(lambda: path.open("w+b"))
@@ -238,8 +238,8 @@ class Checkpoints:
     def _record(
         self, shadow: Shadow, kept: Kept, look: Scan, told: Cause, loose: Loose
     ) -> tuple[Checkpoint, bool] | None:
-        """The checkpoint of what is there now, a new one unless the last one stands for it, and whether the store is to
-        be tidied; None where more is to be read first. Blocks."""
+        """Write the checkpoint, unless the last one is equal, and say whether to prune; None if more files must be
+        read first. Blocks."""
         if look.read(loose, self._largest):
             return None
         absent = tuple(map(os.fsdecode, look.absent))
@@ -275,7 +275,7 @@ class Checkpoints:
         return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
     async def _changes(self, shadow: Shadow, chosen: Checkpoint, now: Checkpoint) -> tuple[list[str], list[str]]:
-        """The files to write and those to remove, so that the folder is as it was."""
+        """The files to write and those to remove for a restore."""
         out = await shadow.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", chosen.tree, now.tree)
         fields = [os.fsdecode(field) for field in out.split(b"\0")]
         pairs = list(zip(fields[::2], fields[1::2], strict=False))
@@ -305,7 +305,7 @@ class Checkpoints:
 
 
 def remembered(shadow: Shadow) -> Kept:
-    """What is remembered of a folder; nothing where that does not go with the store. Blocks."""
+    """The cached state of a folder; empty if it does not match the store. Blocks."""
     try:
         kept = msgspec.msgpack.decode((shadow.folder / SEEN).read_bytes(), type=Kept)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -317,13 +317,13 @@ def remembered(shadow: Shadow) -> Kept:
 
 
 def _stands_for(taken: Checkpoint, tree: str, told: Cause) -> bool:
-    """Whether a new checkpoint would say nothing that this one does not."""
+    """Whether an existing checkpoint is equivalent to a new one."""
     before = taken.told
     return taken.tree == tree and before.whole == told.whole and set(told.absent) <= set(before.absent)
 
 
 def _quoted(told: Cause) -> Cause:
-    """The same in signs that any file takes: names need not be UTF-8."""
+    """The metadata with non-UTF-8 names escaped."""
     absent = tuple(quote_from_bytes(os.fsencode(name)) for name in told.absent)
     return msgspec.structs.replace(told, why=told.why.encode("utf-8", "replace").decode(), absent=absent)
 
@@ -351,7 +351,7 @@ def _is_below(path: Path, root: Path) -> bool:
 
 
 def _remove(root: Path, names: Sequence[str]) -> None:
-    """Remove files, and the folders that this leaves empty."""
+    """Remove files, and folders left empty."""
     for name in names:
         path = root / name
         if not _is_below(path.parent.resolve(), root):

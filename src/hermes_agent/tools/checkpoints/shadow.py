@@ -1,4 +1,4 @@
-"""One folder's shadow repository: git's object store in the home, and objects written without a git process."""
+"""Shadow git repository of a folder, kept in the home; writes objects directly, without git processes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ COPIED = 1 << 20
 
 
 class Objects(Protocol):
-    """- `write` keeps an object and gives its name (20 bytes); the same one is kept once."""
+    """Writer of git objects.
+
+    - `write` stores an object and returns its name (20 bytes); duplicates are stored once.
+    """
 
     def write(self, kind: str, content: bytes) -> bytes: ...
 
 
 class Loose:
-    """Each object is a file of its own, there as a whole or not at all."""
+    """Writes loose objects, each a file, atomically."""
 
     def __init__(self, repository: Path) -> None:
         self._folder = repository / "objects"
@@ -51,7 +54,7 @@ class Loose:
 
 
 class Pack:
-    """Objects one after another in a file that `git index-pack` takes in."""
+    """Writes objects into one pack file for `git index-pack`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -68,7 +71,7 @@ class Pack:
         return name
 
     def finish(self) -> None:
-        """Write how many they are, and the checksum of it all."""
+        """Write the object count and the checksum."""
         self._file.seek(0)
         self._head()
         self._file.seek(0)
@@ -83,26 +86,26 @@ class Pack:
 
 
 def tree(entries: Iterable[tuple[bytes, int, bytes]]) -> bytes:
-    """A tree's content, of names, modes and objects' names; git sorts folders as if a slash followed."""
+    """Content of a tree object; git sorts folders as if their names ended in a slash."""
     rows = sorted(entries, key=lambda row: row[0] + b"/" if row[1] == FOLDER else row[0])
     return b"".join(b"%o %s\0%s" % (mode, name, blob) for name, mode, blob in rows)
 
 
 def commit(root: str, at: float, message: bytes) -> bytes:
-    """A commit's content, without a parent."""
+    """Content of a commit object without parent."""
     by = f"Hermes <> {at:.0f} +0000"
     return f"tree {root}\nauthor {by}\ncommitter {by}\n\n".encode() + message + b"\n"
 
 
 def named(head: bytes, content: bytes) -> bytes:
-    """The name of an object."""
+    """The name (SHA-1) of an object."""
     found = hashlib.sha1(head, usedforsecurity=False)
     found.update(content)
     return found.digest()
 
 
 def _is_there(path: Path) -> bool:
-    """A file of no bytes is what a crash of the machine left."""
+    """Whether an object file exists; an empty one was left by a machine crash."""
     try:
         return path.stat().st_size > 0
     except OSError:
@@ -110,7 +113,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _entry_head(kind: int, size: int) -> bytes:
-    """Kind and size in as few bytes as they need, seven bits in each but the first."""
+    """Pack entry header: kind and variable-length size."""
     first, size = kind << 4 | size & 15, size >> 4
     out = bytearray()
     while size:
@@ -129,15 +132,15 @@ LEFT = "paths."
 
 
 class CheckpointFailed(ToolError):
-    """There is no checkpoint; the sentence says why."""
+    """A checkpoint could not be taken or found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """The shadow of `root` in `folder` (below `HERMES_HOME/checkpoints`), by the `git` at this path.
+    """The shadow repository of `root` in `folder` (below `HERMES_HOME/checkpoints`), with the `git` at this path.
 
-    Everything that writes happens inside `turn`: one at a time, over all processes. Git never sees the person's own
-    configuration, hooks or repository.
+    All writes happen inside `turn`, one process at a time. Git never sees the person's configuration, hooks or
+    repository.
     """
 
     root: Path
@@ -146,7 +149,8 @@ class Shadow:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The right to change the shadow. Raises `CheckpointFailed`, also where the block cannot write."""
+        """Context manager: exclusive write access. Raises `CheckpointFailed`, also for write errors inside the
+        block."""
         if shutil.which(self.git) is None:
             raise CheckpointFailed("Checkpoints need git, which is not installed.")
         try:
@@ -161,20 +165,20 @@ class Shadow:
 
     @property
     def is_made(self) -> bool:
-        """Whether there is one."""
+        """Whether the repository exists."""
         return (self.folder / "root").exists()
 
     def has(self, number: int) -> bool:
-        """Whether there is a checkpoint of this number, in a file of its own. Blocks."""
+        """Whether a checkpoint of this number exists as a loose ref. Blocks."""
         return (self.folder / ref(number)).exists()
 
     def is_empty(self) -> bool:
-        """Whether there is none at all. Blocks."""
+        """Whether there are no checkpoints. Blocks."""
         return not (self.folder / "packed-refs").exists() and not any((self.folder / REFS).glob("*"))
 
     async def run(self, *arguments: str, index: str = "", given: bytes | Path | None = None, fine: int = 0) -> bytes:
-        """What git says to these arguments and what it is `given` to read. Raises `CheckpointFailed` with its words
-        where it ends with a code above `fine`."""
+        """Run git with these arguments and input. Returns its output. Raises `CheckpointFailed` for an exit code
+        above `fine`."""
         words = [self.git, *(part for each in SETTINGS for part in ("-c", each)), *arguments]
         read = await asyncio.to_thread(self._written, given) if isinstance(given, bytes) else given
         if read is not None:
@@ -194,18 +198,18 @@ class Shadow:
         return ended.out
 
     async def ignored(self, names: Sequence[bytes]) -> set[bytes]:
-        """Those of these names that git's rules in the folder leave out."""
+        """Those of these names that the folder's gitignore rules exclude."""
         given = b"".join(b"./" + name + b"\0" for name in names)  # A name may look like one of git's own words.
         out = await self.run("check-ignore", "--no-index", "-z", "--verbose", "--stdin", given=given, fine=1)
         fields = out.split(b"\0")
         return {name[2:] for rule, name in zip(fields[2::4], fields[3::4], strict=False) if not rule.startswith(b"!")}
 
     def temporary(self) -> Path:
-        """The name of a file that `sweep` takes away where a process that was killed left it."""
+        """A temporary file name; `sweep` removes leftovers of killed processes."""
         return self.folder / f"{LEFT}{os.urandom(4).hex()}"
 
     def sweep(self) -> int:
-        """Take away what a killed process left: nobody else is at work here now. Gives the time of the file system, in
+        """Remove leftovers of killed processes; requires exclusive access. Returns the file system's time in
         nanoseconds. Blocks."""
         with os.scandir(self.folder) as found:
             for entry in found:
@@ -215,16 +219,16 @@ class Shadow:
         return (self.folder / LOCK).stat().st_mtime_ns
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a file that is there as a whole or not at all. Blocks."""
+        """Write a file atomically. Blocks."""
         written = self._written(content)
         written.replace(self.folder / name)
 
     def size(self) -> int:
-        """Bytes on disk. Blocks."""
+        """Size on disk in bytes. Blocks."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
     def remove(self) -> None:
-        """Forget all of it. Blocks."""
+        """Delete the repository. Blocks."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _environment(self, index: str) -> dict[str, str]:
@@ -251,7 +255,7 @@ class Shadow:
             (self.folder / name).mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
 
     def _initialize(self) -> None:
-        """Write what git needs to take the folder for a repository."""
+        """Write the files that make the folder a git repository."""
         self.put("HEAD", b"ref: refs/heads/none\n")
         # Contents go out as they are, whatever a project's attributes say of filters and line ends.
         self.put("info/attributes", b"* -text -filter -ident -working-tree-encoding\n")
@@ -259,17 +263,17 @@ class Shadow:
 
 
 def ref(number: int) -> str:
-    """The name under which git finds a checkpoint."""
+    """The git ref of a checkpoint."""
     return f"{REFS}/{number:08}"
 
 
 def lines(names: Sequence[str]) -> bytes:
-    """Paths as git reads and writes them with `-z`."""
+    """NUL-terminated paths, as git reads them with `-z`."""
     return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 def shadow_of(root: Path, checkpoints: Path, git: str) -> Shadow:
-    """The shadow of a folder; nothing is made yet."""
+    """The shadow of a folder, without creating it."""
     real = Path(os.path.realpath(root))
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return Shadow(root=real, folder=checkpoints / name, git=git)

@@ -1,4 +1,4 @@
-"""How a folder is: its files by content, of which only those are read that changed since the last look."""
+"""Incremental folder scan for checkpoints: finds changed files by their stat data and reads only those."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Stamp = tuple[int, ...]
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """A file: `blob` names its content, and is empty where it was too large from the beginning."""
+    """A scanned file: `blob` is its content's object name, empty if it was always too large."""
 
     mode: int
     blob: bytes
@@ -38,8 +38,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Folder(msgspec.Struct, array_like=True):
-    """The files of one folder by name. One that is not `entered` is known only by files that were about to be changed.
-    `tree` names its content, and is empty where there is none."""
+    """The files of one scanned folder, by name. If not `entered`, only files about to be changed are known. `tree`
+    is its tree object's name, empty if it has none."""
 
     files: dict[bytes, Entry]
     entered: bool = False
@@ -47,8 +47,7 @@ class Folder(msgspec.Struct, array_like=True):
 
 
 class Seen(msgspec.Struct):
-    """What is remembered of a folder from look to look, by paths relative to it: folders, rules of git on what is to
-    be ignored, and what they make left out."""
+    """Cached result of the last scan, by relative path: folders, gitignore files and ignored paths."""
 
     folders: dict[bytes, Folder] = {}
     rules: dict[bytes, Stamp] = {}
@@ -56,12 +55,11 @@ class Seen(msgspec.Struct):
 
 
 class Scan:
-    """One look at the folder `root`, which no link leads to: at all of it where it is `whole`, and at the files that
-    are `touched`. Where more than `most` are new or changed, it is at these alone. `now` is the time of the file system
-    in nanoseconds. Blocks.
+    """One scan of the folder `root` (a real path): of everything if `whole`, and of the `touched` files; of those alone
+    if more than `most` files are new or changed. `now`: the file system's time in nanoseconds. Blocks.
 
-    `go_on` and then `read` are called until they are through, each for no longer than a moment, so that a stop comes
-    between; `keep` then writes how it all is.
+    Call `go_on` until it is over, then `read` until it is done, each a short step so that a stop can come between;
+    `keep` then writes the result.
     """
 
     def __init__(self, root: bytes, seen: Seen, *, whole: bool, touched: Sequence[bytes], now: int, most: int) -> None:
@@ -85,12 +83,12 @@ class Scan:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to look at."""
+        """Whether the scan has finished."""
         return not self._ahead and not self._unjudged
 
     def go_on(self, ignored: Collection[bytes] | None = None, moment: float = MOMENT) -> list[bytes]:
-        """Look further; of the names that were given last these are `ignored`. Gives new names of which git must say
-        whether they are, once there is nothing to do without that."""
+        """Continue the scan; `ignored` are those of the names returned last that git ignores. Returns new names to
+        check against git, once nothing else is left to do."""
         if ignored is not None:
             self._judge(ignored)
         until = monotonic() + moment
@@ -118,8 +116,7 @@ class Scan:
             each.clear()
 
     def _finish(self) -> None:
-        """Look at what is known of folders that were not entered, and at what is touched, with what stands in its
-        way."""
+        """Check known files in folders that were not entered, and the touched files with whatever is in their place."""
         if self.whole:
             self._alone_below(self.seen.folders.keys() - self._entered)
         for path in self._touched:
@@ -144,11 +141,11 @@ class Scan:
         return self.seen.folders[folder].files.get(name) if folder in self.seen.folders else None
 
     def number(self) -> int:
-        """How many files are to be read."""
+        """Number of files to read."""
         return len(self._fresh)
 
     def read(self, objects: Objects, largest: int) -> bool:
-        """Write the content of files that changed; whether there are more."""
+        """Store the content of changed files. Returns whether there are more."""
         until = monotonic() + MOMENT
         while self._fresh and monotonic() < until:
             path, found = self._fresh.popitem()
@@ -156,8 +153,7 @@ class Scan:
         return bool(self._fresh)
 
     def keep(self, objects: Objects) -> bytes:
-        """Remember how it is, write the trees that changed, and give the name of the whole one; done once more, nothing
-        has changed."""
+        """Update the cache, write changed trees, and return the root tree's name; idempotent."""
         for path in self._gone:
             self._forget(path)
         if self.whole:
@@ -196,7 +192,7 @@ class Scan:
         self._gone.update(_joined(folder, name) for name in files.keys() - entries.keys())
 
     def _apply_rules(self, folder: bytes, rules: os.DirEntry[bytes] | None) -> bool:
-        """Whether there are rules; where they changed, what they left out is judged anew."""
+        """Whether the folder has ignore rules; if they changed, their results are recomputed."""
         now = self._stamp(rules.stat(follow_symlinks=False)) if rules else None
         if now != self.seen.rules.get(folder) or now == ():
             below = folder + b"/" if folder else b""
@@ -206,7 +202,7 @@ class Scan:
         return now is not None
 
     def _meet(self, path: bytes, entry: os.DirEntry[bytes], ruled: bool) -> None:
-        """Go into a folder, or look at a file that is not known, unless it is left out."""
+        """Enter a folder or check an unknown file, unless it is excluded."""
         is_folder = entry.is_dir(follow_symlinks=False)
         is_file = entry.is_symlink() or entry.is_file()
         if entry.name.lower() == b".git" or (is_folder and entry.name in LEFT_OUT) or not (is_folder or is_file):
@@ -222,7 +218,7 @@ class Scan:
             self._alone(path)
 
     def _alone(self, path: bytes) -> None:
-        """Look at one file, known or not."""
+        """Check one file, known or not."""
         folder = path.rpartition(b"/")[0]
         here, before = self._path(folder), self._known(path)
         try:
@@ -243,7 +239,7 @@ class Scan:
             self._fresh[path] = found
 
     def _read(self, path: bytes, found: os.stat_result, objects: Objects, largest: int) -> None:
-        """What is too large, or neither file nor link, stays as it is known."""
+        """Store one file; too large or special files keep their known state."""
         folder, _, name = path.rpartition(b"/")
         before = self._known(path)
         try:
@@ -266,13 +262,13 @@ class Scan:
         self._dirty.add(folder)
 
     def _folder(self, folder: bytes) -> Folder:
-        """What is known of a folder, which has its place in those above."""
+        """The cache entry of a folder, created with its parents."""
         for end in (*(at for at, sign in enumerate(folder) if sign == ord("/")), len(folder)):
             self.seen.folders.setdefault(folder[:end], Folder({}))
         return self.seen.folders[folder]
 
     def _trees(self, objects: Objects) -> bytes:
-        """Make the trees again of what changed, and of what is above it."""
+        """Rebuild the trees of changed folders and their parents."""
         folders = self.seen.folders
         folders.setdefault(b"", Folder({}))
         below: dict[bytes, dict[bytes, bytes]] = {}
@@ -293,7 +289,7 @@ class Scan:
         return self._root + b"/" + path if path else self._root or b"/"
 
     def _stamp(self, found: os.stat_result) -> Stamp:
-        """The stamp to remember."""
+        """The stat stamp to cache; empty if the file may still change unnoticed."""
         return _stamp(found) if max(found.st_mtime_ns, found.st_ctime_ns) < self._since else ()
 
 
@@ -302,7 +298,7 @@ def _joined(folder: bytes, name: bytes) -> bytes:
 
 
 def _judged(path: bytes, *, is_folder: bool) -> bytes:
-    """The name under which it is remembered to be left out: a rule of a folder is none of a file in its place."""
+    """The cache key of an ignored path; distinguishes folders from files."""
     return path + b"/" if is_folder else path
 
 
@@ -317,7 +313,7 @@ def _mode(found: os.stat_result) -> int:
 
 
 def _content(path: bytes, found: os.stat_result, largest: int) -> bytes | None:
-    """What a file holds, or where a link leads; None for what is kept neither way. Raises `OSError`."""
+    """A file's content or a link's target; None for what is not stored. Raises `OSError`."""
     if stat.S_ISLNK(found.st_mode):
         return os.readlink(path)  # noqa: PTH115 - names need not be text
     if not stat.S_ISREG(found.st_mode) or found.st_size > largest:

@@ -1,1 +1,1 @@
-"""Which commands are never run, and which wait for a person's yes."""
+"""Danger analysis of shell commands: which are blocked, and which need a person's approval."""

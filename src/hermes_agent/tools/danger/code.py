@@ -1,4 +1,4 @@
-"""What programs in other languages would do that a command holds: `python -c`, `perl -e`, `awk`, SQL."""
+"""Analyzes inline code in commands (`python -c`, `perl -e`, `awk`, SQL) for dangerous actions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ CLIENTS = frozenset(
 
 
 def held_by(simple: Simple) -> Iterator[tuple[str, list[str]]]:
-    """What speaks against the code that a command holds: the reason, and the paths that it writes to, if that is it."""
+    """Dangers of the code in a command: the reason, and the paths it writes to if that is the reason."""
     program = re.sub(r"[\d.]+$", "", simple.program)
     if program in ("python", "pypy", "ipython"):
         for code in _codes(simple, "c"):
@@ -120,7 +120,7 @@ def _by_hints(simple: Simple, pattern: str, language: str) -> Iterator[tuple[str
 
 
 def _codes(simple: Simple, letters: str) -> Iterator[str]:
-    """The programs given as arguments, and the one that comes in through the pipe or here-document."""
+    """The programs given as arguments, and the one from a pipe or here-document."""
     inline = False
     for index, word in enumerate(simple.arguments):
         found = re.fullmatch(rf"-\w*[{letters}](.*)|--(eval|print|exec|run)", word)
@@ -132,7 +132,7 @@ def _codes(simple: Simple, letters: str) -> Iterator[str]:
 
 
 def python(code: str) -> Iterator[tuple[str, list[str]]]:
-    """What a Python program would do, by its syntax tree."""
+    """Dangers of a Python program, found in its syntax tree."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -190,7 +190,7 @@ def _writes(call: ast.Call, position: int) -> bool:
 
 
 def _texts(nodes: list[ast.expr]) -> list[str]:
-    """The paths that are written out; one that nobody knows counts as outside."""
+    """The literal paths; an unknown one counts as outside."""
     return [
         node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "~" for node in nodes
     ] or ["~"]

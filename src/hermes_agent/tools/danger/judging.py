@@ -1,4 +1,4 @@
-"""Judges commands, and what is written to the input of one that runs: each program in it is tested."""
+"""Judges shell commands, and text typed into running ones: tests each program in them for danger."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ a wall: functions, aliases and the PATH of a kept shell can give these names ano
 
 
 def judge(command: str, where: Where) -> Verdict:
-    """Read a command and say what speaks against it; `cd` in it is followed."""
+    """Parse a command and return its verdict; follows `cd`."""
     if re.search(FORK_BOMB, re.sub(r"\s+", "", command)):
         return Verdict(blocked="it is a fork bomb")
     try:
@@ -57,7 +57,7 @@ def judge(command: str, where: Where) -> Verdict:
 
 
 def judged(reading: Reading, where: Where) -> Verdict:
-    """What speaks against a command that was read."""
+    """The verdict on a parsed command."""
     if reading.is_fork_bomb:
         return Verdict(blocked="it is a fork bomb")
     for simple in reading.simples:
@@ -78,7 +78,7 @@ def judged(reading: Reading, where: Where) -> Verdict:
 
 
 def _only_reads(simple: Simple) -> bool:
-    """Whether it is a plain reader, found where the shell finds it: not by a path, nor under variables of its own."""
+    """Whether it is a plain read-only program, called by name and without its own variables."""
     return simple.words[:1] == (simple.program,) and simple.program in READERS and not simple.variables
 
 
@@ -92,7 +92,7 @@ def _code_in(simple: Simple, where: Where) -> list[str]:
 
 
 def _shown(path: str) -> str:
-    """A path as a person reads it: what is not known is three dots."""
+    """A path for people; unknown parts become three dots."""
     return re.sub("[\ue000-\ue012]+", "...", path)
 
 
@@ -137,7 +137,7 @@ EDITS = r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z"  # a line that is changed or gone on
 
 
 def judge_input(running: str, data: str, where: Where) -> Verdict:
-    """What speaks against writing `data` to the command `running`. Nothing where no shell or interpreter reads it."""
+    """The verdict on writing `data` to the running command; empty if no shell or interpreter reads it."""
     try:
         programs = read(running, where.folder).simples
     except (Unreadable, RecursionError):

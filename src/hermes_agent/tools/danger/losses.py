@@ -1,4 +1,4 @@
-"""Commands that destroy (the hard block), and those by which work, files or running programs are lost."""
+"""Tests for destructive commands: those that are always blocked, and those that lose work, files or processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KERNEL = r"^/proc/(sysrq-trigger|kcore|mem)|^/sys/power/|^/dev/k?mem"
 
 
 def destroys(simple: Simple) -> bool:
-    """Removes, empties or hands over a vital folder as a whole."""
+    """Deletes, empties or changes the owner of a vital folder as a whole."""
     recursive = simple.has("rR", "--recursive", "--no-preserve-root") or "--no-preserve-root" in simple.arguments
     match simple.program:
         case "rm" | "srm" | "rimraf" | "trash" | "unlink":
@@ -71,7 +71,7 @@ _NARROWING = (
 
 
 def overwrites_a_device(simple: Simple) -> bool:
-    """Writes to a disk, to memory or to a switch of the kernel."""
+    """Writes to a disk, memory or kernel control file."""
     targets = list(simple.writes)
     if simple.program == "dd":
         targets += [word[3:] for word in simple.arguments if word.startswith("of=")]
@@ -87,7 +87,7 @@ def _is_a_real_device(path: str) -> bool:
 
 
 def powers_off(simple: Simple) -> bool:
-    """Turns the machine off or on again."""
+    """Shuts the machine down or restarts it."""
     if simple.program in POWER:
         return not {"--help", "-c", "--version"} & set(simple.arguments)
     if simple.program in ("init", "telinit"):
@@ -97,7 +97,7 @@ def powers_off(simple: Simple) -> bool:
 
 
 def makes_a_file_system(simple: Simple) -> bool:
-    """Erases a disk or what describes it."""
+    """Formats or partitions a disk."""
     if not re.fullmatch(DISK_MAKERS, simple.program) or _LOOKS & set(simple.arguments):
         return False
     some = _ONLY_SOME.get(simple.program)
@@ -120,7 +120,7 @@ FORK_BOMB = r"([\w:.]+)\(\)\{[^}]*\1\|\1&"
 
 
 def deletes_recursively(simple: Simple) -> bool:
-    """Removes trees, or empties files so that nothing can bring them back."""
+    """Deletes trees, or erases files beyond recovery."""
     match simple.program:
         case "rm":
             return simple.has("rR", "--recursive") or any(not is_known(word) for word in simple.operands)
@@ -137,12 +137,12 @@ def deletes_recursively(simple: Simple) -> bool:
 
 
 def deletes_what_is_found(simple: Simple) -> bool:
-    """Removes files that a search found, whatever they are."""
+    """Deletes files that a search found."""
     return simple.program in ("rm", "shred", "unlink") and bool({"find", "xargs", "parallel"} & set(simple.prefixes))
 
 
 def rewrites_history(simple: Simple) -> bool:
-    """Discards work or rewrites what others share."""
+    """Discards work or rewrites shared version history."""
     if simple.program == "svn":
         return "revert" in simple.operands and simple.has("R")
     if simple.program == "hg":
@@ -159,7 +159,7 @@ def rewrites_history(simple: Simple) -> bool:
 
 
 def _of_git(simple: Simple) -> tuple[str, ...]:
-    """A git command from its subcommand on."""
+    """A git command's words from its subcommand on."""
     words = list(simple.arguments)
     while words and words[0].startswith("-"):
         option = words.pop(0)
@@ -190,7 +190,7 @@ _DISCARDS = (
 
 
 def kills_widely(simple: Simple) -> bool:
-    """Ends processes that it did not name one by one."""
+    """Kills processes by pattern instead of one by one."""
     if simple.program in ("pkill", "killall", "killall5", "skill", "slay", "xkill"):
         return "-0" not in simple.arguments
     if simple.program == "fuser":
@@ -202,7 +202,7 @@ def kills_widely(simple: Simple) -> bool:
 
 
 def fills(simple: Simple) -> bool:
-    """Writes without end, or more than a disk holds."""
+    """Writes endlessly, or more than a disk holds."""
     endless = {"/dev/zero", "/dev/urandom", "/dev/random"}
     if simple.program == "dd":
         source = next((word[3:] for word in simple.arguments if word.startswith("if=")), "")

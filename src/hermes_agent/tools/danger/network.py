@@ -1,4 +1,4 @@
-"""Commands that send something away, open a door, or run what came from elsewhere."""
+"""Tests for network dangers: commands that upload data, open connections, or run downloaded code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TUNNELS = frozenset(("ngrok", "cloudflared", "chisel", "localtunnel", "frpc", "
 
 
 def runs_what_it_fetches(simple: Simple) -> bool:
-    """An interpreter, or `source` and `eval`, takes in what another program prints or what was downloaded."""
+    """Runs downloaded code or another program's output through an interpreter, `source` or `eval`."""
     program, first = simple.program, next(iter(simple.operands), "")
     if program == "eval":
         return COMPUTED in "".join(simple.arguments) and not _is_known_hook(simple)
@@ -59,7 +59,7 @@ def runs_what_it_fetches(simple: Simple) -> bool:
 
 
 def _is_fed(simple: Simple, script: str) -> bool:
-    """Whether an interpreter's program comes from elsewhere."""
+    """Whether an interpreter's program comes from another program or a download."""
     if PIPE in "".join((*simple.operands, *simple.reads)) or _was_fetched(simple, script):
         return True
     if any(path.startswith(("/dev/tcp", "/dev/udp")) for path in simple.reads):
@@ -78,14 +78,14 @@ def _was_fetched(simple: Simple, path: str) -> bool:
 
 
 def _names_a_script(simple: Simple) -> bool:
-    """An interpreter with a program of its own reads the pipe as data."""
+    """Whether an interpreter has a script of its own, so that it reads the pipe as data."""
     if any(re.fullmatch(r"-\w*[cmeErp]|--eval|--print", word) for word in simple.arguments):
         return True
     return simple.operands not in ((), ("-",), ("/dev/stdin",)) and "-s" not in simple.arguments
 
 
 def holds_an_unknown_script(simple: Simple) -> bool:
-    """A shell is given text to run in which something is not known before."""
+    """Gives a shell a script with parts that are unknown before it runs."""
     if simple.program in SHELLS | {"su"}:
         script = simple.value("-c", "-lc", "-ec", "-xc", "--command")
         return any(sign in script for sign in (COMPUTED, VARIABLE)) and _may_be_code(script)
@@ -97,7 +97,7 @@ def _may_be_code(script: str) -> bool:
 
 
 def opens_a_door(simple: Simple) -> bool:
-    """Connects a program with the network, both ways."""
+    """Connects a program with the network in both directions."""
     redirects = (*simple.writes, *simple.reads, *simple.arguments)
     if any(
         re.search(r"/dev/(tcp|udp)/|/inet/(tcp|udp)", path)
@@ -120,7 +120,7 @@ def opens_a_door(simple: Simple) -> bool:
 
 
 def sends_away(simple: Simple) -> bool:
-    """Sends files, secrets or what another program printed to another machine."""
+    """Sends files, secrets or another program's output to another machine."""
     operands = simple.operands
     match simple.program:
         case "scp" | "rsync" | "sftp":
@@ -148,7 +148,7 @@ def _addresses(simple: Simple) -> list[str]:
 
 
 def _carries(simple: Simple) -> bool:
-    """Whether a request takes along a file, what a program printed, or a secret, or deletes something."""
+    """Whether a request uploads a file, program output or a secret, or deletes something."""
     given = [simple.value(option) for option in _SENDING]
     from_file = any(value.startswith(("@", "<")) or re.search(r"=[@<]", value) for value in given)
     uploads = bool(simple.value("-T", "--upload-file", "--post-file", "--body-file"))
@@ -163,7 +163,7 @@ def _carries(simple: Simple) -> bool:
 
 
 def acts_elsewhere(simple: Simple) -> bool:
-    """Works on another machine."""
+    """Runs commands on another machine."""
     return (
         simple.program in ("ssh", "mosh", "ansible", "ansible-playbook", "pssh") and "-V" not in simple.arguments
     ) or "ssh" in simple.prefixes

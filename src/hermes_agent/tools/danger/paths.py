@@ -1,4 +1,4 @@
-"""Paths in commands: those whose loss is the loss of the machine, credentials, and where a command writes."""
+"""Path analysis of commands: vital folders, credential files, and where a command writes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _vital(folder: str, word: str) -> bool:
 
 
 def touches_credentials(simple: Simple) -> bool:
-    """Whether it names a file that holds keys or passwords, or a person's history."""
+    """Whether it names a file with keys or passwords, or a shell history."""
     if simple.program in ("echo", "printf", "ssh-keygen", "chmod", "ls", "test", "[", "git", "mkdir", "stat", "man"):
         words: tuple[str, ...] = ()
         if simple.program in ("chmod", "ls", "mkdir", "stat", "test", "[", "git"):
@@ -87,7 +87,7 @@ def touches_credentials(simple: Simple) -> bool:
 
 
 def written(simple: Simple) -> list[str]:
-    """Paths that this command writes to, as far as words tell; not those on other machines."""
+    """Local paths that this command writes to, as far as its words tell."""
     found = list(simple.writes)
     program, operands = simple.program, simple.operands
     if program in _LAST and not (program == "install" and simple.has("d")):

@@ -1,4 +1,4 @@
-"""Commands that use other rights, run or load other code, or change the system and what others use."""
+"""Tests for commands that gain privileges, load or start other code, or change the system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes_agent.tools.syntax.wrapped import SHELLS
 
 
 def opens_to_all(simple: Simple) -> bool:
-    """Lets everybody write, or lets a program run with its owner's rights."""
+    """Makes files world-writable or setuid."""
     if simple.program == "setfacl":
         return any(re.search(r"(^|,)o(ther)?:[^,]*w", word) for word in simple.operands)
     if simple.program == "umask":
@@ -25,7 +25,7 @@ def opens_to_all(simple: Simple) -> bool:
 
 
 def is_computed(simple: Simple) -> bool:
-    """The program's name is not written out, so nobody can tell what runs."""
+    """The program's name is computed, so it is unknown what runs."""
     if not simple.words:
         return False
     name = simple.words[0]
@@ -35,7 +35,7 @@ def is_computed(simple: Simple) -> bool:
 
 
 def acts_as_another(simple: Simple) -> bool:
-    """Runs with another user's rights."""
+    """Runs as another user."""
     others = {"sudo", "doas", "chroot", "nsenter", "systemd-run", "unshare", "capsh"}
     asks = simple.program in others and not {"-V", "--version", "--help", "-h", "-l", "-v", "-k"} & set(
         simple.arguments[:1]
@@ -62,7 +62,7 @@ _CALM = frozenset(
 
 
 def loads_other_code(simple: Simple) -> bool:
-    """Sets a variable by which programs load or run other code."""
+    """Sets a variable that makes programs load or run other code."""
     for name, value in simple.variables.items():
         if re.fullmatch(_LOADERS, name) and value not in _CALM and name != "LD_LIBRARY_PATH":
             return True
@@ -80,7 +80,7 @@ _OF_GIT = (
 
 
 def _configures_git(simple: Simple) -> bool:
-    """Whether it sets what git runs later. An alias for git itself is none."""
+    """Whether it configures a command that git runs later, other than an alias for git itself."""
     words = simple.operands
     if simple.program != "git" or words[:1] != ("config",):
         return False
@@ -123,7 +123,7 @@ _ESCAPABLE = _words(
 
 
 def starts_a_shell(simple: Simple) -> bool:
-    """Gives a program words by which it runs a shell, as GTFOBins (https://gtfobins.github.io) lists them."""
+    """Makes a program run a shell, as listed by GTFOBins (https://gtfobins.github.io)."""
     if simple.program in SHELLS:
         waits = not simple.operands and simple.stdin is None and not simple.fed_by
         return bool(simple.prefixes) and waits
@@ -133,7 +133,7 @@ def starts_a_shell(simple: Simple) -> bool:
 
 
 def _leaves(program: str, word: str) -> bool:
-    """Whether this argument makes this program start another one."""
+    """Whether this argument makes the program start another one."""
     if program in _SCRIPTABLE:
         return bool(re.search(_SCRIPTABLE[program], word))
     if program in ("tar", "scp", "rsync", "zip") and not (word.startswith("-") or " " in word):
@@ -214,7 +214,7 @@ def changes_the_system(simple: Simple) -> bool:
 
 
 def _sets(simple: Simple) -> bool:
-    """Programs that show something, and change it where they are told a value."""
+    """Programs that only show something unless they get a value to set."""
     operands = set(simple.operands)
     match simple.program:
         case "crontab":
@@ -237,7 +237,7 @@ _CLOCKS = ("date", "hwclock", "hostnamectl", "timedatectl")
 
 
 def changes_containers(simple: Simple) -> bool:
-    """Removes containers, volumes and images, or opens the machine to one."""
+    """Removes containers, volumes or images, or gives a container access to the machine."""
     if simple.program not in ("docker", "podman", "docker-compose", "nerdctl", "lxc"):
         return False
     first = simple.operands[:2]
@@ -247,7 +247,7 @@ def changes_containers(simple: Simple) -> bool:
 
 
 def _opens(simple: Simple) -> bool:
-    """Whether a container gets the machine's own folders, devices, network or rights."""
+    """Whether a container gets the machine's folders, devices, network or privileges."""
     if any(re.fullmatch(_CONTAINER_DANGER, word) for word in simple.arguments):
         return True
     mounted = [simple.value("-v", "--volume"), re.sub(r".*(src|source)=([^,]*).*", r"\2", simple.value("--mount"))]

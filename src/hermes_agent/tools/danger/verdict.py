@@ -1,4 +1,4 @@
-"""What was found against a command, and the place that it is judged for."""
+"""Verdict of danger analysis, and the context in which a command is judged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HARMLESS_DEVICES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What reading a command found: the reason it is never run, or the reasons to ask; both empty where it is fine."""
+    """Result of danger analysis: why the command is blocked, or why it needs approval; both empty if it is harmless."""
 
     blocked: str = ""
     asks: tuple[str, ...] = ()
@@ -26,8 +26,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a command runs: its working directory, the folders in which it may write without asking, and one that
-    is `closed` although it lies in these (empty: none)."""
+    """Where a command runs: its working directory, the folders it may write to without approval, and a `closed`
+    folder inside them (empty: none)."""
 
     folder: str
     writable: tuple[str, ...]
@@ -35,12 +35,12 @@ class Where:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the working directory is in the closed folder."""
+        """Whether the working directory is inside the closed folder."""
         return self._is_below(os.path.realpath(self.folder), self.closed)
 
     def is_outside(self, path: str) -> bool:
-        """Whether a path that a command writes to is outside the writable folders. A path that begins with an unknown
-        value counts as outside: nobody knows where it leads."""
+        """Whether a written path is outside the writable folders. A path that begins with an unknown value counts as
+        outside."""
         if path in HARMLESS_DEVICES or path.startswith(("/dev/fd/", "&")) or path.isdecimal() or path in ("-", ""):
             return False
         if PIPE in path:

@@ -1,1 +1,1 @@
-"""The file tools: read_file, write_file, patch, search_files."""
+"""File tools: read_file, write_file, patch and search_files."""

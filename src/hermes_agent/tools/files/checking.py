@@ -1,4 +1,4 @@
-"""Reads a changed file as its language does, and tells of errors that the change brought."""
+"""Syntax check of changed files: reports errors that a change introduced."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHOWN = 200
 
 
 def new_problem(path: str, before: str | None, after: str) -> str:
-    """The error that the content has now and did not have before, in a sentence; empty where there is none.
+    """The syntax error that the change introduced, as a sentence; empty if none.
 
-    Known: Python, JSON (and notebooks), YAML, TOML. An error that was there already, at whatever line, is not told.
+    Checks Python, JSON (and notebooks), YAML and TOML. A file that was invalid before is not reported.
     """
     check = _CHECKS.get(PurePath(path).suffix.lower())
     if check is None or len(after) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""What is in a file: text, a picture or other bytes, told from its beginning."""
+"""File type detection from content: text with its encoding, pictures, or other binary data."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _RIFF, _WEBP = b"RIFF", b"WEBP"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coding:
-    """How a text file writes its characters: its byte order mark and its codec. Reading and writing back keeps each
-    byte, also those that are no text."""
+    """Text encoding of a file: byte order mark and codec. Decoding and encoding preserve every byte, including
+    invalid ones."""
 
     name: str
     mark: bytes
@@ -43,7 +43,7 @@ class Coding:
         return content.removeprefix(self.mark).decode(self.codec, self.errors)
 
     def encode(self, text: str) -> bytes:
-        """The content of a file with this text, the mark first."""
+        """The file content for this text, with the mark."""
         return self.mark + text.removeprefix("\ufeff").encode(self.codec, self.errors)
 
 
@@ -56,39 +56,39 @@ _MARKED = (
 
 
 def coding_of(content: bytes) -> Coding:
-    """The coding that the beginning of a text file tells: by its byte order mark, otherwise UTF-8."""
+    """The encoding by byte order mark, otherwise UTF-8."""
     found = next((coding for coding in _MARKED if content.startswith(coding.mark)), UTF8)
     whole_pairs = found.codec == "utf-8" or len(content) % 2 == 0
     return found if whole_pairs else UTF8
 
 
 def plain_text(content: bytes) -> str:
-    """The whole content as text; what is no character of its coding becomes U+FFFD."""
+    """The whole content as text; invalid bytes become U+FFFD."""
     coding = coding_of(content)
     return content.removeprefix(coding.mark).decode(coding.codec, "replace")
 
 
 def image_type(head: bytes) -> str:
-    """The media type of a picture that models can look at; empty for anything else."""
+    """The media type of a picture that models accept; empty for anything else."""
     if head.startswith(_RIFF) and head[8:12] == _WEBP:
         return "image/webp"
     return next((media for magic, media in IMAGES if head.startswith(magic)), "")
 
 
 def binary_kind(head: bytes) -> str:
-    """What these bytes are where they are not text; empty for text. A NUL in the beginning makes it binary."""
+    """What kind of binary data this is, in words; empty for text. A NUL near the beginning makes it binary."""
     if (b"\0" not in head and not head.startswith(b"%PDF-")) or coding_of(head[: len(head) // 2 * 2]).mark:
         return ""
     return next((words for magic, words in KINDS if head.startswith(magic)), "binary data")
 
 
 def newline_of(text: str) -> Literal["\n", "\r\n"]:
-    """The line ending that most lines of the text have."""
+    """The text's prevailing line ending."""
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
 def is_text(content: bytes) -> bool:
-    """Whether the whole content is characters of its coding."""
+    """Whether the whole content is valid in its encoding."""
     coding = coding_of(content)
     try:
         content.removeprefix(coding.mark).decode(coding.codec)
@@ -98,7 +98,7 @@ def is_text(content: bytes) -> bool:
 
 
 def storable(text: str) -> str:
-    """The text without what a database or a provider cannot hold: NUL and lone surrogates become U+FFFD."""
+    """The text with NUL and lone surrogates, which databases and providers reject, replaced by U+FFFD."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")

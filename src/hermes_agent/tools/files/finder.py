@@ -1,9 +1,9 @@
-"""Walks and searches a tree; runs as a script of its own, so that a slow pattern can be ended from outside.
+"""File finder and regex search over a folder tree; runs as a separate script, so that a slow pattern can be killed.
 
     python -I -S finder.py '<the query as JSON>'
 
-prints one JSON array per line: `[path, line number, text, is_match]`, or `[path]` for names alone; paths are relative
-to the root. The folders in `SKIPPED` are never entered; links to folders are not followed.
+prints one JSON array per line: `[path, line number, text, is_match]`, or `[path]` for names alone; paths are
+relative to the root. The folders in `SKIPPED` are never entered; links to folders are not followed.
 """
 
 import json
@@ -32,7 +32,7 @@ MOST_FILE_BYTES = 20 << 20
 
 
 def walk(root: str) -> Iterator[str]:
-    """Regular files below `root`, each folder's entries in the order of their names."""
+    """Regular files below `root`, sorted by name within each folder."""
     if os.path.isfile(root):  # noqa: PTH113 - this script starts with as few imports as can be
         yield ""
         return
@@ -57,7 +57,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def glob_pattern(glob: str) -> re.Pattern[str]:
-    """A glob as people write it: `*`, `?`, `[a-z]`, `{a,b}`, `**` for any folders; without a slash, a file's name."""
+    """Compile a glob: `*`, `?`, `[a-z]`, `{a,b}`, `**` for any folders; without a slash it matches file names."""
     anchored = glob.lstrip("/") if "/" in glob else f"**/{glob}"
     out, position, depth = [], 0, 0
     while position < len(anchored):
@@ -87,7 +87,7 @@ def _literal(token: str) -> str:
 
 
 def grep(path: str, pattern: re.Pattern[str], context: int) -> Iterator[tuple[int, str, bool]]:
-    """Lines that match, with `context` lines around each, by number; nothing for a binary or very large file."""
+    """Matching lines with `context` lines around each, by number; none for a binary or very large file."""
     try:
         if os.path.getsize(path) > MOST_FILE_BYTES:  # noqa: PTH202 - as above
             return
@@ -105,7 +105,7 @@ def grep(path: str, pattern: re.Pattern[str], context: int) -> Iterator[tuple[in
 
 
 def main(query: dict[str, Any]) -> None:
-    """Print what was found, at most `most` matches (or names)."""
+    """Print the results, at most `most`."""
     root, left = query["root"], query["most"]
     glob = glob_pattern(query["glob"]) if query["glob"] else None
     pattern = re.compile(query["pattern"]) if query["pattern"] else None

@@ -1,4 +1,4 @@
-"""Which paths the file tools may touch, and opening them so that nothing changes between the look and the use."""
+"""Path access control of the file tools, with race-free opening of files."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What may be read and written.
+    """Decides which paths the file tools may read and write.
 
-    `home` is HERMES_HOME, `person` the person's own home folder, `source` the program's own source where nothing may be
-    written to it. `roots` confines every path to these folders; None
-    leaves reads and writes free (approval then decides about writes outside the workspace).
+    `home` is HERMES_HOME, `person` the user's home folder, `source` the program's own source if it is read-only.
+    `roots` confines every path to these folders; None leaves reads and writes free (writes outside the workspace
+    then need approval).
     """
 
     home: Path
@@ -51,7 +51,7 @@ class Guard:
     source: Path | None = None
 
     def locate(self, path: str, workspace: str, *, writes: bool = False) -> Path:
-        """The real path that `path` means, links followed. Raises `Refused` with the reason in a sentence."""
+        """Resolve `path` to a real path and check it. Raises `Refused` with the reason."""
         if not path or "\0" in path:
             raise ToolError("The path is empty or holds a NUL character.")
         named = Path(workspace) / (self.person / path[2:] if path.startswith("~/") else path)
@@ -63,7 +63,7 @@ class Guard:
         return real
 
     def objection(self, real: Path, *, writes: bool = False) -> str:
-        """Why this real path may not be touched; empty where it may."""
+        """Why this real path is off limits; empty if it is allowed."""
         text = str(real)
         if any(_below(text, tree) for tree in KERNEL_TREES):
             return "it is a device or a view of the kernel, not a file"
@@ -102,9 +102,10 @@ class Guard:
 
 
 def open_regular(real: Path, shown: str) -> int:
-    """A descriptor of the regular file at `real` (already located), to read. Raises `ToolError` for anything else.
+    """Open the regular file at `real` (already located) for reading; returns a descriptor. Raises `ToolError` for
+    anything else.
 
-    Opens without waiting and without following a link put there meanwhile, then looks at what was opened.
+    Opens without blocking and without following a link created meanwhile, then checks the opened file.
     """
     try:
         handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -122,12 +123,12 @@ def open_regular(real: Path, shown: str) -> int:
 
 
 def kind_of(mode: int) -> str:
-    """What a file that is not regular is, in words."""
+    """The kind of a special file, in words."""
     return next((words for test, words in _KINDS if test(mode)), "something special")
 
 
 def cannot(shown: str, verb: str, error: OSError) -> ToolError:
-    """The sentence for a failure of the system."""
+    """Map an OS error to a `ToolError`."""
     match error.errno:
         case errno.ENOENT:
             return ToolError(f"{shown} does not exist.")
@@ -154,6 +155,6 @@ def _matches(path: Path, folder: Path, patterns: Iterable[str]) -> bool:
 
 
 def guard_of(needs: Needs) -> Guard:
-    """The guard of a home, by its settings."""
+    """The guard of a home, from its settings."""
     source = None if needs.get(ApprovalSettings).own_source else own_source()
     return Guard(home=needs.get(Home).root, person=Path.home(), source=source)

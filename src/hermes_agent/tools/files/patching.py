@@ -1,4 +1,4 @@
-"""What a call of `patch` wants of each file: text put in place of other text, or the hunks of a patch."""
+"""Patch parsing and application for the tool `patch`: text replacement, and hunks of patch files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _HEADS = {"*** Add File: ": "add", "*** Update File: ": "update", "*** Delete Fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Lines that change together: each with its sign (` ` stays, `-` goes, `+` comes).
+    """A patch hunk: lines with their sign (` ` context, `-` removed, `+` added).
 
-    `line` is the line number where the old lines should begin (0: not told), `anchor` a line that stands before them.
+    `line`: where the old lines should begin (0: unknown); `anchor`: a line that precedes them.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -33,13 +33,13 @@ class Hunk:
 
     @property
     def old(self) -> list[str]:
-        """The lines that must be there."""
+        """The lines that must be present."""
         return [text for sign, text in self.rows if sign != "+"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePatch:
-    """What happens to one file. `content` is that of an added one; `moved` the new path of one that moves."""
+    """The changes of a patch to one file. `content`: of an added file; `moved`: the new path of a moved one."""
 
     kind: Literal["add", "update", "delete"]
     path: str
@@ -49,12 +49,12 @@ class FilePatch:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path that it touches."""
+        """All paths that it touches."""
         return (self.path, self.moved) if self.moved else (self.path,)
 
 
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
-    """The changes in their order. Raises `BadArguments` with the line that cannot be read."""
+    """Parse a patch into its changes, in order. Raises `BadArguments` with the invalid line."""
     lines = text.replace("\r\n", "\n").strip("\n").split("\n")
     begun = lines[0].strip().startswith("*** ")
     found = tuple(_begin_patch(lines) if begun else _unified(lines))
@@ -163,7 +163,7 @@ _ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def apply_hunks(content: str, hunks: Sequence[Hunk], shown: str) -> tuple[str, str]:
-    """The content with all hunks in it, and what was overlooked to find them. Raises `ToolError`."""
+    """Apply all hunks. Returns the content, and which differences were tolerated to find them. Raises `ToolError`."""
     rows, cursor, shift, overlooked = content.split("\n"), 0, 0, ""
     for hunk in hunks:
         at, note = _place(rows, hunk, cursor, shift, shown)
@@ -176,7 +176,7 @@ def apply_hunks(content: str, hunks: Sequence[Hunk], shown: str) -> tuple[str, s
 
 
 def _place(rows: list[str], hunk: Hunk, cursor: int, shift: int, shown: str) -> tuple[int, str]:
-    """Where the hunk's old lines begin. What follows an earlier hunk of the patch comes before what precedes it."""
+    """Where the hunk's old lines begin; matches after an earlier hunk are preferred."""
     first = _after_anchor(rows, hunk, cursor, shown)
     old, told = hunk.old, hunk.line - 1 + shift if hunk.line else None
     if not old:
@@ -210,7 +210,7 @@ def _after_anchor(rows: list[str], hunk: Hunk, cursor: int, shown: str) -> int:
 
 
 def _made(rows: list[str], hunk: Hunk, at: int) -> list[str]:
-    """The lines after the change: those that stay are the file's own, those that come are indented as they are."""
+    """The changed lines: context lines as in the file, added ones with its indentation."""
     made: list[str] = []
     position, (given, real) = at, _indents(rows, hunk, at)
     for sign, text in hunk.rows:
@@ -226,7 +226,7 @@ def _made(rows: list[str], hunk: Hunk, at: int) -> list[str]:
 
 
 def _indents(rows: list[str], hunk: Hunk, at: int) -> tuple[str, str]:
-    """The indentation of the first old line that has any text: as given, and as it is."""
+    """Indentation of the first non-blank old line: as given, and as in the file."""
     return next(((_indent(text), _indent(rows[at + n])) for n, text in enumerate(hunk.old) if text.strip()), ("", ""))
 
 
@@ -244,13 +244,13 @@ _Edit = Callable[[str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """Makes changes of what a model asked for."""
+    """Builds file changes from the arguments of the tool `patch`."""
 
     guard: Guard
     workspace: str
 
     def replacing(self, path: str, old: str, new: str, *, everywhere: bool) -> Change:
-        """`new` in place of `old`."""
+        """A change that replaces `old` by `new`."""
 
         def edit(text: str) -> tuple[str, str]:
             done = replace(text, old.replace("\r\n", "\n"), new.replace("\r\n", "\n"), everywhere=everywhere)
@@ -260,7 +260,7 @@ class Edits:
         return self._editing(path, edit)
 
     def of_patch(self, text: str) -> list[Change]:
-        """The changes of a patch; what is removed comes last, so that a crash in between loses nothing."""
+        """The changes of a patch; removals come last, so that a crash in between loses nothing."""
         changes = [change for each in parse_patch(text) for change in self._of(each)]
         return sorted(changes, key=lambda change: change.removes)
 
@@ -295,7 +295,7 @@ class Edits:
         return content, f"Moved {wanted.path} to {wanted.moved}{note}."
 
     def _edited(self, before: Version, path: str, edit: _Edit) -> tuple[bytes, str]:
-        """The content after the edit, in the file's own coding and with its own line ends."""
+        """The content after the edit, in the file's own encoding and line endings."""
         if before.content is None:
             raise missing(Path(self.guard.locate(path, self.workspace)), path)
         if binary_kind(before.content[:8192]):
@@ -325,7 +325,7 @@ def _removing(path: str, words: str) -> Change:
 
 
 def _check_characters(text: str, before: str) -> None:
-    """Raise `ToolError` for half a character that the model wrote; those that stand for a file's own bytes may stay."""
+    """Raise `ToolError` for lone surrogates from the model; those that stand for the file's own bytes may stay."""
     halves = {character for character in text if "\ud800" <= character <= "\udfff"}
     if halves - set(before):
         raise ToolError("The text holds half of a surrogate pair, which no file can hold.")

@@ -1,4 +1,4 @@
-"""Reads one page of a file, with line numbers, within limits that hold for a file of any size and shape."""
+"""Reads one page of a file with line numbers, in bounded memory for any file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page for the model, and the hash of the whole content (empty where it was not read whole)."""
+    """A page for the model, and the hash of the whole content (empty if it was not read whole)."""
 
     answer: Answer
     digest: str
@@ -40,7 +40,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Which lines of a file are wanted (`offset` from 1), what the file is called, and what to say of it."""
+    """Which lines of a file to read (`offset` from 1), its display name, and a note."""
 
     shown: str
     offset: int
@@ -49,7 +49,7 @@ class Page:
 
 
 def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
-    """The lines `offset` (from 1) to `offset + limit - 1`, or the picture. Raises `ToolError`."""
+    """Read the lines `offset` (from 1) to `offset + limit - 1`, or the picture. Raises `ToolError`."""
     with os.fdopen(open_regular(real, shown), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.peek(SNIFFED)[:SNIFFED]
@@ -75,7 +75,7 @@ def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
 
 
 def missing(real: Path, shown: str) -> ToolError:
-    """A file that does not exist, with the names that it may be meant by."""
+    """The error for a missing file, with similar names."""
     folder = real.parent
     while not folder.is_dir():
         folder = folder.parent
@@ -107,7 +107,7 @@ def _streamed(file: BufferedReader) -> Iterator[bytes]:
 
 
 def _document(name: str, head: bytes) -> str:
-    """What reads a file of this name and beginning as a document; empty where it is none."""
+    """The document reader for this name and beginning; empty if none."""
     if head.startswith(b"%PDF-"):
         return DOCUMENTS[".pdf"]
     suffix = Path(name).suffix.lower()

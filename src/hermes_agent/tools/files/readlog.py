@@ -1,4 +1,4 @@
-"""What each session knows of each file: the hash of the content that it last read or wrote."""
+"""Read log: which content of each file a session has seen, by hash, so that stale writes are detected."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def content_hash(content: bytes) -> str:
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a session's log. With a `key`, `hash` is what the call of that key is about to make of the file, and
-    `answer` what it will answer."""
+    """One line of a session's log. With a `key` it is a write intent of that call: `hash` of the new content, and
+    the `answer` it will give."""
 
     path: str
     hash: str
@@ -44,10 +44,10 @@ class _Session:
 
 
 class ReadLog:
-    """Hashes by session and path, kept in `folder` as one append-only file per session.
+    """Content hashes by session and path, in one append-only file per session in `folder`.
 
-    So a session that continues in another process still knows what it has read, and a write that was interrupted can
-    tell whether it had happened. Losing the folder costs a session no more than reading its files again. Thread-safe.
+    A session that continues in another process still knows what it has read, and a repeated write can tell whether
+    it had happened. If the folder is lost, sessions only have to read their files again. Thread-safe.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,23 +56,23 @@ class ReadLog:
         self._recent: dict[str, _Session] = {}
 
     def saw(self, session: str, path: Path, digest: str) -> None:
-        """The session read, or has just written, this content."""
+        """Record that the session has read or written this content."""
         with self._lock:
             if self._of(session).known.get(_text(path)) != digest:
                 self._add(session, Entry(path=_text(path), hash=digest))
 
     def known(self, session: str, path: Path) -> str:
-        """The hash that the session knows of this file; empty where it has never seen it."""
+        """The hash last seen by the session; empty if none."""
         with self._lock:
             return self._of(session).known.get(_text(path), "")
 
     def intend(self, session: str, path: Path, *, key: str, digest: str, answer: str) -> None:
-        """The call `key` is about to give the file this content."""
+        """Record a write intent of the call `key`."""
         with self._lock:
             self._add(session, Entry(path=_text(path), hash=digest, key=key, answer=answer))
 
     def intended(self, session: str, path: Path, *, key: str) -> Entry | None:
-        """What an earlier attempt of the same call was about to do to this file."""
+        """The write intent of an earlier attempt of the same call."""
         with self._lock:
             found = self._of(session).pending.get(key)
             return found if found is not None and found.path == _text(path) else None

@@ -1,4 +1,4 @@
-"""Searches in a process of its own (ripgrep, else `finder.py`) that a time limit can end; pages of its results."""
+"""File search in a subprocess with a time limit (ripgrep, else `finder.py`), with paged results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCRIPT = str(Path(finder.__file__))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What to look for below `root`. An empty `pattern` lists names; `glob` narrows to file names or paths."""
+    """A search below `root`. An empty `pattern` lists names; `glob` filters file names or paths."""
 
     root: Path
     pattern: str
@@ -42,7 +42,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A line, or with `number` 0 a file; `path` is relative to the root. `matches` is False for a line of context."""
+    """A found line, or a file if `number` is 0; `path` is relative to the root. `matches` is False for context
+    lines."""
 
     path: str
     number: int = 0
@@ -52,14 +53,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The hits in the order of their paths and lines; `cut` where the search was ended because there were too many."""
+    """Search results in the order of paths and lines; `cut` if there were too many."""
 
     hits: tuple[Hit, ...]
     cut: bool
 
 
 async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -> Found:
-    """Search; both engines find the same in UTF-8 text by patterns that both know. Raises `ToolError`."""
+    """Run a search; both engines give the same results for UTF-8 text and common patterns. Raises `ToolError`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sets that may mean something else one day
@@ -88,7 +89,7 @@ async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -
 
 
 def means_the_same(pattern: str) -> bool:
-    """Whether ripgrep reads the pattern as Python does; one that it does not know it refuses itself."""
+    """Whether ripgrep interprets the pattern as Python does; patterns unknown to ripgrep it rejects itself."""
     return _CONTESTED.search(pattern) is None and (pattern.isascii() or "(?" not in pattern)
 
 
@@ -121,8 +122,8 @@ def _rg(program: str, query: Query) -> list[str]:
 
 
 def _of_ripgrep(output: bytes, named: str) -> Iterator[Hit]:
-    """The hits of each file when its end was told; a file with a NUL in it is binary and has none. `named` is the file
-    where one alone was searched."""
+    """Parse ripgrep's output, file by file; a file with a NUL is binary and has no hits. `named`: the file if only
+    one was searched."""
     hits: list[Hit] = []
     for event in _complete_lines(output):
         match event:
@@ -150,7 +151,7 @@ def _text(value: dict[str, str], errors: str) -> str:
 
 
 def _complete_lines(output: bytes) -> Iterator[Any]:
-    """The JSON values; a last line that was cut off is left out."""
+    """The JSON values; a truncated last line is dropped."""
     decoder = msgspec.json.Decoder()
     for line in output.split(b"\n")[:-1]:
         # A name that is not UTF-8 comes as half a surrogate pair, which the fast decoder refuses.
@@ -158,8 +159,7 @@ def _complete_lines(output: bytes) -> Iterator[Any]:
 
 
 def listing(found: Found, path: str, mode: str, *, offset: int, limit: int) -> Answer:
-    """The page of results that was asked for, and how to go on where there are more. `mode` is `content`, `count` or
-    anything else for names."""
+    """A page of results, with how to get the next. `mode`: `content`, `count`, or names otherwise."""
     rows = _rows(found, mode, path)
     page = [row for number, row in rows if offset <= number < offset + limit]
     total = rows[-1][0] + 1 if rows else 0
@@ -172,7 +172,7 @@ def listing(found: Found, path: str, mode: str, *, offset: int, limit: int) -> A
 
 
 def _rows(found: Found, mode: str, path: str) -> list[tuple[int, str]]:
-    """Lines to show, each with the number of the result that it belongs to."""
+    """Output lines, each with the number of its result."""
     match mode:
         case "content":
             return list(_lines(found, path))

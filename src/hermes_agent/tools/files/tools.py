@@ -1,4 +1,4 @@
-"""The file tools as a model sees them."""
+"""The toolset `files` as the model sees it: read_file, write_file, patch and search_files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NotNegative = Annotated[int, Meta(ge=0)]
 
 
 def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
-    """The files that a call of `patch` is about."""
+    """The paths that a call of `patch` touches."""
     text, path = str(arguments["patch"]), str(arguments["path"])
     if bool(text) == bool(path):
         given = "both" if text else "neither"
@@ -46,7 +46,7 @@ def _patched(arguments: Mapping[str, object]) -> Sequence[str]:
 
 
 class FileTools:
-    """read_file, write_file, patch and search_files over the files that `guard` allows.
+    """The toolset `files`, for paths that `guard` allows.
 
     Writes are `keyed`, see `Changer`. `ripgrep` is the path of `rg`, empty to search without it.
     """
@@ -146,13 +146,13 @@ class FileTools:
         return real
 
     def _allowed(self, found: Found, root: Path) -> Found:
-        """What was found without the files that may not be read."""
+        """The results without files that may not be read."""
         verdict = {name: not self._guard.objection(root / name) for name in {hit.path for hit in found.hits}}
         return dataclasses.replace(found, hits=tuple(hit for hit in found.hits if verdict[hit.path]))
 
 
 def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:
-    """The content of a file that is written whole, in the coding that it had."""
+    """The content of a wholly rewritten file, in its previous encoding."""
     if before.content is not None and not is_text(before.content):
         raise ToolError(
             f"{path} holds bytes that are not text; writing it whole would destroy them.",
@@ -169,6 +169,6 @@ def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:
 
 
 def file_tools(needs: Needs) -> FileTools:
-    """The toolset `files`."""
+    """Factory of the toolset `files`."""
     log = ReadLog(needs.get(Home).cache / "read")
     return FileTools(guard=guard_of(needs), log=log, writer=Writer(), ripgrep=shutil.which("rg") or "")

@@ -1,4 +1,4 @@
-"""Changes files by compare-and-swap: one or several at once, all of them or none, told the same after a crash."""
+"""Crash-safe file changes by compare-and-swap: one or several files at once, all or none, idempotent after a crash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW_FILE = 0o666  # less the umask, as any program makes files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A file as it was found: its content, and what tells whether it is still that file. None of both: no file."""
+    """A file's content and stat stamp when it was read; both None: no file."""
 
     content: bytes | None
     stamp: tuple[int, int, int, int] | None
@@ -31,7 +31,7 @@ class Version:
 
     @property
     def digest(self) -> str:
-        """The hash of the content; empty for no file."""
+        """The content hash; empty for no file."""
         return "" if self.content is None else content_hash(self.content)
 
 
@@ -39,7 +39,7 @@ ABSENT = Version(content=None, stamp=None)
 
 
 def version_of(real: Path, shown: str) -> Version:
-    """The file as it is now. Raises `ToolError` for what is no regular file, or larger than 64 MB."""
+    """Read a file's current version. Raises `ToolError` if it is no regular file or larger than 64 MB."""
     try:
         handle = open_regular(real, shown)
     except ToolError as error:
@@ -54,15 +54,15 @@ def version_of(real: Path, shown: str) -> Version:
 
 
 class Writer:
-    """Puts content in the place of a version that was read; one per program, so that its own sessions take turns."""
+    """Atomic compare-and-swap of files; one per process, so that its sessions take turns."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
 
     def swap(self, real: Path, shown: str, content: bytes, *, over: Version) -> None:
-        """Replace the file, durably, keeping its mode and owner. Raises `StaleWrite` where it is not `over` any more.
+        """Replace the file durably, keeping mode and owner. Raises `StaleWrite` if it has changed since `over`.
 
-        After any failure, the old content stands. Blocks: call it in a thread.
+        After any failure the old content remains. Blocking: call it in a thread.
         """
         if over.content is not None and not os.access(real, os.W_OK):
             raise ToolError(f"{shown} is read-only.")
@@ -82,7 +82,7 @@ class Writer:
                 temporary.unlink()
 
     def remove(self, real: Path, shown: str, *, over: Version) -> None:
-        """Remove the file. Raises `StaleWrite` where it is not `over` any more. Blocks, as `swap`."""
+        """Delete the file. Raises `StaleWrite` if it has changed since `over`. Blocking, as `swap`."""
         try:
             with self._turn:
                 if _current(real) != over.stamp:
@@ -130,7 +130,7 @@ MOST_SHOWN = 200
 
 
 def unified(before: str, after: str, name: str) -> str:
-    """A unified diff of at most 200 lines; a change of thousands of lines is only counted. Empty where equal."""
+    """A unified diff of at most 200 lines; huge changes are only counted. Empty if equal."""
     old, new = before.split("\n"), after.split("\n")
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
@@ -156,7 +156,7 @@ def _common(old: list[str], new: list[str]) -> int:
 
 
 def _moved(row: str, by: int) -> str:
-    """A hunk's header counts from where the compared part begins; move it to the file's own lines."""
+    """Shift a hunk header by the lines that were not compared."""
     if not row.startswith("@@ -"):
         return row
     old, new = row[4:-3].split(" +")
@@ -173,8 +173,8 @@ PROBLEM = "hermes_agent.tools.files.checking:new_problem"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A wish to change the file at `path`. `make` gives the new content (None: no file) and what to say of it;
-    `blind` allows a file that this session has never read; `removes` tells that `make` leaves no file."""
+    """A requested change of the file at `path`. `make` returns the new content (None: delete) and a message; `blind`
+    allows files that the session has not read; `removes`: `make` deletes the file."""
 
     path: str
     make: Callable[[Version], tuple[bytes | None, str]]
@@ -193,8 +193,8 @@ class _Ready:
 
 
 class Changer:
-    """Changes the files that `guard` allows. The intent of each change is in `log` before its file changes, so that a
-    call that is made again after a crash finds out that it had happened."""
+    """Applies file changes within `guard`. Each intent is written to `log` before its file, so that a call repeated
+    after a crash can tell whether it had happened."""
 
     def __init__(self, *, guard: Guard, log: ReadLog, writer: Writer) -> None:
         self._guard = guard
@@ -202,7 +202,7 @@ class Changer:
         self._writer = writer
 
     def swap(self, context: CallContext, changes: Sequence[Change]) -> str:
-        """Make the changes and say what they were. Where one cannot be made, none is. Blocks: call it in a thread."""
+        """Apply all changes or none. Returns what was done. Blocking: call it in a thread."""
         answers: list[str] = []
         ready: list[_Ready] = []
         for number, change in enumerate(changes):
@@ -216,7 +216,7 @@ class Changer:
         return "\n".join(filter(None, answers))
 
     def _prepared(self, context: CallContext, change: Change, *, key: str) -> _Ready | str:
-        """The change ready to be written, or its answer where an earlier attempt of the same call made it."""
+        """The change ready to write, or its answer if an earlier attempt of the same call applied it."""
         real = self._guard.locate(change.path, context.workspace, writes=True)
         before = version_of(real, change.path)
         earlier = self._log.intended(context.session, real, key=key)
@@ -257,7 +257,7 @@ class Changer:
             self._writer.swap(each.real, each.path, content, over=over)
 
     def _put_back(self, each: _Ready) -> bool:
-        """Undo a change where nobody has changed the file since; whether that worked."""
+        """Roll back a change unless the file was changed since. Returns whether it did."""
         with suppress(ToolError):
             now = version_of(each.real, each.path)
             if now.content == each.content:
@@ -267,7 +267,7 @@ class Changer:
 
 
 def _change_report(before: Version, content: bytes | None, path: str) -> str:
-    """What the model reads of a change beside its sentence: errors that came with it, and the difference."""
+    """Details for the model: new syntax errors, and the diff."""
     if content is None:
         return ""
     if before.content == content:

@@ -1,1 +1,1 @@
-"""Whether a call may run: rules, what people answered, and the auxiliary model's opinion."""
+"""Permission for tool calls: rules, remembered approvals, and the auxiliary model's judgement."""

@@ -1,4 +1,4 @@
-"""What permission asks about commands: loaded with the first call that has one."""
+"""Permission checks that parse shell commands; imported at the first call that has one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SECRET_FILES = (
 
 
 def verdict_on(request: Request, where: Where) -> Verdict:
-    """What speaks against a call that runs a command, or that writes to the input of one."""
+    """The danger verdict on a call that runs a command or types into one."""
     if request.feeds:
         return judge_input(request.feeds, data_of(request), where)
     return judge(HANDLE.sub(r"handle_\1", request.arguments[COMMAND]), where)
 
 
 def cover(globs: Sequence[str], command: str, where: Where, folder: str) -> bool:
-    """Whether each command in it that asks matches one of the globs."""
+    """Whether the globs match every command in it that needs approval."""
     with suppress(Unreadable, RecursionError):
         reading = read(command, folder)
         asking = [simple for simple in reading.simples if judged(Reading(simples=(simple,)), where).asks]
@@ -40,7 +40,7 @@ def cover(globs: Sequence[str], command: str, where: Where, folder: str) -> bool
 
 
 def overwritten(request: Request) -> str:
-    """The file with secrets into which a call would write; empty where it would not."""
+    """The secrets file that a call would write to; empty if none."""
     command = request.arguments.get(COMMAND)
     paths: list[str] = list(request.facts.paths or ()) if Capability.FS_WRITE in request.needs else []
     if isinstance(command, str):
@@ -52,14 +52,14 @@ def overwritten(request: Request) -> str:
 
 
 def programs_of(command: str, folder: str) -> list[str]:
-    """Each simple command of it as a text; none where it cannot be read."""
+    """Each simple command as text; empty if unparsable."""
     with suppress(Unreadable):
         return [" ".join(simple.words) for simple in read(command, folder).simples]
     return []
 
 
 def words_of(command: str) -> list[str]:
-    """The words of a command that is one program with words that are written out; empty for any other."""
+    """The words of a command that is a single literal program call; empty for any other."""
     with suppress(Unreadable):
         match read(command).simples:
             case (Simple(writes=(), prefixes=()) as one,) if not one.variables and all(map(is_known, one.words)):

@@ -1,4 +1,4 @@
-"""Decides whether a call may run: hard block, deny list, capabilities, then what a person said or must say."""
+"""Permission policy: decides whether a call may run by hard block, deny list, capabilities, then approvals."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ EVERYTHING = "*"
 
 
 def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
-    """Whether the globs cover everything that this call would be asked about.
+    """Whether the allow globs cover everything in this call that needs approval.
 
-    A glob is the whole call as an approval shows it, word for word; or it matches a command, of several in one call
-    each that asks; or `TOOL:WHAT` or `TOOL:PATH`, of several paths each; or the tool's name. What a command sets
-    before it (`sudo`, variables) and where it writes outside the workspace is covered by the whole call alone.
+    A glob may be the exact call as an approval shows it; or match each command that needs approval; or `TOOL:WHAT`,
+    or `TOOL:PATH` for every path; or the tool's name. Prefixes of a command (`sudo`, variables) and writes outside
+    the workspace are covered only by the exact call.
     """
     if not globs:
         return False
@@ -56,8 +56,11 @@ CHOICES = ("once", "session", "always", "deny")
 
 
 class Remembered(Protocol):
-    """- `has` and `add` survive the process;
-    - an entry stands for exactly one tool, command and folder, never for more."""
+    """Store of permanent approvals.
+
+    - `has` and `add` persist across processes;
+    - an entry stands for exactly one tool, command and folder.
+    """
 
     def has(self, key: str) -> bool: ...
 
@@ -65,11 +68,11 @@ class Remembered(Protocol):
 
 
 class Permission:
-    """Decides about calls and remembers what people answered.
+    """Decides about calls and remembers answers.
 
-    `remembered` holds the answers "always"; those for a session are kept here, in memory. `writable` are folders
-    besides the workspace where writing needs no question (the temporary folder); `source` is the program's own, where
-    it always does unless the owner opened it. `allowed` are globs of calls that the person of this process allows, see
+    `remembered` stores answers "always"; answers for a session are kept in memory. `writable`: folders besides the
+    workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where
+    changes always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see
     `allows`.
     """
 
@@ -90,7 +93,7 @@ class Permission:
         self._sessions: dict[str, set[str]] = {}
 
     def decide(self, request: Request) -> Decision:
-        """Judge a call. Reads a small file at most; nothing is changed."""
+        """Decide about a call. Reads at most a small file; changes nothing."""
         verdict = self._verdict(request)
         if verdict.blocked:
             return Denied(f"Never allowed here: {verdict.blocked}.")
@@ -111,7 +114,7 @@ class Permission:
         return NeedsApproval(question, key, verdict.asks)
 
     async def remember(self, request: Request, answer: str) -> Allowed | Denied:
-        """Take a person's answer: `once`, `session`, `always`, or anything else for no."""
+        """Apply a person's answer: `once`, `session`, `always`, or anything else for no."""
         key = binding(request)
         said = answer.strip()
         match said.lower():
@@ -149,14 +152,14 @@ class Permission:
         return Where(folder=folder_of(request), writable=(request.workspace, *self._writable), closed=self._source)
 
     def _is_allowed(self, request: Request) -> bool:
-        """Whether a person said yes before."""
+        """Whether the call was approved before."""
         key = binding(request)
         remembered = key in self._sessions.get(request.session, ()) or self._remembered.has(key)
         return remembered or allows(self._allowed, request, self._where(request))
 
     def _denied_by(self, request: Request) -> str:
-        """The glob of the deny list that this call matches. A glob is matched against the whole command, each simple
-        command in it, `tool:what`, and the tool's name."""
+        """The deny-list glob that matches this call; empty if none. Globs match the whole command, each simple
+        command, `tool:what` and the tool's name."""
         paths = request.facts.paths or ()
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND) or data_of(request)

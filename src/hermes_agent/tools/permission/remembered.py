@@ -1,4 +1,4 @@
-"""Approvals for good, in a file that a person can read and prune: HERMES_HOME/approvals.yaml."""
+"""Permanent approvals in a file that a person can read and edit: HERMES_HOME/approvals.yaml."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = (
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """One entry: `key` is what counts, the rest is for the reader. `when` is seconds since 1970."""
+    """One approval: only `key` matters, the rest is for the reader. `when` is seconds since 1970."""
 
     key: str
     tool: str
@@ -29,12 +29,12 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def parsed(content: bytes) -> tuple[Approval, ...]:
-    """The entries of such a file. Raises `ValueError` or `msgspec.DecodeError`."""
+    """Parse the file. Raises `ValueError` or `msgspec.DecodeError`."""
     return msgspec.yaml.decode(content, type=tuple[Approval, ...] | None) or ()
 
 
 def wrong_with(path: Path) -> str:
-    """Why such a file cannot be read, as a sentence; empty where it can be, or is not there."""
+    """Why the file cannot be read, as a sentence; empty if it can or is missing."""
     try:
         parsed(read_small(path) or b"")
     except HomeError as error:
@@ -48,7 +48,8 @@ def wrong_with(path: Path) -> str:
 
 
 class RememberedFile:
-    """Approvals in a YAML file. A file that cannot be read holds none, so people are asked again; nothing is lost."""
+    """Approvals in a YAML file. An unreadable file counts as empty, so people are asked again; it is not
+    overwritten."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -58,12 +59,12 @@ class RememberedFile:
         self._broken = ""
 
     def has(self, key: str) -> bool:
-        """Whether this very call was allowed for good, also by another process a moment ago."""
+        """Whether this exact call is permanently allowed, including by another process just now."""
         return any(entry.key == key for entry in self._read())
 
     async def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
-        """Allow a call for good. Raises `HomeError` where the file cannot be written, or holds what we cannot read and
-        must not write over."""
+        """Allow a call permanently. Raises `HomeError` if the file cannot be written, or is unreadable and must not
+        be overwritten."""
 
         def work() -> None:
             entries = self._read()

@@ -1,4 +1,4 @@
-"""A call that asks for permission, what it is in words and as a hash, and the decisions there are."""
+"""Permission requests and decisions: the `Request` record, its text, and the hash that binds an approval."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ DATA = "data"  # what is written to the input of one that runs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A call that is about to run. `granted` is what this conversation may use; `attended` says whether a person is
-    there to be asked; `folder` is where a command runs (the kept shell's, see `ShellTools.directory`), if not in the
-    workspace; `environment` gives a hash of the variables that decide what its words mean; `principal` is whose run it
-    is; `unasked` where that person wants no questions in this run; `feeds` is the command whose input the call writes
-    to, if it does."""
+    """A call about to run, with everything that permission depends on.
+
+    - `granted`: what this conversation may use; `attended`: whether a person is there to answer;
+    - `folder`: where a command runs (the kept shell's, see `ShellTools.directory`), if not the workspace;
+    - `environment`: gives a hash of variables that decide what the command means;
+    - `principal`: whose run it is; `unasked`: that person turned questions off for this run;
+    - `feeds`: the running command that the call types into, if any.
+    """
 
     tool: str
     needs: frozenset[Capability]
@@ -54,13 +57,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The call may run."""
+    """Decision that the call may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The call may not run; the reason is a sentence for the model and the person. `unasked`: only because nobody is
-    there to be asked."""
+    """Decision that the call may not run; `reason` is a sentence for the model and the person. `unasked`: only
+    because nobody is there to ask."""
 
     reason: str
     unasked: bool = False
@@ -68,7 +71,8 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class NeedsApproval:
-    """The call may run when a person says so, because of `reasons`. `key` is the hash that an answer is bound to."""
+    """Decision that a person must approve the call, because of `reasons`. `key` is the hash that an answer is bound
+    to."""
 
     question: Question
     key: str
@@ -79,7 +83,7 @@ Decision = Allowed | Denied | NeedsApproval
 
 
 def what(request: Request) -> str:
-    """The call in words a person can judge: the command, or the tool with what it is about."""
+    """The call as text for an approval: the command, or the tool with its subject."""
     if request.feeds:
         return f"{data_of(request)}\n(typed into `{request.feeds}`)"
     said = request.arguments.get(COMMAND) or request.arguments.get(CODE)
@@ -87,7 +91,7 @@ def what(request: Request) -> str:
 
 
 def data_of(request: Request) -> str:
-    """What a call writes to the input of a command that runs; empty for any other call."""
+    """The text that a call types into a running command; empty for other calls."""
     data = request.arguments.get(DATA)
     return data if request.feeds and isinstance(data, str) else ""
 
@@ -100,9 +104,8 @@ def folder_of(request: Request) -> str:
 
 
 def binding(request: Request) -> str:
-    """The hash that an approval is bound to: principal, tool, command (or every argument), folder and environment.
-    Another command, folder, tool or person is another hash; of a single program, spaces and quotes between its words
-    are not."""
+    """The hash that an approval is bound to: principal, tool, command (or all arguments), folder and environment.
+    For a single program, spacing and quotes do not matter."""
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
@@ -112,8 +115,8 @@ def binding(request: Request) -> str:
 
 
 def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
-    """A hash over the variables that decide which programs run and where they go, and over those that are
-    `mentioned` in the command. Others (the terminal's size, the login) change from day to day and decide nothing."""
+    """Hash of the variables that decide which programs run and where they connect, and of those `mentioned` in the
+    command. Others (terminal size, login) are ignored."""
     names = {name for text in mentioned for name in re.findall(r"\$\{?(\w+)", text)}
     kept = {name: value for name, value in variables.items() if _decides(name) or name in names}
     return hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest()[:16]
@@ -125,7 +128,7 @@ def _decides(name: str) -> bool:
 
 
 def texts_in(value: object) -> list[str]:
-    """Every text in an argument, at any depth."""
+    """All strings in an argument, at any depth."""
     match value:
         case str():
             return [value]

@@ -1,4 +1,4 @@
-"""The auxiliary model's opinion about a call that would be asked about: approve, deny, or let the person decide."""
+"""Auxiliary model judgement of calls that need approval: approve, deny, or ask the person."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ Answer with one word: APPROVE, DENY or ASK."""
 
 
 class Smart:
-    """Asks the auxiliary model; what goes wrong leaves it to the person. `mark` makes a text that no command holds."""
+    """Asks the auxiliary model about a call; any failure leaves it to the person. `mark` generates an unguessable
+    delimiter."""
 
     def __init__(self, ask: Ask, mark: Callable[[], str]) -> None:
         self._ask = ask
         self._mark = mark
 
     async def opinion(self, request: Request, reasons: tuple[str, ...]) -> Opinion:
-        """What the model thinks of this call."""
+        """The model's judgement of this call."""
         command = without_comments(what(request))
         if any(reason in FOR_PEOPLE for reason in reasons) or len(command) > LONGEST:
             return "ask"
@@ -69,7 +70,7 @@ class Smart:
 
 
 def without_comments(command: str) -> str:
-    """The command without lines and ends of lines that are only comments: words to a reader, not to the shell."""
+    """The command without comments, which could address the model."""
     return "\n".join(re.sub(r"(^|\s)#[^'\"]*$", "", line).rstrip() for line in command.split("\n")).strip()
 
 

@@ -1,4 +1,4 @@
-"""What a run may use, and whether the person whose run it is wants no questions in it (`/yolo`)."""
+"""Capabilities of a run, and runs without approval questions (`/yolo`)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hermes_agent.core.effects import Capability
 
 @dataclass(slots=True)
 class RunGrant:
-    """Whether one run goes unasked: `principal` said so, empty where nobody did."""
+    """Whether approval questions are off for one run: the `principal` who turned them off, empty if nobody."""
 
     principal: str = ""
 
     def holds_for(self, speaker: str) -> bool:
-        """Whether a run works on the words of the person who said it, and of nobody else."""
+        """Whether the run works only on messages of the person who turned questions off."""
         return bool(self.principal) and self.principal == speaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standpoint:
-    """What a run may use, and whether a person is there to be asked. `grants` is what one principal, by their key, may
-    use where it runs. `unasked` is what the person said about questions in it."""
+    """Permission context of a run: its capabilities, and whether a person can be asked. `grants` gives one
+    principal's capabilities by key; `unasked` says whether questions are off."""
 
     granted: frozenset[Capability] = frozenset(Capability)
     grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
@@ -31,31 +31,31 @@ class Standpoint:
     unasked: RunGrant = field(default_factory=RunGrant)
 
     def granted_to(self, speakers: Set[str]) -> frozenset[Capability]:
-        """What the run may use while it works on these people's words: what each of them may."""
+        """The run's capabilities while it works on messages of these people: those that all of them have."""
         return self.granted.intersection(*map(self.grants, speakers))
 
 
 class Unasked:
-    """What people said, by session. It is kept in memory alone: after a crash there are questions again."""
+    """Who turned approval questions off, by session. Kept only in memory: after a crash questions are on again."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
         self._running: dict[str, RunGrant] = {}
 
     def begin(self, session: str) -> RunGrant:
-        """The grant of a run that begins; what was said before it holds for it and for no later one."""
+        """The grant of a starting run; an earlier `/yolo` holds for this run only."""
         grant = self._running[session] = RunGrant(self._waiting.pop(session, ""))
         return grant
 
     def say(self, session: str, principal: str, *, running: bool) -> None:
-        """A person wants no questions in the run under way, or else in the next one."""
+        """Turn questions off for the current run, or else the next one."""
         if running and session in self._running:
             self._running[session].principal = principal
         else:
             self._waiting[session] = principal
 
     def take_back(self, session: str) -> None:
-        """There are questions again, also in the run under way."""
+        """Turn questions on again, also for the current run."""
         self._waiting.pop(session, None)
         if session in self._running:
             self._running[session].principal = ""

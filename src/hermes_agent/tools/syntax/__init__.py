@@ -1,1 +1,1 @@
-"""Reads shell commands as syntax trees: what they run, with which words, fed by what, writing where."""
+"""Shell command parser: which programs a command runs, with which arguments, input and output."""

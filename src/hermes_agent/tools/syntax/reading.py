@@ -1,4 +1,4 @@
-"""Reads a shell command: which programs it runs with which words, and where it writes."""
+"""Interprets a parsed shell command: finds every program it would run, with arguments, input and redirections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALWAYS = r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was found: the programs, in order, and what speaks against the shape of the whole."""
+    """The programs that a command runs, in order, and dangers of its overall shape."""
 
     simples: tuple[Simple, ...]
     is_fork_bomb: bool = False
@@ -32,7 +32,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Feed:
-    """What a command reads: the programs before it in the pipe, and the text where it is known."""
+    """Standard input of a command: the programs before it in the pipe, and the text if known."""
 
     programs: tuple[str, ...] = ()
     text: str | None = None
@@ -42,7 +42,7 @@ NOTHING = _Feed()
 
 
 def read(command: str, folder: str = "") -> Reading:
-    """Read `command` as run in `folder`: also what is in substitutions, functions, aliases, `sh -c`, `eval`,
+    """Interpret `command` as run in `folder`, including substitutions, functions, aliases, `sh -c`, `eval`,
     here-documents for shells, and scripts that it writes and then runs. Raises `Unreadable`."""
     reader = _Reader(Scope(folder=folder))
     reader.text(command, reader.scope, 0)
@@ -58,7 +58,7 @@ class _Reader:
     depth: int = 0
 
     def text(self, script: str, scope: Scope, depth: int, feed: _Feed = NOTHING) -> None:
-        """Read a script of its own."""
+        """Interpret a separate script."""
         outer, self.scope = self.scope, scope
         self.depth += 1
         if self.depth > DEEPEST // 4:
@@ -68,7 +68,7 @@ class _Reader:
         self.depth -= 1
 
     def visit(self, node: Node, depth: int = 0, feed: _Feed = NOTHING) -> None:
-        """Read a statement, or whatever holds statements."""
+        """Interpret a statement or group of statements."""
         if depth > DEEPEST * 4 or len(self.found) > MOST:
             raise Unreadable("nested too deeply")
         match node.type:
@@ -95,21 +95,20 @@ class _Reader:
             self.visit(child, depth + 1, feed)
 
     def _inside(self, node: Node, depth: int, feed: _Feed) -> None:
-        """Something in a shell of its own: what it sets is gone afterwards."""
+        """Interpret a subshell: its changes are discarded afterwards."""
         outer, self.scope = self.scope, self.scope.inner()
         for child in node.named_children:
             self.visit(child, depth + 1, feed)
         self.scope = outer
 
     def substitute(self, node: Node) -> list[Simple]:
-        """Read what stands in a substitution; what it runs."""
+        """Interpret a substitution. Returns the programs it runs."""
         before = len(self.found)
         self._inside(node, 0, NOTHING)
         return self.found[before:]
 
     def _words(self, nodes: Sequence[Node]) -> tuple[str, ...]:
-        """The words of these nodes. What stands without a blank between is one word, also where the grammar parts
-        it."""
+        """The words of these nodes. Adjacent nodes without a blank form one word, even if the grammar splits them."""
         words: list[str] = []
         end = -1
         for node in nodes:
@@ -183,7 +182,7 @@ class _Reader:
         return filled(body, self.scope, self.substitute)
 
     def _redirected(self, node: Node, depth: int, feed: _Feed) -> None:
-        """A statement with redirections. A here-document holds, in this grammar, what follows it on its line."""
+        """A statement with redirections. In this grammar a here-document contains the rest of its line."""
         body = node.child_by_field_name("body")
         redirects = list(node.children_by_field_name("redirect"))
         follow = [child for each in redirects if each.type == "heredoc_redirect" for child in each.named_children]
@@ -215,7 +214,7 @@ class _Reader:
         return _Feed(tuple(programs), output_of(single) if single is not None else None)
 
     def _add(self, simple: Simple) -> None:
-        """Take down a command, and everything that it runs."""
+        """Record a program, and everything that it runs."""
         simple = unwrapped(simple)
         self.found.append(simple)
         self.scope.note_files(simple)
@@ -243,7 +242,7 @@ class _Reader:
         self.text(script, inner, 0)
 
     def _call(self, name: str, simple: Simple) -> None:
-        """Read a function's body with its arguments in place."""
+        """Interpret a function's body with its arguments."""
         if name in self.scope.calling or len(self.scope.calling) > 6:
             return
         values = {str(number): word for number, word in enumerate(simple.arguments, 1)}
@@ -254,7 +253,7 @@ class _Reader:
         self.scope = outer
 
     def _defined(self, node: Node, depth: int) -> None:
-        """A function: read at once, with arguments that nobody knows, and again where it is called."""
+        """A function definition: interpreted at once with unknown arguments, and again at each call."""
         name = text_of(node.child_by_field_name("name") or node)
         body = node.child_by_field_name("body")
         if body is None:
@@ -287,7 +286,7 @@ class _Reader:
             self._children(node, depth, NOTHING)
 
     def _looped(self, node: Node, depth: int) -> None:
-        """`for x in ...`: read once for each value that is known."""
+        """`for x in ...`: interpreted once for each known value."""
         body = node.child_by_field_name("body")
         name = text_of(node.child_by_field_name("variable") or node)
         values = self._words(node.children_by_field_name("value"))
@@ -298,7 +297,7 @@ class _Reader:
 
 
 def _is_endless(node: Node) -> bool:
-    """Whether it is a `while true` that leaves something running each time."""
+    """Whether it is a `while true` loop that starts a background process each time."""
     condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
     if node.type != "while_statement" or condition is None or body is None:
         return False
@@ -306,7 +305,7 @@ def _is_endless(node: Node) -> bool:
 
 
 def _multiplies(name: str, body: Node) -> bool:
-    """Whether a function calls itself more than once at a time: in a pipe, or beside itself."""
+    """Whether a function calls itself several times in parallel (a fork bomb)."""
     calls = [node for node in _within(body) if node.type == "command_name" and text_of(node).strip() == name]
     beside = any(node.type in ("&", "pipeline") for node in _within(body))
     return bool(calls) and (len(calls) > 1 or beside) and beside
@@ -321,5 +320,5 @@ def _within(node: Node) -> Iterator[Node]:
 
 
 def _again(words: Sequence[str]) -> str:
-    """Words as source text again, so that they are read as they are."""
+    """Quote words as source text, so that they are parsed unchanged."""
     return " ".join(f"'{word.replace(chr(39), NAME)}'" for word in words)

@@ -1,4 +1,4 @@
-"""One program with its arguments, as it was found in a command, and what it prints as far as that is known."""
+"""A simple command (one program with its arguments), and what it prints as far as that is known."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ UNKNOWN = (VARIABLE, COMPUTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simple:
-    """One program and its arguments.
+    """One program call in a command.
 
-    `writes` are the targets of its redirections, `reads` what its input is redirected from, `prefixes` what it is run
-    through (`sudo`, `xargs`, ...), `fed_by` the programs whose output it reads, `stdin` that input where it is
-    known, `folder` where it runs, `variables` what is set for it, `runs` what earlier files of this command hold:
-    path to content, None where it was fetched.
+    - `writes`: redirection targets; `reads`: input redirections; `stdin`: the input text if known;
+    - `prefixes`: what it is run through (`sudo`, `xargs`, ...); `fed_by`: programs whose output it reads;
+    - `folder`: where it runs; `variables`: those set for it;
+    - `files`: what this command wrote before: path to content, None if it was downloaded.
     """
 
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ class Simple:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The arguments that are no options."""
+        """The arguments that are not options."""
         found: list[str] = []
         for index, word in enumerate(self.arguments):
             if word == "--":
@@ -63,7 +63,7 @@ class Simple:
 
     def has(self, short: str, *long: str) -> bool:
         """Whether it has one of the short option's letters (also bundled: `-rf`) or one of the long options, also
-        shortened as GNU programs take them (`--rec`)."""
+        abbreviated (`--rec`)."""
         for word in self.arguments:
             if word == "--":
                 return False
@@ -76,7 +76,7 @@ class Simple:
         return False
 
     def value(self, *options: str) -> str:
-        """What is given to the first of these options: `-o X`, `-oX`, `--output X`, `--output=X`; else empty."""
+        """The value of the first of these options: `-o X`, `-oX`, `--output X`, `--output=X`; else empty."""
         for index, word in enumerate(self.arguments):
             for option in options:
                 bundled = len(option) == 2 and option[1] != "-" and re.fullmatch(rf"-[A-Za-z]*{option[1]}", word)
@@ -90,7 +90,7 @@ class Simple:
 
 
 def is_known(word: str) -> bool:
-    """Whether a word is written out, or follows from what is."""
+    """Whether a word is literal or follows from known values."""
     return not any(sign in word for sign in UNKNOWN)
 
 
@@ -106,7 +106,7 @@ _HOOKS = (
 
 
 def output_of(simple: Simple) -> str | None:
-    """The text that a program prints, None where it is not known."""
+    """The text that a program prints; None if unknown."""
     if simple.program in ("echo", "printf"):
         return _printed(simple) if all(map(is_known, simple.arguments)) else None
     return None if simple.stdin is None else _filtered(simple, simple.stdin)
@@ -129,7 +129,7 @@ def _filtered(simple: Simple, fed: str) -> str | None:
 
 
 def substituted(simples: list[Simple]) -> str | None:
-    """What stands in place of `$(...)`: the text, a `NAME`, or None where nobody knows."""
+    """The result of `$(...)`: the text, a `NAME`, or None if unknown."""
     if not simples:
         return ""
     known = output_of(simples[-1])
@@ -157,12 +157,12 @@ _FILTERS = {"sort", "head", "tail", "uniq", "cut", "tr", "wc", "awk", "sed"}
 
 
 def is_a_hook(source: str) -> bool:
-    """Whether a substitution is one of those that tools tell people to `eval`."""
+    """Whether a substitution is a known tool hook, meant for `eval`."""
     return bool(re.fullmatch(_HOOKS, " ".join(source.split())))
 
 
 def lists_names(fed_by: tuple[str, ...]) -> bool:
-    """Whether what comes through a pipe are names below the folder."""
+    """Whether the pipe carries file names below the folder."""
     return bool(fed_by) and fed_by[0] in {*_LISTS, *_NAMES, "git"}
 
 
@@ -179,7 +179,7 @@ def _printed(simple: Simple) -> str | None:
 
 
 def unescaped(text: str) -> str:
-    """The text as bash means it between `$'` and `'`."""
+    """Decode escapes of bash's `$'...'`."""
     return re.sub(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|0?[0-7]{1,3}|[abfnrtv\\'\"e])", _unescape, text)
 
 

@@ -1,4 +1,4 @@
-"""The syntax tree of a command (tree-sitter's grammar of bash), and its words as the shell would expand them."""
+"""Shell syntax trees (tree-sitter-bash) and word expansion as the shell would do it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _HEREDOC_FIRST = r"(<<-?\s*(?:'\w+'|\"\w+\"|\\?\w+))((?:[ \t]+\d?(?:>>|>&|>\||>|
 
 
 class Unreadable(ValueError):
-    """The command cannot be read: it is no valid shell text, too long, or nested too deeply."""
+    """The command cannot be parsed: it is invalid, too long, or nested too deeply."""
 
 
 def parse(command: str) -> Node:
-    """The tree of a command. Raises `Unreadable` where any part of it could not be understood."""
+    """Parse a command into a syntax tree. Raises `Unreadable` if any part is invalid."""
     if len(command) > LONGEST:
         raise Unreadable(f"it is longer than {LONGEST:,} characters")
     text = command.replace("\r\n", "\n")
@@ -68,7 +68,7 @@ def _language() -> Any:  # noqa: ANN401 - a type of a library that is loaded whe
 
 
 def _broken(root: Node) -> Node | None:
-    """The first thing that is wrong. A redirection without a command is right: the grammar misses a name there."""
+    """The first syntax error. A redirection without a command is valid, though the grammar reports it."""
     return next((node for node in _errors(root) if not _is_bare_redirection(node)), None)
 
 
@@ -100,8 +100,8 @@ GIVEN = {
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """Names and what they stand for. `files` holds what this command wrote: path to content, None where the content is
-    not known."""
+    """Shell state during interpretation: folder, variables, functions and aliases. `files`: what this command wrote,
+    path to content, None if unknown."""
 
     folder: str
     variables: dict[str, str] = field(default_factory=dict)
@@ -111,11 +111,11 @@ class Scope:
     calling: tuple[str, ...] = ()
 
     def value(self, name: str) -> str:
-        """What a variable holds; `VARIABLE` where that is not known."""
+        """A variable's value; `VARIABLE` if unknown."""
         return self.variables.get(name, GIVEN.get(name, VARIABLE))
 
     def inner(self) -> Scope:
-        """The scope of a subshell: what changes there stays there."""
+        """A copy for a subshell."""
         return replace(self, variables=dict(self.variables), functions=dict(self.functions), aliases=dict(self.aliases))
 
     def go_to(self, words: tuple[str, ...]) -> None:
@@ -127,11 +127,11 @@ class Scope:
             self.folder = os.path.normpath(Path(self.folder) / to)
 
     def path(self, path: str) -> str:
-        """A path as the key of `files`."""
+        """A path as a key of `files`."""
         return os.path.normpath(Path(self.folder) / path)
 
     def note_files(self, simple: Simple) -> None:
-        """Remember what this command puts into files, for when it runs them."""
+        """Record what this program writes to files, in case they are run later."""
         fetched = simple.program in _FETCHERS or any(program in _FETCHERS for program in simple.fed_by)
         content = output_of(simple)
         targets = list(simple.writes)
@@ -149,7 +149,7 @@ class Scope:
 
 
 def _last_parts(simple: Simple) -> Iterator[str]:
-    """The names that a download gets by itself: the last part of its address."""
+    """The file names that a download chooses itself: the last part of its URL."""
     if simple.program == "wget" or simple.has("O", "--remote-name"):
         yield from (word.rpartition("/")[2] for word in simple.operands if is_known(word) and PIPE not in word)
 
@@ -170,7 +170,7 @@ _DEFAULTS = {":-", "-", ":=", "="}
 
 
 def expand(node: Node, scope: Scope, substitute: Substitute) -> tuple[str, ...]:
-    """The words that one word of the source becomes; several where it has braces."""
+    """Expand one source word; several words if it has braces."""
     if text_of(node).strip() in ("$@", "$*", '"$@"'):
         value = scope.value("@")
         return tuple(value.split("\0")) if is_known(value) else (value,)
@@ -181,12 +181,12 @@ def expand(node: Node, scope: Scope, substitute: Substitute) -> tuple[str, ...]:
 
 
 def value_of(node: Node, scope: Scope, substitute: Substitute) -> str:
-    """The text of a word where the shell neither splits nor expands braces: an assignment, a here-string."""
+    """Expand a word without splitting or braces: in an assignment or here-string."""
     return _Word(scope, substitute).text(node).translate(_SHOW)
 
 
 def filled(body: Node, scope: Scope, substitute: Substitute) -> str:
-    """The text of a here-document with its variables in place."""
+    """The text of a here-document with its variables expanded."""
     source, at, pieces = body.text or b"", 0, []
     for child in body.named_children:
         pieces.append(source[at : child.start_byte - body.start_byte].decode("utf-8", "replace"))
@@ -210,7 +210,7 @@ class _Word:
         self._substitute = substitute
 
     def text(self, node: Node) -> str:
-        """What a node of a word stands for."""
+        """The text of a word's node."""
         if node.type in _AS_THEY_STAND:
             return text_of(node)
         return self._quoted(node) if node.type.endswith(("string", "word")) else self._expanded(node)
@@ -247,7 +247,7 @@ class _Word:
                 raise Unreadable(f"there is a {kind.replace('_', ' ')} where a word was expected")
 
     def _joined(self, node: Node, *, quoted: bool) -> str:
-        """The pieces of a word with what stands between them: the grammar leaves blanks out."""
+        """The parts of a word with the text between them, which the grammar omits."""
         source, start = node.text or b"", node.start_byte
         at, pieces = 0, []
         for child in node.children:
@@ -265,7 +265,7 @@ class _Word:
         return "".join(pieces)
 
     def _braces(self, node: Node) -> str:
-        """`${...}`: the variable, its default, or what is cut from it."""
+        """`${...}`: the variable, its default, or a part of it."""
         names = [text_of(child) for child in node.named_children if child.type.endswith("variable_name")]
         operators = [child.type for child in node.children if not child.is_named]
         rest = [child for child in node.named_children if not child.type.endswith("variable_name")]
@@ -290,10 +290,10 @@ def _plain(raw: bytes, *, quoted: bool) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Text without quotes: a backslash protects what follows it, and vanishes before a line's end."""
+    """Unquoted text: a backslash escapes the next character and joins lines."""
     return re.sub(r"\\(\n|.|$)", lambda found: found[1].strip("\n").translate(_HIDE), text, flags=re.DOTALL)
 
 
 def _in_quotes(text: str) -> str:
-    """Text in double quotes: a backslash protects only what would be special there."""
+    """Text in double quotes: a backslash escapes only special characters."""
     return re.sub(r"\\([\"\\$`\n])", lambda found: found[1].strip("\n"), text)

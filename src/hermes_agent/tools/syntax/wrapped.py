@@ -1,4 +1,4 @@
-"""The command behind another one: `sudo`, `env`, `xargs`, `find -exec`, `ssh host`, and the scripts of shells."""
+"""Commands inside other commands: `sudo`, `env`, `xargs`, `find -exec`, `ssh host`, and shell scripts as arguments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ ASSIGNMENT = r"[A-Za-z_]\w*\+?="
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A program that runs the words behind it: its options that take a value, and how many operands of its own come
-    before the command."""
+    """A program that runs the command after it: its options with values, and how many operands precede the command."""
 
     valued: tuple[str, ...] = ()
     operands: int = 0
@@ -90,7 +89,7 @@ _RUNNERS = {
 
 
 def unwrapped(simple: Simple) -> Simple:
-    """The command behind prefixes; the simple itself where there is none."""
+    """The command behind prefix programs; unchanged if there are none."""
     for _ in range(20):
         prefix = PREFIXES.get(simple.program)
         if prefix is None or len(simple.words) < 2 or set(simple.words[1:2]) & set(_ASKING.get(simple.program, ())):
@@ -131,14 +130,14 @@ def _behind(words: list[str], prefix: Prefix) -> tuple[list[str], dict[str, str]
 
 
 def _with_appended(simple: Simple, words: list[str]) -> tuple[str, ...]:
-    """The words with what `xargs` adds, behind them and where its sign stands."""
+    """The words with those that `xargs` adds, at the end or at its placeholder."""
     added = _appended(simple)
     sign = simple.value("-I", "--replace") or "{}"
     return (*(word.replace(sign, COMPUTED) if added == (COMPUTED,) else word for word in words), *added)
 
 
 def _appended(simple: Simple) -> tuple[str, ...]:
-    """What `xargs` puts behind the words: names of files here, or what nobody knows."""
+    """What `xargs` appends: names of local files, or something unknown."""
     if simple.program not in ("xargs", "parallel"):
         return ()
     if simple.stdin is not None:
@@ -147,7 +146,7 @@ def _appended(simple: Simple) -> tuple[str, ...]:
 
 
 def commands_in(simple: Simple) -> Iterator[Simple]:
-    """Commands that this one gets as words: of `find -exec`, and of programs that run others."""
+    """Commands given as arguments: of `find -exec`, and of programs that run others."""
     if simple.program in ("find", "fd", "fdfind"):
         yield from _executed(simple)
     for runner in _RUNNERS.get(simple.program, ()):
@@ -162,7 +161,7 @@ def commands_in(simple: Simple) -> Iterator[Simple]:
 
 
 def _after(words: list[str], runner: list[str]) -> list[str]:
-    """The command behind the words by which a program is told to run it."""
+    """The command after the words that make a program run it."""
     for index in range(len(words)):
         if words[index : index + len(runner)] == runner:
             behind = words[index + len(runner) :]
@@ -173,7 +172,7 @@ def _after(words: list[str], runner: list[str]) -> list[str]:
 
 
 def _split(words: list[str]) -> tuple[str, ...]:
-    """The words of a command that was given as one text."""
+    """The words of a command given as one text."""
     return tuple(words[0].split()) if len(words) == 1 else tuple(words)
 
 
@@ -205,7 +204,7 @@ def _remote(simple: Simple) -> list[str]:
 
 
 def scripts_of(simple: Simple) -> Iterator[str]:
-    """Shell text that this command gets: `sh -c`, `eval`, `trap`, `su -c`, a script that this very command wrote."""
+    """Shell scripts that this command runs: `sh -c`, `eval`, `trap`, `su -c`, or a file this command wrote."""
     program = simple.program
     if program in SHELLS:
         yield from _of_shells(simple)
@@ -247,7 +246,7 @@ def _after_c(arguments: tuple[str, ...]) -> str | None:
 
 
 def _written_before(simple: Simple, script: str) -> Iterator[str]:
-    """What this very command put into the file that it runs now, unless that is a program of another language."""
+    """The content of a script that this command wrote before, unless it is in another language."""
     absolute = script if script.startswith("/") else f"{simple.folder.rstrip('/')}/{script.removeprefix('./')}"
     text = simple.files.get(absolute) if script else None
     if text and not re.match(_OTHER_LANGUAGE, text):

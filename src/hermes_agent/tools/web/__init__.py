@@ -1,1 +1,1 @@
-"""The web tools: web_search and web_extract."""
+"""Web tools: web_search and web_extract."""

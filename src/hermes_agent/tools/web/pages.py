@@ -1,4 +1,5 @@
-"""Fetches pages within limits of size and time, from public addresses alone: each hop is checked."""
+"""Fetches web pages with size and time limits, only from public addresses: each redirect is checked (SSRF
+protection)."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ _UNFIT = re.compile(r"[\x00-\x20\x7f\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A checked address: `url` as it is shown, and `connect` with the checked number in place of the host's name, which
-    `host` (for the `Host` header) and `name` (for the certificate) keep."""
+    """A checked URL: `url` for display, `connect` with the checked IP address; `host` is the `Host` header, `name`
+    the TLS server name."""
 
     url: str
     connect: str
@@ -49,10 +50,10 @@ class Target:
 
 
 class Addresses:
-    """Checks addresses. `blocked` are sites as globs, `private` hosts (`name` or `name:port`) that may be private.
+    """Checks URLs against SSRF. `blocked`: sites as globs; `private`: hosts (`name` or `name:port`) that may be
+    private.
 
-    A name is looked up once, and the connection goes to a number that was checked: a second look-up, which could say
-    something else, never happens.
+    A name is resolved once and the connection goes to the checked IP address, so that a second lookup cannot differ.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class Addresses:
         self._resolve = resolve or look_up
 
     async def check(self, url: str) -> Target:
-        """The address, ready to be reached. Raises `BadArguments` for what is no web address, `Refused`, and
-        `ToolError` where the name does not exist."""
+        """Check a URL and resolve its host. Raises `BadArguments` if it is no web URL, `Refused`, and `ToolError` if
+        the name does not exist."""
         parts = parsed(url)
         host, port = _host(parts), parts.port or PORTS[parts.scheme]
         if self._is_blocked(host):
@@ -88,7 +89,7 @@ _WAY_OUT = "Only public sites can be read. The owner may name hosts under `web.p
 
 
 def parsed(url: str) -> SplitResult:
-    """The parts of a web address. Raises `BadArguments` with what is wrong with it."""
+    """Parse a web URL. Raises `BadArguments` with what is wrong."""
     try:
         if _UNFIT.search(url):
             raise ValueError("it holds a space, a backslash or a control character")
@@ -108,7 +109,7 @@ def parsed(url: str) -> SplitResult:
 
 
 def objection(number: IpAddress, *, private: bool = False) -> str:
-    """Why this address is not to be reached; empty where it may be. `private` says that the owner named the host."""
+    """Why this IP address may not be reached; empty if it may. `private`: the owner named the host."""
     carried = _carried(number)
     if carried is not None:
         return objection(carried, private=private)
@@ -122,7 +123,7 @@ def objection(number: IpAddress, *, private: bool = False) -> str:
 
 
 def _carried(number: IpAddress) -> IpAddress | None:
-    """The IPv4 address that an IPv6 one stands for."""
+    """The IPv4 address embedded in an IPv6 one."""
     if not isinstance(number, ipaddress.IPv6Address) or int(number) <= 1:
         return None
     if number.ipv4_mapped is not None:
@@ -163,8 +164,8 @@ def _target(parts: SplitResult, host: str, number: IpAddress) -> Target:
 
 
 def number_of(host: str) -> IpAddress | None:
-    """The number that stands in place of a name, in any of the forms that systems read (`127.1`, `0x7f000001`,
-    `2130706433`, `0177.0.0.1`); None for a name."""
+    """The IP address in a host, in any form that systems accept (`127.1`, `0x7f000001`, `2130706433`, `0177.0.0.1`);
+    None for a name."""
     try:
         return _number(host)
     except ValueError:
@@ -176,7 +177,7 @@ def number_of(host: str) -> IpAddress | None:
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """The numbers of a name, in the system's order. None where there is no such name."""
+    """Resolve a name to IP addresses, in the system's order; empty if it does not exist."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
@@ -197,7 +198,7 @@ READABLE = ("text/", "application/pdf", "application/json", "application/xml", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a site sent: from where in the end, its media type and charset (lower case, empty where not told)."""
+    """A fetched page: its final URL, media type and charset (lower case, empty if unknown)."""
 
     url: str
     media: str
@@ -206,8 +207,7 @@ class Page:
 
 
 class Pages:
-    """Fetches by `http`, from where `addresses` allows. `seconds` and `most` bytes hold for a page with its
-    redirects."""
+    """Fetches pages that `addresses` allows. `seconds` and `most` bytes limit a page including its redirects."""
 
     def __init__(self, http: Http, addresses: Addresses, *, seconds: float, most: int) -> None:
         self._http = http
@@ -216,7 +216,7 @@ class Pages:
         self._most = most
 
     async def fetch(self, url: str, seconds: float | None = None) -> Page:
-        """The page. Raises `ToolError` with what went wrong in a sentence; `seconds` may shorten the limit."""
+        """Fetch a page; `seconds` may shorten the limit. Raises `ToolError`."""
         limit = self._seconds if seconds is None else min(seconds, self._seconds)
         try:
             async with asyncio.timeout(limit):
@@ -236,7 +236,7 @@ class Pages:
         raise ToolError(f"{url} leads on and on ({HOPS} redirects).")
 
     async def _get(self, target: Target) -> Page | str:
-        """The page, or where it moved."""
+        """The page, or the redirect target."""
         client = self._http.client(target.connect)
         headers = {**HEADERS, "Host": target.host}
         asked = client.stream("GET", target.connect, headers=headers, extensions={"sni_hostname": target.name})
@@ -257,7 +257,7 @@ class Pages:
 
 
 async def within(most: int, response: httpx2.Response, too_much: ToolError) -> bytes:
-    """The body of a response. Raises `too_much` where it has more bytes."""
+    """The response body. Raises `too_much` if it exceeds `most` bytes."""
     parts: list[bytes] = []
     size = 0
     async for chunk in response.aiter_bytes():

@@ -1,4 +1,4 @@
-"""Turns a fetched page into Markdown: the main part of HTML (read with selectolax), PDF, and text as it stands."""
+"""Converts fetched pages to Markdown: the main part of HTML (with selectolax), PDF, and plain text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "code": "`", "kbd":
 
 
 def to_markdown(html: str, url: str) -> tuple[str, str]:
-    """The page's title and its main part. Links are absolute; what the page hides is left out."""
+    """Title and main part of an HTML page as Markdown. Links are absolute; hidden content is dropped."""
     tree: LexborHTMLParser = late(PARSER)(html)
     title = tree.css_first("title")
     heading = " ".join(title.text().split()) if title is not None else ""
@@ -61,7 +61,7 @@ def _main(body: LexborNode) -> LexborNode:
 
 
 class _Writer:
-    """Writes the nodes of one page."""
+    """Converts the HTML nodes of one page to Markdown."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -78,7 +78,7 @@ class _Writer:
         }
 
     def inside(self, node: LexborNode, depth: int) -> Iterator[str]:
-        """What stands in the node."""
+        """The content of a node."""
         for child in node.iter(include_text=True, skip_empty=False):
             yield self._written(child, depth + 1)
 
@@ -134,7 +134,7 @@ class _Writer:
         return "\n\n" + "\n".join(f"> {line}" for line in words.split("\n")) + "\n\n"
 
     def _table(self, node: LexborNode, depth: int) -> str:
-        """Rows with bars where it holds data; what stands in it, one after the other, where it only lays out."""
+        """A data table as rows with bars; a layout table as its cells in sequence."""
         if node.css_first("table table, table p, table ul, table div") is not None:
             return "".join(f"\n\n{''.join(self.inside(cell, depth))}\n\n" for cell in node.css("td, th"))
         rows = [
@@ -165,7 +165,7 @@ def _one_line(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Lines without spaces at their ends, at most one empty line between two."""
+    """Strip lines, and keep at most one blank line in a row."""
     lines = "\n".join(line.strip(" \t") for line in re.sub(r"[ \t\xa0]+", " ", text).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip("\n")
 
@@ -179,8 +179,7 @@ SNIFFED = 4096
 
 
 async def read_apart(page: Page, *, work: int = WORK_SECONDS) -> str:
-    """What `text_of` gives, in a process of its own: pages can be made to take all time or memory. Raises
-    `ToolError`."""
+    """Run `text_of` in a limited subprocess, as pages may be crafted to exhaust time or memory. Raises `ToolError`."""
     try:
         out = await apart(TOLD, page.body, page.url, page.media, page.charset, work=work)
     except (Ended, OSError) as error:
@@ -192,7 +191,7 @@ async def read_apart(page: Page, *, work: int = WORK_SECONDS) -> str:
 
 
 def parsed(body: bytes, url: str, media: str, charset: str) -> bytes:
-    """The page as the other process tells it, or why it cannot be read."""
+    """Subprocess side of `read_apart`: the encoded text, or why it cannot be read."""
     try:
         return READ + text_of(Page(url=url, media=media, charset=charset, body=body)).encode("utf-8", "surrogatepass")
     except ToolError as error:
@@ -200,7 +199,7 @@ def parsed(body: bytes, url: str, media: str, charset: str) -> bytes:
 
 
 def text_of(page: Page) -> str:
-    """The page with its title and address on top. Raises `ToolError` where it cannot be read."""
+    """The page's text with title and URL on top. Raises `ToolError` if it cannot be read."""
     if page.media == "application/pdf" or page.body.startswith(PDF):
         return _headed("", page.url, _pdf(page))
     text = decoded(page)
@@ -211,8 +210,7 @@ def text_of(page: Page) -> str:
 
 
 def decoded(page: Page) -> str:
-    """The body as text: by its byte order mark, the charset that the site tells, the one that the page names, else
-    UTF-8; what does not fit is shown as replacement characters."""
+    """Decode the body: by byte order mark, HTTP charset, the page's own, else UTF-8; invalid bytes are replaced."""
     mark = next((codec for start, codec in _MARKS if page.body.startswith(start)), "")
     named = _CHARSET.search(page.body[:SNIFFED])
     for codec in (mark, page.charset, named[1].decode() if named else "", "utf-8"):

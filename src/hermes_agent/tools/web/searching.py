@@ -1,4 +1,4 @@
-"""Asks the search service that the settings choose; what a service is."""
+"""Web search: the `Backend` interface, choosing a service by the settings, and querying it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ BACKENDS: dict[str, str] = {
 
 
 class Unsearched(ToolError):
-    """The service gave no results: what it said instead."""
+    """The search service returned an error or an invalid answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """A request to a service; `json` makes it a POST with that body, `form` one with those fields."""
+    """An HTTP request to a search service; `json` makes it a POST with that body, `form` one with form fields."""
 
     url: str
     params: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One page that was found."""
+    """One search result."""
 
     title: str
     url: str
@@ -54,10 +54,10 @@ class Result:
 class Backend(Protocol):
     """A search service.
 
-    - `key_name` is the name of the key that it needs, empty where it needs none;
-    - `address` is its own address, empty for one that everybody runs for themselves (`web.search.url`);
-    - `asking` writes the request for `count` results; it is pure, and `address` has no slash at its end;
-    - `results` reads the body of an answer with status 200, best first; it raises `Unsearched` where that is no answer
+    - `key_name`: name of its API key, empty if it needs none;
+    - `address`: its base URL, empty for a self-hosted one (`web.search.url`);
+    - `asking` builds the request for `count` results; it is pure, and `address` has no trailing slash;
+    - `results` parses the body of an answer with status 200, best first; it raises `Unsearched` if it is no answer
       of this service.
     """
 
@@ -74,7 +74,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonService:
-    """A `Backend` that answers with rows of JSON under the names `rows`, the words of each under `text`.
+    """A `Backend` with JSON answers: result rows under the path `rows`, each with its text under `text`.
 
     `ask` gives the rest of an `Asking` for a query, a number of results and the key.
     """
@@ -94,7 +94,7 @@ class JsonService:
 
 
 def rows_of(body: bytes, *path: str) -> list[Mapping[str, object]]:
-    """The list of objects under these names of a JSON body. Raises `Unsearched` where there is none."""
+    """The list of objects at this path of a JSON body. Raises `Unsearched` if there is none."""
     try:
         found = json.loads(body)
     except ValueError as error:
@@ -107,7 +107,7 @@ def rows_of(body: bytes, *path: str) -> list[Mapping[str, object]]:
 
 
 def made(rows: Iterable[Mapping[str, object]], *, text: str) -> list[Result]:
-    """Results of rows with `title`, `url` and the words under the name `text`; a row without an address is left out."""
+    """Results from rows with `title`, `url` and the text under the name `text`; rows without a URL are dropped."""
     return [
         Result(title=_words(row.get("title")), url=str(row["url"]), text=_words(row.get(text)))
         for row in rows
@@ -125,7 +125,7 @@ SETUP = "The owner can set one up: `web.search.backend` and its key."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchChoice:
-    """The service to ask: its name in `BACKENDS`, address and key."""
+    """The chosen search service: its name in `BACKENDS`, address and key."""
 
     name: str
     backend: Backend
@@ -134,7 +134,7 @@ class SearchChoice:
 
 
 def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> SearchChoice:
-    """The service of the settings; with `auto` the first that can be asked. Raises `ToolError` with what is missing."""
+    """The configured service; with `auto` the first usable one. Raises `ToolError` with what is missing."""
     names = list(BACKENDS) if settings.backend == "auto" else [settings.backend]
     for name in names:
         backend: Backend = late(BACKENDS[name])
@@ -150,7 +150,7 @@ def choose(settings: SearchSettings, key_of: Callable[[str], str]) -> SearchChoi
 
 
 async def search(http: Http, chosen: SearchChoice, query: str, count: int, *, seconds: float) -> Sequence[Result]:
-    """At most `count` results. Raises `ToolError` with what the service said."""
+    """Query the service for at most `count` results. Raises `ToolError` with its message."""
     asking = chosen.backend.asking(query, count, address=chosen.address, key=chosen.key)
     try:
         async with asyncio.timeout(seconds):

@@ -1,4 +1,4 @@
-"""The web tools as a model sees them."""
+"""The toolset `web` as the model sees it: web_search and web_extract."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN_CHARS = 600
 
 
 class WebTools:
-    """web_search and web_extract by `http`; `key_of` gives the value of a key by its name."""
+    """The toolset `web`; `key_of` looks up an API key by name."""
 
     def __init__(self, *, http: Http, settings: WebSettings, key_of: Callable[[str], str]) -> None:
         self._http = http
@@ -62,18 +62,18 @@ class WebTools:
 
 
 def _of_web(text: str) -> Answer:
-    """The words of others, and before them what the scanner says of them, where it says anything."""
+    """Web text as an answer, preceded by the scanner's warning if there is one."""
     text, told = late(JUDGED)(storable(text))
     answer = said(text, origin=Origin.WEB)
     return replace(answer, parts=(Text(text=told, origin=Origin.RUNTIME), *answer.parts)) if told else answer
 
 
 def _within(seconds: float, context: CallContext) -> float:
-    """The time that a request may take: the setting, or what the run has left."""
+    """The time limit of a request: the setting, or what the run has left."""
     left = context.seconds_left()
     return seconds if left is None else max(0.1, min(seconds, left))
 
 
 def web_tools(needs: Needs) -> WebTools:
-    """The toolset `web`."""
+    """Factory of the toolset `web`."""
     return WebTools(http=needs.get(Http), settings=needs.get(WebSettings), key_of=needs.get(Secrets).get)

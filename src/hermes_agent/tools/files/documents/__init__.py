@@ -1,4 +1,4 @@
-"""Documents that are read as text, each kind in a file of its own: what turns its bytes into lines, by suffix."""
+"""Table of document readers: converts PDF, notebook, Word and Excel files to lines of text, by suffix."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ DOCUMENTS: dict[str, str] = {
 
 
 class Damaged(ToolError):
-    """The document cannot be read; the sentence says why."""
+    """The document cannot be read; the message says why."""

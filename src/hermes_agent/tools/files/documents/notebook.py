@@ -1,4 +1,4 @@
-"""The cells of a Jupyter notebook with their text outputs (nbformat 4)."""
+"""Reader of Jupyter notebooks (nbformat 4): cells with their text outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page, read with pypdf."""
+"""Reader of PDF documents: text by page, with pypdf."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What a broken file makes the library stumble over beside its own errors."""
+    """Errors that pypdf raises for broken files, besides its own."""
     return (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, ArithmeticError, ImportError)

@@ -1,4 +1,4 @@
-"""The cells of an Excel workbook (xlsx): values of each sheet row by row, read with openpyxl."""
+"""Reader of Excel workbooks (xlsx): cell values by sheet and row, with openpyxl."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from hermes_agent.tools.files.documents.word import MOST_LINES, check_archive
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Lines with `[sheet NAME]` before each sheet, cells divided by tabs, empty ends left out. Raises `Damaged`.
+    """Lines with `[sheet NAME]` before each sheet; cells are separated by tabs, trailing empty ones dropped. Raises
+    `Damaged`.
 
-    Formulas show the value that was last computed.
+    Formulas show their last computed value.
     """
     check_archive(content)
     broken = late("openpyxl.utils.exceptions:InvalidFileException")

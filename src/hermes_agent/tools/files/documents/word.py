@@ -1,4 +1,4 @@
-"""The text of a Word document (docx): paragraphs and tables in their order, read with python-docx."""
+"""Reader of Word documents (docx): paragraphs and tables in order, with python-docx."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LINES = 200_000
 
 
 def check_archive(content: bytes) -> None:
-    """Raise `Damaged` for an office document that is no archive, or unpacks to more than 300 MB."""
+    """Raise `Damaged` if an office document is no zip archive, or unpacks to more than 300 MB."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
@@ -37,7 +37,7 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def _blocks(items: Iterator[Any]) -> Iterator[str]:
-    """Lines of the library's own paragraphs and tables, which it does not type."""
+    """Lines of the library's untyped paragraphs and tables."""
     for item in items:
         if hasattr(item, "rows"):
             for row in item.rows:

@@ -1,1 +1,1 @@
-"""Who `web_search` asks, each in a file of its own."""
+"""Search service backends of `web_search`, one module each."""

@@ -1,4 +1,4 @@
-"""Brave Search: https://api-dashboard.search.brave.com/app/documentation/web-search."""
+"""Search backend for Brave Search: https://api-dashboard.search.brave.com/app/documentation/web-search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 20
 
 
 class Brave:
-    """See `Backend`. The words of its results hold `<strong>` around what was asked for."""
+    """`Backend` for Brave Search. Its result texts mark matches with `<strong>`."""
 
     key_name = "BRAVE_API_KEY"
     address = "https://api.search.brave.com"

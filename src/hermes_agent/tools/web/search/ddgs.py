@@ -1,5 +1,5 @@
-"""DuckDuckGo's page for browsers without JavaScript (https://html.duckduckgo.com/html/); no key, read with
-selectolax."""
+"""Search backend for DuckDuckGo: parses its page for browsers without JavaScript (https://html.duckduckgo.com/html/)
+with selectolax; no key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOPS = ("/l/", "/y.js")
 
 
 class Ddgs:
-    """See `Backend`."""
+    """`Backend` for DuckDuckGo's HTML page."""
 
     key_name = ""
     address = "https://html.duckduckgo.com"
@@ -42,7 +42,7 @@ class Ddgs:
 
 
 def _target(href: str) -> str:
-    """Where a link leads in the end; empty for an advertisement."""
+    """The final URL of a result link; empty for an advertisement."""
     parts = urlsplit(urljoin("https://duckduckgo.com/", href))
     if not (parts.hostname or "").endswith("duckduckgo.com"):
         return parts.geturl() if parts.scheme in ("http", "https") else ""

@@ -1,4 +1,4 @@
-"""Exa: https://docs.exa.ai/reference/search."""
+"""Search backend for Exa: https://docs.exa.ai/reference/search."""
 
 from __future__ import annotations
 

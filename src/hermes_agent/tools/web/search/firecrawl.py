@@ -1,4 +1,4 @@
-"""Firecrawl: https://docs.firecrawl.dev/api-reference/endpoint/search (version 2)."""
+"""Search backend for Firecrawl: https://docs.firecrawl.dev/api-reference/endpoint/search (version 2)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SearXNG, which people run themselves: https://docs.searxng.org/dev/search_api.html. Its `settings.yml` must name
-`json` under `search.formats`."""
+"""Search backend for a self-hosted SearXNG: https://docs.searxng.org/dev/search_api.html. Its `settings.yml` must
+list `json` under `search.formats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search."""
+"""Search backend for Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search."""
 
 from __future__ import annotations
 
