@@ -1,8 +1,4 @@
-<<<<<<< HEAD:src/hermes_agent/host/websocket.py
-"""WebSocket client: JSON in and out; whatever ends a connection is `SocketClosed` with the reason."""
-=======
-"""WebSocket client for platforms: JSON messages; connection errors become `NotNow`."""
->>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
+"""WebSocket client: JSON messages; whatever ends a connection is `SocketClosed`."""
 
 from __future__ import annotations
 
@@ -25,13 +21,8 @@ LARGEST_MESSAGE = 4_000_000
 LIBRARY = "httpx2.websockets"
 
 
-<<<<<<< HEAD:src/hermes_agent/host/websocket.py
 class SocketClosed(HermesError):
-    """There is no connection (any more). `code` is the server's, which may say why, or 1006."""
-=======
-class Closed(NotNow):
-    """The platform closed the connection; `code` is the close code."""
->>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
+    """The connection is closed or never came about; `code` is the close code, 1006 if there was none."""
 
     def __init__(self, message: str, code: int = 1006) -> None:
         super().__init__(message)
@@ -45,11 +36,7 @@ class Socket:
         self._session = session
 
     async def send(self, value: dict[str, Any]) -> None:
-<<<<<<< HEAD:src/hermes_agent/host/websocket.py
-        """Raises `SocketClosed`."""
-=======
-        """Send a JSON message. Raises `NotNow`."""
->>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
+        """Send a JSON message. Raises `SocketClosed`."""
         try:
             await self._session.send_text(json.dumps(value))
         except late(f"{LIBRARY}:HTTPXWSException") as error:
@@ -60,13 +47,8 @@ class Socket:
         await self._session.close(code)
 
     async def receive(self, patience: float | None = None) -> dict[str, Any]:
-<<<<<<< HEAD:src/hermes_agent/host/websocket.py
-        """The next message, an empty one where it was no JSON object. Raises `SocketClosed`, also after that
-        many seconds of silence."""
-=======
-        """Receive the next message; empty if it is no JSON object. Raises `Closed`; `NotNow` after that many seconds
-        of silence."""
->>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
+        """Receive the next message; empty if it is no JSON object. Raises `SocketClosed`, also after that many
+        seconds of silence."""
         try:
             async with asyncio.timeout(patience):
                 text = await self._session.receive_text()
@@ -86,13 +68,8 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
-<<<<<<< HEAD:src/hermes_agent/host/websocket.py
-    """Opens a connection for the block and closes it with the code `leaves`. Raises `SocketClosed` where none comes
-    about; what the block raises comes out as it is, though the library works in a task group."""
-=======
-    """Context manager: connect, and close with the code `leaves`. Raises `NotNow` if the connection fails; errors of
+    """Context manager: connect, and close with the code `leaves`. Raises `SocketClosed` if the connection fails; errors of
     the block are raised as they are, not as a group."""
->>>>>>> docstr16:src/hermes_agent/gateway/websocket.py
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
