@@ -68,8 +68,8 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
-    """Context manager: connect, and close with the code `leaves`. Raises `SocketClosed` if the connection fails; errors of
-    the block are raised as they are, not as a group."""
+    """Context manager: connect, and close with the code `leaves`. Raises `SocketClosed` if the connection fails;
+    errors of the block are raised as they are, not as a group."""
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
