@@ -19,7 +19,7 @@ from tests.cancelling import STOP_SECONDS, Work, awaits, cancelled, sockets
 from tests.contracts.channels import CASES, Ear, Stage, needs
 from tests.doubles.telegram import TOKEN
 
-EVERY = pytest.mark.parametrize("name", sorted(CHANNELS))
+EVERY = pytest.mark.parametrize("name", sorted(CASES))
 POINTS = 6
 """Awaits that are tried of each; all of them with `--full`."""
 

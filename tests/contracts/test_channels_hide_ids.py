@@ -39,7 +39,7 @@ def quoted(name: str) -> str:
     return f'"{name}"' if "@" in name else name
 
 
-@pytest.fixture(params=sorted(CHANNELS))
+@pytest.fixture(params=sorted(CASES))
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     async with CASES[request.param].stage(tmp_path) as made:
         yield replace(made, kind=replace(made.kind, make=lambda _: made.channel))
@@ -85,3 +85,11 @@ async def test_ids_are_told_where_the_owner_says_that_they_are_no_secret(stage: 
     told = await heard(stage, tmp_path, "\nprivacy:\n  hash_ids: false\n")
 
     assert f"{stage.kind.name}:{CASES[stage.kind.name].town.bob}".lower() in told
+
+
+def test_every_channel_has_its_case() -> None:
+    missing = [
+        f"{name}: has no Case in CASES of tests/contracts/channels.py" for name in CHANNELS.keys() - CASES.keys()
+    ]
+
+    assert missing == []
