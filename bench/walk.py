@@ -42,12 +42,14 @@ gateway:
 
 @dataclass(slots=True)
 class Walk:
-    """What the calls of the event loop's thread ran through: files in the order of their first entry, and how often it
-    went from one package to another."""
+    """What the calls of the event loop's thread ran through: files and functions in the order of their first entry, how
+    often it went from one package to another, and what the person read in the end."""
 
     files: Counter[str] = field(default_factory=Counter)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     arrows: Counter[tuple[str, str]] = field(default_factory=Counter)
     here: str = ""
+    reply: str = ""
 
     def step(self, frame: FrameType, event: str, _: object) -> None:
         """One call, as `sys.setprofile` tells it."""
@@ -57,6 +59,7 @@ class Walk:
         file = name.removeprefix(ROOT)
         package = file.partition("/")[0]
         self.files[file] += 1
+        self.calls[file, frame.f_code.co_qualname] += 1
         if package != self.here:
             self.arrows[self.here, package] += 1
             self.here = package
@@ -68,7 +71,7 @@ ROOT = f"{SOURCE}/"
 def measure() -> list[Figure]:
     """The figures of this module."""
     with tempfile.TemporaryDirectory() as folder:
-        walk = asyncio.run(_walked(Path(folder)))
+        walk = asyncio.run(walked(Path(folder)))
     if os.environ.get("WALK"):
         print("\n".join(walk.files), *walk.arrows.most_common(25), sep="\n", file=sys.stderr)
     return [
@@ -77,19 +80,25 @@ def measure() -> list[Figure]:
     ]
 
 
-async def _walked(folder: Path) -> Walk:
+async def walked(folder: Path) -> Walk:
+    """The walk of a message in a new home."""
     walk, double = Walk(), TelegramDouble()
     model = openai_model(lambda _: Say("Hello."), keys=())
     with serve_in_thread(double.handle) as double.server, serving_in_thread(model):
         home = Home(root=folder, base=folder)
         home.config_file.write_text(CONFIG.format(model=model.url, platform=double.url))
-        os.environ |= {"TELEGRAM_BOT_TOKEN": TOKEN, "CUSTOM_API_KEY": "none"}
+        home.env_file.write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\n")
+        home.env_file.chmod(0o600)
         async with open_gateway(home) as gateway:
             await _answered(double, 1)
-            sys.setprofile(walk.step)
-            await _answered(double, 2)
-            sys.setprofile(None)
             await gateway.delivery.idle()
+            sys.setprofile(walk.step)
+            try:
+                await _answered(double, 2)
+                await gateway.delivery.idle()
+            finally:
+                sys.setprofile(None)
+    walk.reply = double.chats.of("1")[-1].text
     return walk
 
 

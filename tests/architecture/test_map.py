@@ -16,10 +16,12 @@ MAPS = {
     "AGENTS.md",
     "README.md",
     "docs/architecture.md",
+    "docs/extending.md",
     *(page for page in PAGES if page.startswith("docs/decisions/")),
 }
 LINES_OF_AGENTS = 100
-HOME = {"SOUL.md"}
+ELSEWHERE = {"SOUL.md", "app/operations/origins.py", "tests/app/operations/test_origins.py"}
+"""What a home has, and what the example of an operation would add."""
 
 QUOTED = re.compile(r"`([\w.*/-]*/[\w.*/-]*|[\w-]+\.(?:md|py|toml|lock))`")
 LINKED = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -30,11 +32,12 @@ def linked_paths(text: str) -> list[str]:
 
 
 def quoted_paths(text: str) -> list[str]:
-    """What stands in backticks and holds a slash or ends like a file, but for `/commands` and what is made later."""
+    """What stands in backticks and holds a slash or ends like a file, but for `/commands`, what is made later and files
+    of any NAME."""
     return [
         path
         for path in QUOTED.findall(text)
-        if not path.startswith(("/", "~", "HERMES_HOME", ".venv")) and path not in HOME
+        if not path.startswith(("/", "~", "HERMES_HOME", ".venv")) and path not in ELSEWHERE and "NAME" not in path
     ]
 
 

@@ -1,13 +1,15 @@
-"""A stage for each channel: the channel itself, and the double of its platform that it talks to."""
+"""What the suites need of each channel: a stage with the double of its platform, a server that does not answer, and
+people."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
@@ -62,6 +64,30 @@ def needs(folder: Path, options: Mapping[str, str] | None = None, secret: str = 
 
 
 Maker = Callable[[Path], AbstractAsyncContextManager[Stage]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Town:
+    """Who is on a platform by their ids: the owner, a member, somebody whom the agent never hears; and a group. `ways`
+    are messages in which the platform itself names the third, each with what `Double.say` takes besides; `{}` stands
+    for the id."""
+
+    ann: str
+    bob: str
+    eve: str
+    group: str
+    ways: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    also: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What all suites need of a channel of the table. `server` gives the options with which it talks to a server on
+    that port of this machine."""
+
+    stage: Maker
+    server: Callable[[int], dict[str, str]]
+    town: Town
 
 
 def fake(abilities: Abilities) -> Maker:
@@ -127,9 +153,7 @@ async def ntfy(folder: Path) -> AsyncIterator[Stage]:
     async with ntfy_platform() as platform:
         groups = f"{TITLE} ops-topic-77"
         given = needs(folder, {"server": platform.url, "topic": "anns-topic-77", "groups": groups})
-        texts = given.kept.texts if isinstance(given.kept, FakeKept) else {}
-        place = f"channel:ntfy:anns-topic-77,{groups.replace(' ', ',')}"
-        platform.taken = lambda: texts.get(place, {}).get("mark", "")
+        platform.taken = kept_mark(given, f"channel:ntfy:anns-topic-77,{groups.replace(' ', ',')}")
         yield Stage(
             kind=NTFY,
             channel=NTFY.make(given),
@@ -175,13 +199,111 @@ class Ear:
                 self._more.clear()
 
 
+def kept_mark(given: Needs, place: str) -> Callable[[], str]:
+    """Gives the mark of the `KeptCursor` at a place: the `taken` of a double whose platform is not told."""
+
+    def mark() -> str:
+        return given.kept.texts.get(place, {}).get("mark", "") if isinstance(given.kept, FakeKept) else ""
+
+    return mark
+
+
+def person(id_: str) -> dict[str, Any]:
+    return {"id": id_, "username": "eve", "global_name": "Eve"}
+
+
+CASES: dict[str, Case] = {
+    "discord": Case(
+        stage=discord,
+        server=lambda port: {"api": f"http://127.0.0.1:{port}"},
+        town=Town(
+            ann="111122223333444401",
+            bob="111122223333444402",
+            eve="111122223333444403",
+            group="111122223333444409",
+            ways=(
+                ("ask <@{}> or <@!{}>", {}),
+                (
+                    "what of it",
+                    {"referenced_message": {"author": person("111122223333444403"), "content": "by <@{}>, {}"}},
+                ),
+                ("see", {"message_snapshots": [{"message": {"content": "<@{}> said so"}}]}),
+            ),
+        ),
+    ),
+    "email": Case(
+        stage=email,
+        server=lambda port: {
+            "address": "hermes@agent.test",
+            **{f"{kind}_host": "127.0.0.1" for kind in ("imap", "smtp")},
+            **{f"{kind}_port": str(port) for kind in ("imap", "smtp")},
+            **{f"{kind}_security": "none" for kind in ("imap", "smtp")},
+        },
+        town=Town(
+            ann="ann@people.test",
+            bob="bob@people.test",
+            eve="eve@people.test",
+            group="ann@people.test,bob@people.test",
+            also=("ben@people.test",),
+            ways=(
+                ("What of it?\n\nOn Monday, Eve <{}> wrote:\n> I am {}", {}),
+                ("See below.\n\n---- Forwarded ----\nFrom: {}\nTo: ben@people.test\nSubject: Hi\n\nHello {}", {}),
+                ("So?\n\n{} wrote:\n> ben@people.test asked", {}),
+            ),
+        ),
+    ),
+    "matrix": Case(
+        stage=matrix,
+        server=lambda port: {"homeserver": f"http://127.0.0.1:{port}"},
+        town=Town(
+            ann="@ann:people.test",
+            bob="@bob:people.test",
+            eve="@eve:people.test",
+            group="!ops:people.test",
+            ways=(
+                ("ask {}: or https://matrix.to/#/{}", {"m.mentions": {"user_ids": ["{}"]}}),
+                ("> <{}> I said\n\nwhat of it", {}),
+            ),
+        ),
+    ),
+    "ntfy": Case(
+        stage=ntfy,
+        server=lambda port: {"server": f"http://127.0.0.1:{port}", "topic": "mine"},
+        town=Town(ann="anns-topic-77", bob="anns-topic-77", eve="anns-topic-77", group="ops-topic-77"),
+    ),
+    "slack": Case(
+        stage=slack,
+        server=lambda port: {"api": f"http://127.0.0.1:{port}"},
+        town=Town(
+            ann="U0ANN1234",
+            bob="U0BOB1234",
+            eve="U0EVE1234",
+            group="C0OPS1234",
+            ways=(("ask <@{}> or <@{}|eve>, {}", {}),),
+        ),
+    ),
+    "telegram": Case(
+        stage=on_telegram,
+        server=lambda port: {"api_url": f"http://127.0.0.1:{port}"},
+        town=Town(
+            ann="1111222201",
+            bob="1111222202",
+            eve="1111222203",
+            group="-1001111222209",
+            ways=(
+                (
+                    "Eve knows {}",
+                    {"entities": [{"type": "text_mention", "offset": 0, "length": 3, "user": {"id": "{}"}}]},
+                ),
+                ("what of it", {"reply_to_message": {"message_id": 5, "from": {"id": "{}"}, "text": "I am {}"}}),
+                ("this is {}", {"forward_origin": {"type": "user", "sender_user": {"id": "{}", "first_name": "Eve"}}}),
+            ),
+        ),
+    ),
+}
+"""Name of a channel of the table -> what the suites need of it."""
 MAKERS: dict[str, Maker] = {
-    "discord": discord,
-    "telegram": on_telegram,
-    "email": email,
-    "matrix": matrix,
-    "ntfy": ntfy,
-    "slack": slack,
+    **{name: case.stage for name, case in CASES.items()},
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=inf, edit=True)),
     "fake that drafts": fake(Abilities(longest_message=100, draft=30.0)),

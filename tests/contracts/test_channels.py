@@ -68,10 +68,6 @@ async def eventually(ready: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_every_channel_has_a_stage() -> None:
-    assert CHANNELS.keys() <= MAKERS.keys()
-
-
 @pytest.mark.parametrize("name", sorted(CHANNELS))
 def test_a_line_of_the_table_is_the_kind_of_that_name(name: str) -> None:
     kind: Kind = late(CHANNELS[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from hermes_agent.gateway.channel import Kind, Part
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.late import late
 from tests.cancelling import STOP_SECONDS, Work, awaits, cancelled, sockets
-from tests.contracts.channels import MAKERS, Ear, Stage, needs
+from tests.contracts.channels import CASES, Ear, Stage, needs
 from tests.doubles.telegram import TOKEN
 
-EVERY = pytest.mark.parametrize("name", sorted(CHANNELS))
+EVERY = pytest.mark.parametrize("name", sorted(CASES))
 POINTS = 6
 """Awaits that are tried of each; all of them with `--full`."""
 
@@ -28,7 +28,7 @@ POINTS = 6
 async def played(name: str, folder: Path) -> AsyncIterator[tuple[Stage, Ear]]:
     """A channel to which somebody says something, and of which nothing is left at the end."""
     before = sockets()
-    async with MAKERS[name](folder) as stage:
+    async with CASES[name].stage(folder) as stage:
         for number in range(2):
             await stage.double.say(f"hello {number}", chat=stage.chat, user=stage.person)
         yield stage, Ear()
@@ -77,28 +77,12 @@ async def test_an_end_that_is_cancelled_is_made_again(name: str, tmp_path: Path)
             assert listening.done()
 
 
-SERVERS: dict[str, Callable[[int], dict[str, str]]] = {
-    "discord": lambda port: {"api": f"http://127.0.0.1:{port}"},
-    "email": lambda port: {
-        "address": "hermes@agent.test",
-        **{f"{kind}_host": "127.0.0.1" for kind in ("imap", "smtp")},
-        **{f"{kind}_port": str(port) for kind in ("imap", "smtp")},
-        **{f"{kind}_security": "none" for kind in ("imap", "smtp")},
-    },
-    "matrix": lambda port: {"homeserver": f"http://127.0.0.1:{port}"},
-    "ntfy": lambda port: {"server": f"http://127.0.0.1:{port}", "topic": "mine"},
-    "slack": lambda port: {"api": f"http://127.0.0.1:{port}"},
-    "telegram": lambda port: {"api_url": f"http://127.0.0.1:{port}"},
-}
-"""The options with which each channel talks to a server of this machine."""
-
-
 @pytest.mark.parametrize("call", ["listen", "check", "send"])
 @EVERY
 async def test_a_platform_that_says_nothing_holds_nobody_up(name: str, call: str, tmp_path: Path) -> None:
-    before = sockets()
+    before, case = sockets(), CASES[name]
     mute = socket.create_server(("127.0.0.1", 0))  # Connections are made, and nobody takes them.
-    given = needs(tmp_path, SERVERS[name](mute.getsockname()[1]), TOKEN)
+    given = needs(tmp_path, case.server(mute.getsockname()[1]), TOKEN)
     kind: Kind = late(CHANNELS[name])
     channel = kind.make(given)
     to = Conversation(platform=name, chat="ann@people.test" if name == "email" else "1")

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.inbound_events import Said
-from tests.contracts.channels import MAKERS, Ear
+from tests.contracts.channels import CASES, Ear
 
 
-@pytest.mark.parametrize("name", sorted(CHANNELS))
+@pytest.mark.parametrize("name", sorted(CASES))
 async def test_each_change_has_a_stamp_of_its_own_also_back_to_an_earlier_text(name: str, tmp_path: Path) -> None:
-    async with MAKERS[name](tmp_path) as stage:
+    async with CASES[name].stage(tmp_path) as stage:
         if not stage.kind.abilities.hears_edits:
             pytest.skip("the platform tells of no edits")
         ear = Ear()

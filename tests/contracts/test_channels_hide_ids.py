@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -13,84 +13,11 @@ import pytest
 
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.providers.demo.script import Say
-from tests.contracts.channels import MAKERS, Stage
+from tests.contracts.channels import CASES, Stage
 from tests.gateway.harness import eventually, opened
 
 HIDDEN = "\nprivacy:\n  hash_ids: true\n"
 FORMS = ("{}", "<{}>", "**{}**", "_{}_", "({}):", "[she](mailto:{})", "for:{}/x", "I am {}.", "'{}',")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Town:
-    """Who is on a platform by their ids: the owner, a member, somebody whom the agent never hears; and a group. `ways`
-    are messages in which the platform itself names the third, each with its own fields; `{}` stands for the id."""
-
-    ann: str
-    bob: str
-    eve: str
-    group: str
-    ways: tuple[tuple[str, Mapping[str, Any]], ...]
-    also: tuple[str, ...] = field(default=())
-
-
-def person(id_: str) -> dict[str, Any]:
-    return {"id": id_, "username": "eve", "global_name": "Eve"}
-
-
-TOWNS = {
-    "discord": Town(
-        ann="111122223333444401",
-        bob="111122223333444402",
-        eve="111122223333444403",
-        group="111122223333444409",
-        ways=(
-            ("ask <@{}> or <@!{}>", {}),
-            ("what of it", {"referenced_message": {"author": person("111122223333444403"), "content": "by <@{}>, {}"}}),
-            ("see", {"message_snapshots": [{"message": {"content": "<@{}> said so"}}]}),
-        ),
-    ),
-    "telegram": Town(
-        ann="1111222201",
-        bob="1111222202",
-        eve="1111222203",
-        group="-1001111222209",
-        ways=(
-            ("Eve knows {}", {"entities": [{"type": "text_mention", "offset": 0, "length": 3, "user": {"id": "{}"}}]}),
-            ("what of it", {"reply_to_message": {"message_id": 5, "from": {"id": "{}"}, "text": "I am {}"}}),
-            ("this is {}", {"forward_origin": {"type": "user", "sender_user": {"id": "{}", "first_name": "Eve"}}}),
-        ),
-    ),
-    "ntfy": Town(ann="anns-topic-77", bob="anns-topic-77", eve="anns-topic-77", group="ops-topic-77", ways=()),
-    "slack": Town(
-        ann="U0ANN1234",
-        bob="U0BOB1234",
-        eve="U0EVE1234",
-        group="C0OPS1234",
-        ways=(("ask <@{}> or <@{}|eve>, {}", {}),),
-    ),
-    "matrix": Town(
-        ann="@ann:people.test",
-        bob="@bob:people.test",
-        eve="@eve:people.test",
-        group="!ops:people.test",
-        ways=(
-            ("ask {}: or https://matrix.to/#/{}", {"m.mentions": {"user_ids": ["{}"]}}),
-            ("> <{}> I said\n\nwhat of it", {}),
-        ),
-    ),
-    "email": Town(
-        ann="ann@people.test",
-        bob="bob@people.test",
-        eve="eve@people.test",
-        group="ann@people.test,bob@people.test",
-        also=("ben@people.test",),
-        ways=(
-            ("What of it?\n\nOn Monday, Eve <{}> wrote:\n> I am {}", {}),
-            ("See below.\n\n---- Forwarded ----\nFrom: {}\nTo: ben@people.test\nSubject: Hi\n\nHello {}", {}),
-            ("So?\n\n{} wrote:\n> ben@people.test asked", {}),
-        ),
-    ),
-}
 
 
 def filled(plain: Any, id_: str) -> Any:  # noqa: ANN401  whatever JSON holds
@@ -102,7 +29,7 @@ def filled(plain: Any, id_: str) -> Any:  # noqa: ANN401  whatever JSON holds
             return plain.replace("{}", id_)
         case dict():
             return {name: filled(each, id_) for name, each in plain.items()}
-        case list():
+        case list() | tuple():
             return [filled(each, id_) for each in plain]
     return plain
 
@@ -112,15 +39,15 @@ def quoted(name: str) -> str:
     return f'"{name}"' if "@" in name else name
 
 
-@pytest.fixture(params=sorted(CHANNELS))
+@pytest.fixture(params=sorted(CASES))
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
-    async with MAKERS[request.param](tmp_path) as made:
+    async with CASES[request.param].stage(tmp_path) as made:
         yield replace(made, kind=replace(made.kind, make=lambda _: made.channel))
 
 
 async def heard(stage: Stage, tmp_path: Path, more: str) -> str:
     """All that the model was told when people had spoken in every way, in lower case."""
-    town, double = TOWNS[stage.kind.name], stage.double
+    town, double = CASES[stage.kind.name].town, stage.double
     people = f"owners: ['{town.ann}']\nmembers: ['{town.bob}']\ngroups: ['*']\nshared: true\nmention: false"
     async with opened(tmp_path, stage.kind, lambda _: Say("Yes."), people, more) as model:
         both = (town.ann, town.ann.upper(), quote(town.bob, safe=""))
@@ -140,20 +67,12 @@ async def heard(stage: Stage, tmp_path: Path, more: str) -> str:
             told = "\n".join(json.dumps(each.body, ensure_ascii=False) for each in model.exchanges)
             return all(mark in told for mark in marks)
 
-        try:
-            await eventually(is_told, 6)
-        except TimeoutError:
-            print("MISSING", [m for m in marks if m not in told])
-            print(
-                (tmp_path / "home/logs").exists()
-                and [x.read_text()[-3000:] for x in (tmp_path / "home/logs").iterdir()]
-            )
-            raise
+        await eventually(is_told, 6)
     return unquote(told).lower()
 
 
 async def test_no_id_of_a_person_or_chat_reaches_the_model_where_ids_are_hashed(stage: Stage, tmp_path: Path) -> None:
-    town = TOWNS[stage.kind.name]
+    town = CASES[stage.kind.name].town
     told = await heard(stage, tmp_path, HIDDEN)
 
     ids = (town.ann, town.bob, town.eve, *town.also, *town.group.split(","))
@@ -165,8 +84,12 @@ async def test_no_id_of_a_person_or_chat_reaches_the_model_where_ids_are_hashed(
 async def test_ids_are_told_where_the_owner_says_that_they_are_no_secret(stage: Stage, tmp_path: Path) -> None:
     told = await heard(stage, tmp_path, "\nprivacy:\n  hash_ids: false\n")
 
-    assert f"{stage.kind.name}:{TOWNS[stage.kind.name].bob}".lower() in told
+    assert f"{stage.kind.name}:{CASES[stage.kind.name].town.bob}".lower() in told
 
 
-def test_every_channel_has_its_people() -> None:
-    assert TOWNS.keys() == CHANNELS.keys()
+def test_every_channel_has_its_case() -> None:
+    missing = [
+        f"{name}: has no Case in CASES of tests/contracts/channels.py" for name in CHANNELS.keys() - CASES.keys()
+    ]
+
+    assert missing == []

@@ -6,11 +6,19 @@ from typing import NamedTuple
 
 import pytest
 
-from hermes_agent.app.manifest import TOOLSETS
+from hermes_agent.app.manifest import TOOLSETS, manifest
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, granted_to, rules_of, standing_here, toolsets_of
+from hermes_agent.tools.surfaces import (
+    BEHIND,
+    STRANGERS_HAVE,
+    SurfaceTools,
+    granted_to,
+    rules_of,
+    standing_here,
+    toolsets_of,
+)
 
 KNOWN = ("files", "shell", "web", "memory", "todo")
 OWNER, MEMBER, GUEST = Standing.OWNER, Standing.MEMBER, Standing.GUEST
@@ -45,7 +53,26 @@ def test_a_webhook_may_use_nothing_of_the_machine_whoever_it_says_it_is(standing
 
 
 def test_a_webhook_lacks_whatever_a_guest_lacks() -> None:
-    assert WITHOUT["webhook"] >= WITHOUT["guest"]
+    assert STRANGERS_HAVE["webhook"] <= STRANGERS_HAVE["guest"]
+
+
+@pytest.mark.parametrize("surface", ["guest", "webhook"])
+def test_a_new_toolset_is_not_for_strangers_until_somebody_says_so(surface: str) -> None:
+    assert "new" not in has(surface, OWNER, (*KNOWN, "new")).toolsets
+    assert "new" in has(surface, OWNER, (*KNOWN, "new"), **{surface: SurfaceTools(enabled=("new",))}).toolsets
+    assert "new" in has("cli", OWNER, (*KNOWN, "new")).toolsets
+
+
+def test_a_toolset_brings_what_its_tools_need() -> None:
+    lacking = [
+        f"{toolset}: BEHIND of tools/surfaces.py lacks {need}, which {entry.name} needs"
+        for toolset, entries in manifest().items()
+        for entry in entries
+        for need in entry.needs
+        if need not in BEHIND.get(toolset, ())
+    ]
+
+    assert lacking == []
 
 
 @pytest.mark.parametrize(

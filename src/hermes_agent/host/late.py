@@ -37,7 +37,7 @@ class Needs:
     def get(self, kind: type[T]) -> T:
         """The value of that class. Raises `ConfigError` where it is missing."""
         if kind not in self._values:
-            raise ConfigError(f"There is no {kind.__name__} here.")
+            raise ConfigError(f"There is no {kind.__name__} here. `Needs.later` asks for it when it is first used.")
         found: T = self._values[kind]
         return found
 

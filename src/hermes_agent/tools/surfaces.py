@@ -23,11 +23,11 @@ UNATTENDED = frozenset({WEBHOOK})
 """Where nobody is there to answer what a run asks."""
 LOCAL = ("cli:", "library:")
 
-# Surfaces where anybody may speak, or a machine does: these toolsets are off unless the owner enables them. Nothing
-# there runs commands, touches files, or reaches an address that a stranger names.
-WITHOUT: Mapping[str, frozenset[str]] = {
-    WEBHOOK: frozenset({"files", "shell", "code", "web", "skills", "memory", "recall", "sending"}),
-    GUEST: frozenset({"files", "shell", "code", "web", "skills", "sending"}),
+# Surfaces where anybody may speak, or a machine does: they have these toolsets alone unless the owner enables more.
+# Nothing there runs commands, touches files, or reaches an address that a stranger names.
+STRANGERS_HAVE: Mapping[str, frozenset[str]] = {
+    WEBHOOK: frozenset({"todo", "clarify"}),
+    GUEST: frozenset({"todo", "memory", "recall", "clarify"}),
 }
 # What runs on such a surface may use, whatever tools they find besides: what the toolsets need that are on, no more.
 BEHIND: Mapping[str, frozenset[Capability]] = {
@@ -56,7 +56,7 @@ def standing_here(principal: str) -> Standing:
 
 def rules_of(surface: str, standing: Standing) -> str:
     """The surface whose rules apply to a speaker of this role here."""
-    return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
+    return GUEST if standing is Standing.GUEST and surface not in STRANGERS_HAVE else surface
 
 
 def capabilities_of(
@@ -73,8 +73,16 @@ def toolsets_of(surface: str, known: Collection[str], settings: Mapping[str, Sur
     chosen = settings.get(surface, SurfaceTools())
     for name in (*chosen.enabled, *chosen.disabled):
         check_toolset(name, known)
-    off = (WITHOUT.get(surface, frozenset()) - set(chosen.enabled)) | set(chosen.disabled)
-    return tuple(name for name in known if name not in off)
+    return tuple(
+        name
+        for name in known
+        if name not in chosen.disabled and (name in chosen.enabled or has_by_default(surface, name))
+    )
+
+
+def has_by_default(surface: str, toolset: str) -> bool:
+    """Whether a surface has a toolset of which the settings say nothing."""
+    return surface not in STRANGERS_HAVE or toolset in STRANGERS_HAVE[surface]
 
 
 def check_toolset(name: str, known: Collection[str]) -> None:
@@ -87,6 +95,6 @@ def check_toolset(name: str, known: Collection[str]) -> None:
 
 def granted_to(surface: str, toolsets: Sequence[str]) -> frozenset[Capability]:
     """The most that runs of a surface may use."""
-    if surface not in WITHOUT:
+    if surface not in STRANGERS_HAVE:
         return frozenset(Capability)
     return frozenset[Capability]().union(*(BEHIND.get(name, ()) for name in toolsets))

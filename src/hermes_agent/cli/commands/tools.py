@@ -14,7 +14,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.nearest import nearest_key
-from hermes_agent.tools.surfaces import GUEST, WEBHOOK, WITHOUT, SurfaceTools, check_toolset
+from hermes_agent.tools.surfaces import GUEST, WEBHOOK, SurfaceTools, check_toolset, has_by_default
 
 SURFACES = (CLI, "library", "api", WEBHOOK, GUEST, *CHANNELS)
 
@@ -111,13 +111,12 @@ def _switch(surface: Surface, name: str, toolsets: tuple[str, ...], *, on: bool)
         if toolset in IN_CHATS and name not in CHANNELS:
             raise ConfigError(f"Only chat platforms have `{toolset}`; {name} is none.")
     now = surface.loaded.value.tools.get(name, SurfaceTools())
-    beside = WITHOUT.get(name, frozenset())
     enabled = [each for each in now.enabled if each not in toolsets]
     disabled = [each for each in now.disabled if each not in toolsets]
     if on:
-        enabled += [each for each in toolsets if each in beside]
+        enabled += [each for each in toolsets if not has_by_default(name, each)]
     else:
-        disabled += [each for each in toolsets if each not in beside]
+        disabled += [each for each in toolsets if has_by_default(name, each)]
     for key, names in (("enabled", enabled), ("disabled", disabled)):
         set_value(surface.home, surface.schema, f"tools.{name}.{key}", f"[{', '.join(names)}]")
     remark(f"{', '.join(toolsets)}: {'on' if on else 'off'} for {name}, from the next session on.")
