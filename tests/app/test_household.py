@@ -10,8 +10,9 @@ from hermes_agent.app.opening import open_system
 from hermes_agent.app.operations.sessions import session_stats
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import StoreSettings
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.surface import Surface, ask
+from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home

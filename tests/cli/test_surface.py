@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.operations.sessions import session_stats
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import show
-from hermes_agent.cli.surface import Surface, ask
+from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import DatabaseUnreachable
 from tests.host.settings_for_tests import Settings
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
 from hermes_agent.host.process_table import PROC, Identity, is_alive, row_of
-from hermes_agent.host.tasks import spawn
 
 PATIENCE = 2.0
 """Seconds after which whoever waits is told who holds the lock."""
@@ -195,51 +191,3 @@ def _command(pid: int) -> str:
     words[0] = Path(words[0]).name
     shown = ["…" if {" ", "=", "\n"} & set(word) else word for word in words[:SHOWN_WORDS] if word.isprintable()]
     return " ".join(shown).strip()[:SHOWN]
-
-
-T = TypeVar("T")
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[Path, asyncio.Lock]] = WeakKeyDictionary()
-
-
-@asynccontextmanager
-async def held(path: Path) -> AsyncIterator[None]:
-    """Hold a lock file for a block; creates it where missing. Tasks of one event loop get it in the order of their
-    requests. After `PATIENCE` seconds the current activity is told who has it. Raises `HomeError`."""
-    loop = asyncio.get_running_loop()
-    turn = _turns.setdefault(loop, WeakValueDictionary()).setdefault(path, asyncio.Lock())
-    notice = loop.call_later(PATIENCE, tell_waiting, path)
-    try:
-        async with turn:
-            with closing(await _taken(path)):
-                notice.cancel()
-                yield
-    finally:
-        notice.cancel()
-
-
-async def _taken(path: Path) -> LockFile:
-    lock = LockFile(path)
-    try:
-        for pause in lock.tries():
-            await asyncio.sleep(pause)
-    except BaseException:
-        lock.close()
-        raise
-    return lock
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread like `asyncio.to_thread`, but return only when it has ended, even if cancelled:
-    work under a lock must end before the lock is released."""
-    working = spawn(asyncio.to_thread(work), name="work under a lock")
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait((working,))
-        raise
-
-
-async def change_under(path: Path, work: Callable[[], T]) -> T:
-    """Run blocking work in a thread while holding a lock file. Raises `HomeError` and what the work raises."""
-    async with held(path):
-        return await in_thread(work)

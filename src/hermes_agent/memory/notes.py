@@ -15,7 +15,7 @@ from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.late import late
-from hermes_agent.host.lock_file import held, in_thread
+from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
 from hermes_agent.memory.settings import MemorySettings, Person, Target

@@ -15,7 +15,7 @@ from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small
-from hermes_agent.host.lock_file import held, in_thread
+from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder

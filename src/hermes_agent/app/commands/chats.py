@@ -10,7 +10,7 @@ from hermes_agent.app.chats.settings import home_of
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
-from hermes_agent.host.lock_file import change_under
+from hermes_agent.host.locks import change_under
 
 CURRENT = "topic"
 """The fact of a chat that names its topic."""

@@ -8,9 +8,10 @@ import click
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, show, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL, Names
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import BadBundle, Bundle, Bundles, bundles_of
 

@@ -10,8 +10,9 @@ import click
 
 from hermes_agent.app.operations import costs
 from hermes_agent.app.operations.costs import LAST_TIME, GroupBy, LimitLine, Total, cached_share, dollars, together
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import show, table
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.clock import moment
 

@@ -13,8 +13,9 @@ from hermes_agent.cli.commands.logs import log_options, show_log
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS

@@ -11,10 +11,11 @@ from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleMo
 from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.picker_choices import Choice, pick
 from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without, single
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value, source_of

@@ -9,8 +9,9 @@ from functools import partial
 import click
 
 from hermes_agent.app.operations.prompt import TOOLS, Part, new_prompt, session_prompt
+from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import say, say_json, table
-from hermes_agent.cli.surface import Surface, ask, ask_system, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.section import Section, join_sections
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late

@@ -14,8 +14,9 @@ from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.runs import resume_run
 from hermes_agent.app.operations.sessions import SessionRecord, Stats
 from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, shortened, show, table
-from hermes_agent.cli.surface import Surface, ask, ask_system, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.clock import moment

@@ -12,8 +12,9 @@ import click
 from hermes_agent.app.operations.models import Answered, ask_once
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, table
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.providers.local import USUAL_PLACES

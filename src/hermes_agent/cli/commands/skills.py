@@ -10,11 +10,12 @@ import msgspec
 
 from hermes_agent.app.operations import skills as operations
 from hermes_agent.cli.commands.verbs import group_of
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, shortened, show, table
 from hermes_agent.cli.skills.following import audit, check, publish, update
 from hermes_agent.cli.skills.hub import browse, inspect, install, search, tap, uninstall
 from hermes_agent.cli.skills.shelf import JSON, SKILL, with_hub
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.hub.installing import Hub

@@ -12,8 +12,9 @@ from hermes_agent.app.operations.chats import PAIRING
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
+from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
-from hermes_agent.cli.surface import Surface, ask, ask_system, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small, write_private

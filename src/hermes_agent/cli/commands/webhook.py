@@ -18,8 +18,9 @@ import click
 from hermes_agent.app.chats.settings import GatewaySettings, place_named
 from hermes_agent.app.operations import chats
 from hermes_agent.app.settings import WebhookRoute, WebhookSettings
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, show, table
-from hermes_agent.cli.surface import Surface, ask, pass_surface
+from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.ids import RandomIds

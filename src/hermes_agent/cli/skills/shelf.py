@@ -12,8 +12,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from hermes_agent.app.operations.skills import open_skills
+from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import clean, remark
-from hermes_agent.cli.surface import Surface, ask
+from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home

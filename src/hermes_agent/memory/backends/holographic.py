@@ -25,7 +25,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
-from hermes_agent.host.lock_file import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
 from hermes_agent.store.database import Store

@@ -16,7 +16,7 @@ from hermes_agent.core.errors import AuthRefused, HomeError, NoModel
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.host.lock_file import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.route import Grant, KeySource
 from hermes_agent.providers.signin.facts import SignIn

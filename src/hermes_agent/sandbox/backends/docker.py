@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.lock_file import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.process import Finished
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.jail import Walls

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.lock_file import held
+from hermes_agent.host.locks import held
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.changes import By

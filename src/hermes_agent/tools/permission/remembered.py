@@ -10,7 +10,7 @@ import msgspec
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.lock_file import change_under
+from hermes_agent.host.locks import change_under
 
 log = logging.getLogger(__name__)
 HEAD = (

@@ -1,0 +1,51 @@
+"""Run an operation for the person at the terminal: opens the home offline, or the whole system."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
+from hermes_agent.cli.output import remark
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import current_folder
+
+if TYPE_CHECKING:
+    from hermes_agent.app.process import Options
+    from hermes_agent.app.system import System
+from hermes_agent.cli.surface import Surface
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def offline(surface: Surface) -> AsyncIterator[Access[OfflineSystem]]:
+    """Context manager: access to the home's data without runs. Raises `ConfigError`, `HomeError`, `StoreError`."""
+    async with open_offline(surface.home.ensure(), surface.loaded.usable(), str(current_folder())) as access:
+        if access.system.notice:
+            remark(access.system.notice)
+        yield access
+
+
+def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable[T]]) -> T:
+    """Run one operation that starts no run."""
+
+    async def run() -> T:
+        async with offline(surface) as access:
+            return await operation(access)
+
+    return asyncio.run(run())
+
+
+def ask_system(
+    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], options: Options | None = None
+) -> T:
+    """Run one operation that needs a whole system."""
+
+    async def run() -> T:
+        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as system:
+            return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
+
+    return asyncio.run(run())
