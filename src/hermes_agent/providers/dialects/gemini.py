@@ -22,7 +22,6 @@ from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, 
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.gemini_schema import gemini_schema
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.pieces import arguments_of, attached, json_bytes, safe_id, words_in, written
 from hermes_agent.providers.reading import Block, ReplyReader
@@ -170,11 +169,9 @@ class GeminiCompiler(ConversationCompiler):
 
 
 def _declaration(tool: ToolSchema) -> dict[str, Any]:
-    declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    parameters = gemini_schema(tool.parameters)
-    if parameters.get("properties"):  # an object without any is refused
-        declaration["parameters"] = parameters
-    return declaration
+    # An object without properties is refused; this field, not `parameters`, takes plain JSON Schema.
+    parameters = {"parametersJsonSchema": tool.parameters} if tool.parameters.get("properties") else {}
+    return {"name": tool.name, "description": tool.description, **parameters}
 
 
 def _bears(following: list[Part]) -> bool:
