@@ -89,7 +89,7 @@ class NearestModel(RecordedNames):
         self._ledger = ledger
         self._given: set[int] = set()
 
-    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+    def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
         asked, answered = self._nearest(request)
         self._given.add(asked.n)
@@ -97,9 +97,7 @@ class NearestModel(RecordedNames):
             replace(piece, at=max(piece.at, self._clock.now()), t=max(piece.t, self._clock.monotonic()))
             for piece in answered.pieces
         ]
-        async with aclosing(played(pieces, self._ledger, self._clock)) as items:
-            async for item in items:
-                yield item
+        return played(pieces, self._ledger, self._clock)
 
     def _nearest(self, request: ModelRequest) -> Found:
         found = [
@@ -132,20 +130,15 @@ class LiveFrom(Through):
         """Begin where the model of the run before stands."""
         self._steps, self.is_live = before._steps, before.is_live
 
-    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+    def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
         if not self._steps:
             self.is_live = True
-            async with aclosing(self._model.ask(request)) as items:
-                async for item in items:
-                    yield item
-            return
+            return self._model.ask(request)
         asked, answered = self._steps.pop(0)
         if words := self._questions.said_otherwise(request, asked):
             raise RequestDiffers(f"Step {asked.n}: the request differs from the recorded one in {words}.")
-        async with aclosing(played(answered.pieces, None, None)) as items:
-            async for item in items:
-                yield item
+        return played(answered.pieces, None, None)
 
 
 async def played(
