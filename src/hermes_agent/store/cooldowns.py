@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.transaction import Tables, Transaction
 
 PUT = """
 INSERT INTO cool_down (home, provider, credential, model, mark, until, reason) VALUES ($home, $1, $2, $3, $4, $5, $6)
@@ -36,11 +36,8 @@ class CoolDown:
     reason: str
 
 
-class CoolDowns:
+class CoolDowns(Tables):
     """One row per thing that rests."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def put(self, cool_downs: Sequence[CoolDown], now: float) -> None:
         """Keep these, each in place of an earlier one for the same thing, and forget what has ended."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction, Value
+from hermes_agent.store.transaction import Engine, Row, Tables, Transaction
 
 FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
@@ -147,12 +147,12 @@ class Overtaken(HermesError):
     """Another home changed this in the meantime."""
 
 
-class Versions:
+class Versions(Tables):
     """Rows are written once and never removed; only their state is settled. `machine` is the id of the copy of
     the home that writes them, empty where the database is its own."""
 
     def __init__(self, engine: Engine, machine: str = "") -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.machine = machine
 
     async def record(
@@ -190,20 +190,20 @@ class Versions:
 
     async def get(self, version: int) -> Version | None:
         """The version of that number."""
-        return await self._one(GET, version)
+        return await self._one(_version, GET, version)
 
     async def by_key(self, key: str) -> Version | None:
         """What the call of that key did, where it was done."""
-        return await self._one(BY_KEY, key)
+        return await self._one(_version, BY_KEY, key)
 
     async def latest(self, kind: Kind, item: str, *, mine: bool = False, private: bool = False) -> Version | None:
         """The newest version of an item; it may be intended only. With `mine` of those that this home made, with
         `private` of what it alone has."""
         if private or mine:
             return await self._one(
-                LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
+                _version, LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
             )
-        return await self._one(LATEST.format(mine=""), kind.value, item, 0)
+        return await self._one(_version, LATEST.format(mine=""), kind.value, item, 0)
 
     async def heads(self, kind: Kind) -> dict[str, int]:
         """The number of the newest version of each item, of those that every home shows."""
@@ -238,10 +238,6 @@ class Versions:
     async def undone(self, version: int) -> bool:
         """Whether a later version took it back."""
         return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
-
-    async def _one(self, sql: str, *params: Value) -> Version | None:
-        row = await self._engine.read(lambda tx: tx.row(sql, *params))
-        return None if row is None else _version(row)
 
     async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:
         if body is None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 from hermes_agent.store.versions import Kind
 
 FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"
@@ -87,11 +87,8 @@ class Lesson:
     retired: int | None = None
 
 
-class Lessons:
+class Lessons(Tables):
     """Lessons are written once and ended once; none is removed."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def any(self, tx: Transaction, now: float) -> bool:
         """Whether one is to be looked at, or the ledger to be looked through, and nobody is about to."""
@@ -123,8 +120,7 @@ class Lessons:
 
     async def get(self, number: int) -> Lesson | None:
         """The lesson of that number."""
-        row = await self._engine.read(lambda tx: tx.row(GET, number))
-        return None if row is None else _lesson(row)
+        return await self._one(_lesson, GET, number)
 
     async def postpone(self, number: int, until: float) -> None:
         """Look at it again then."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 from hermes_agent.store.versions import Kind
 
 FIELDS = (
@@ -109,11 +109,8 @@ class Proposal:
         return self.key.partition(PART)[0]
 
 
-class Proposals:
+class Proposals(Tables):
     """Proposals are written once and ended once; none is removed."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def put(self, tx: Transaction, proposal: Proposal) -> int:
         """Keep it; its number, that of the earlier one where one of that key is there."""
@@ -127,8 +124,7 @@ class Proposals:
 
     async def get(self, number: int) -> Proposal | None:
         """The proposal of that number."""
-        row = await self._engine.read(lambda tx: tx.row(GET, number))
-        return None if row is None else _proposal(row)
+        return await self._one(_proposal, GET, number)
 
     async def waiting(self, why: Why | None = None) -> list[Proposal]:
         """What waits, the oldest first."""
