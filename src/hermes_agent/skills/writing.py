@@ -19,7 +19,7 @@ from hermes_agent.host.lock_file import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
-from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
+from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files, hash_of_folder
 from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
@@ -171,7 +171,7 @@ class Writer:
             header = await self.library.find(name)
             _check_copy(name, there=header.layer is Layer.USER, header=header)
             await self._may(header, by)
-            if expected and hash_of_files(await asyncio.to_thread(files_of_folder, header.path)) != expected:
+            if expected and await asyncio.to_thread(hash_of_folder, header.path) != expected:
                 raise Conflict(f"`{name}` was changed meanwhile.")
             await self._in_step(name, header.path)
             return await self._at_once(name, header.path, changes, by, "update", runs)

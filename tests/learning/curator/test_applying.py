@@ -4,10 +4,10 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.learning.curator.applying import Applying
-from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory
 from hermes_agent.learning.curator.plan import Plan, Step
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.versions import Author
 from tests.learning.curator.harness import Kept, kept_home
@@ -40,7 +40,7 @@ async def applying(kept: Kept, steps: list[Step], past: tuple[QueryHistory, ...]
 
 
 def found(kept: Kept, place: str) -> str:
-    return hash_of(kept.here.runtime.skills.home / place)
+    return hash_of_folder(kept.here.runtime.skills.home / place)
 
 
 async def test_what_was_changed_since_the_plan_stays_as_it_is(tmp_path: Path):

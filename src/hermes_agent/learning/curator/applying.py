@@ -10,13 +10,13 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Changed, Plan, Step
 from hermes_agent.learning.curator.reporting import put_back
 from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.skills.changes import By, Conflict
+from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import Usage, Used
 from hermes_agent.skills.writing import Writer
@@ -117,7 +117,7 @@ class Applying:
         if await self.writer.versions.done_by(by.key):
             return
         header = await self._own(name)
-        if header is None or await asyncio.to_thread(hash_of, header.path) != found:
+        if header is None or await asyncio.to_thread(hash_of_folder, header.path) != found:
             raise Conflict(f"`{name}` was changed meanwhile.")
         await self.writer.archive(name, by)
 

@@ -14,7 +14,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.settings import CuratorSettings
-from hermes_agent.skills.depot import files_of_folder, hash_of_files
+from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.skills.invoke import bundles_of
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import JsonFile, Usage, Used
@@ -177,7 +177,7 @@ async def survey(
                 header=header,
                 whose=await _whose(writer, header, written=written),
                 pinned=header.name in state.pinned,
-                hash=await asyncio.to_thread(hash_of, header.path),
+                hash=await asyncio.to_thread(hash_of_folder, header.path),
                 last=max(last, first),
                 bundle=bundles.get(header.name, ""),
             )
@@ -192,12 +192,6 @@ def _in_bundles(skills: Path) -> dict[str, str]:
         with suppress(HermesError):
             found.update(dict.fromkeys(bundles.there(name).skills, name))
     return found
-
-
-def hash_of(folder: Path) -> str:
-    """The hash of a skill's files; empty where there are none. Blocks."""
-    files = files_of_folder(folder) if folder.is_dir() else {}
-    return hash_of_files(files) if files else ""
 
 
 async def _whose(writer: Writer, header: SkillHeader, *, written: bool) -> Whose:
