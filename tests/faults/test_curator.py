@@ -13,12 +13,11 @@ from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import PLAN, RUN
 from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.skills.format import read
 from hermes_agent.skills.writing import ARCHIVE
 from hermes_agent.store.learning.jobs import JobKind, JobState
-from hermes_agent.store.versions import Author, Kind, VersionState
+from hermes_agent.store.versions import Author, By, Kind, VersionState
 from tests.faults.test_reviews import killed
 from tests.learning.curator.harness import Kept, Upkeep, join, kept_home
 

@@ -9,10 +9,10 @@ import pytest
 
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.memory.entries import Operation
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
+from hermes_agent.store.versions import Author, By, Change, Kind, Version, VersionState
 from tests.memory.harness import AGENT, ME, MEMORY, OWNER, notes_in, save
 
 

@@ -13,16 +13,14 @@ from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import evidence_of
 from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
-from hermes_agent.memory.notes import By as NotesBy
 from hermes_agent.memory.notes import Notes
-from hermes_agent.skills.changes import By as SkillBy
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Proposal, ProposalState
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, Kind, Version, VersionState
+from hermes_agent.store.versions import NO_BACKING, Author, Backing, By, Kind, Version, VersionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +47,11 @@ class Undoing:
         if await self.store.versions.undone(version.id):
             raise HermesError(f"Version {version.id} was undone already.")
         if version.change.kind is Kind.SKILL:
-            by = SkillBy(author=author, principal=principal, undoes=version.id, backing=backing)
+            by = By(author=author, principal=principal, undoes=version.id, backing=backing)
             return (await self.writer().undo(version, by)).version
         notes = self.notes()
         await notes.notice([version.change.item])
-        return (await notes.undo(version, NotesBy(author=author, principal=principal, backing=backing))).version
+        return (await notes.undo(version, By(author=author, principal=principal, backing=backing))).version
 
     async def _newest(self) -> Version:
         for version in await self.store.versions.list(limit=RECENT):

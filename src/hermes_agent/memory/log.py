@@ -8,9 +8,9 @@ from difflib import unified_diff
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.entries import decoded
-from hermes_agent.memory.notes import By, Notes, Saved
+from hermes_agent.memory.notes import Notes, Saved
 from hermes_agent.memory.settings import Person, Target
-from hermes_agent.store.versions import Kind, Version
+from hermes_agent.store.versions import By, Kind, Version
 
 PAGE = 100
 

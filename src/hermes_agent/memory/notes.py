@@ -20,25 +20,12 @@ from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Overtaken, Version, VersionState
+from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version, VersionState
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 ASIDE = "hermes_agent.host.atomic_swap:aside_of"
 REPLACE = "hermes_agent.host.atomic_swap:replace_known"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Who changes notes, and what made them: the events `first` to `last` of a session, the key of the call."""
-
-    author: Author
-    principal: str
-    session: str = ""
-    first: int = 0
-    last: int = 0
-    key: str = ""
-    backing: Backing = NO_BACKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +115,7 @@ class Notes:
             back = [entry for entry in old if entry not in new and entry not in stays]
             return joined([*stays, *back]).encode("utf-8", "replace")
 
-        return await self._write(change.item, draft, by, "undo", undoes=version.id)
+        return await self._write(change.item, draft, replace(by, undoes=version.id), "undo")
 
     async def notice(self, items: Sequence[str]) -> None:
         """Record what a person changed by hand, and bring the files in step with what another home changed."""
@@ -141,7 +128,7 @@ class Notes:
         if items := await self._files.behind():
             await self.notice(items)
 
-    async def _write(self, item: str, draft: Draft, by: By, action: str, undoes: int | None = None) -> Saved:
+    async def _write(self, item: str, draft: Draft, by: By, action: str) -> Saved:
         async with self._held():
             edited = False
             for _ in range(AGAIN):
@@ -150,7 +137,7 @@ class Notes:
                 after = draft(before)
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
-                change = self._change(item, by, action, before, after, undoes)
+                change = self._change(item, by, action, before, after)
                 try:
                     number = await self._files.record(change, VersionState.INTENDED, standing.version)
                 except Overtaken:
@@ -199,7 +186,7 @@ class Notes:
 
     def _edit(self, item: str, before: bytes | None, after: bytes | None, author: Author) -> Change:
         action = "edit by hand" if author is Author.OWNER else "put back"
-        return self._change(item, By(author=author, principal=""), action, before, after, None)
+        return self._change(item, By(author=author, principal=""), action, before, after)
 
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
@@ -225,9 +212,7 @@ class Notes:
             for entry in entries_of(decoded(await asyncio.to_thread(read_small, self.path(item))))
         }
 
-    def _change(
-        self, item: str, by: By, action: str, before: bytes | None, after: bytes | None, undoes: int | None
-    ) -> Change:
+    def _change(self, item: str, by: By, action: str, before: bytes | None, after: bytes | None) -> Change:
         return Change(
             kind=Kind.MEMORY,
             item=item,
@@ -242,7 +227,7 @@ class Notes:
             first=by.first,
             last=by.last,
             key=by.key,
-            undoes=undoes,
+            undoes=by.undoes,
             evidence=by.backing.evidence,
             taint=by.backing.taint,
             cost=by.backing.cost,

@@ -15,10 +15,10 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.memory.entries import Action, Operation, size_of
-from hermes_agent.memory.notes import By, Notes, Saved
+from hermes_agent.memory.notes import Notes, Saved
 from hermes_agent.memory.settings import Person, Target, is_shared, person_of
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import NO_BACKING, Author, Backing
+from hermes_agent.store.versions import NO_BACKING, Author, Backing, By
 
 if TYPE_CHECKING:
     from hermes_agent.memory.conversations import Conversations

@@ -15,13 +15,13 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
-from hermes_agent.skills.changes import By, merged, rebased, render
+from hermes_agent.skills.changes import merged, rebased, render
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import inside, name_problems
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version
+from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version
 from hermes_agent.store.working_copy import Standing, WorkingCopy
 
 LARGEST = 1 << 20

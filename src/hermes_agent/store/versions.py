@@ -135,6 +135,21 @@ NO_BACKING = Backing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who changes a note or a skill, and what made them: the events `first` to `last` of a session, the key of the
+    call; the version that it takes back."""
+
+    author: Author
+    principal: str = ""
+    session: str = ""
+    first: int = 0
+    last: int = 0
+    key: str = ""
+    undoes: int | None = None
+    backing: Backing = NO_BACKING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """A change as it stands in the ledger, under its number."""
 

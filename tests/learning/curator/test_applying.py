@@ -6,10 +6,9 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.history import QueryHistory
 from hermes_agent.learning.curator.plan import Plan, Step
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.store.learning.jobs import Claim
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from tests.learning.curator.harness import Kept, kept_home
 from tests.skills.shelf import skill_text
 

@@ -9,10 +9,9 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.plan import Step, keep
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.learning.curator.reporting import GIVEN_UP, put_back
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import Account, JobState
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from tests.learning.curator.harness import kept_home
 from tests.learning.curator.test_applying import applying, found
 

@@ -43,12 +43,12 @@ from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.replay.ledger import Book, StoredLedger
-from hermes_agent.skills.changes import ARCHIVE, By
+from hermes_agent.skills.changes import ARCHIVE
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from hermes_agent.learning.curator.plan import Changed, Plan, Step
 from hermes_agent.learning.curator.reporting import put_back
 from hermes_agent.learning.drafts import Evidence, Waits, draft_of
 from hermes_agent.learning.proposing import Proposing
-from hermes_agent.skills.changes import By, Conflict
+from hermes_agent.skills.changes import Conflict
 from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import Usage, Used
@@ -23,7 +23,7 @@ from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
 from hermes_agent.store.learning.proposals import PART, Why
-from hermes_agent.store.versions import Author, Backing
+from hermes_agent.store.versions import Author, Backing, By
 
 PUT_BACK = "Past queries no longer found their skill: restored."
 

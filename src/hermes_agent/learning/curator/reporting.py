@@ -21,13 +21,13 @@ from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.jobs import used_by
-from hermes_agent.skills.changes import ARCHIVE, By
+from hermes_agent.skills.changes import ARCHIVE
 from hermes_agent.skills.depot import files_of_folder
 from hermes_agent.skills.versions import files_at
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Job
-from hermes_agent.store.versions import Kind, Version
+from hermes_agent.store.versions import By, Kind, Version
 
 PAGE = 200
 GIVEN_UP = "The pass stopped half-way."
