@@ -2,16 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.reading import ReplyReader
-from hermes_agent.providers.route import Route
-from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
-from hermes_agent.providers.wire import NO_NAMES, Framing, Names, Table, Taken
+from hermes_agent.core.messages import Message, Part
+from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.providers.reading import BYTES_PER_TOKEN, ReplyReader, estimate, json_bytes
+from hermes_agent.providers.route import Route, output_limit
+from hermes_agent.providers.sight import ANY_PICTURE, PictureRules, Sight
+from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
+from hermes_agent.providers.verifier import Transcript, Turn
+from hermes_agent.providers.wire import NO_NAMES, Framing, Names, Table, Taken, Wire
+
+LEAST_ROOM = 1_024
+
+
+class ConversationCompiler(ABC):
+    """Writes the requests of one conversation on one route as one JSON object: `_head`, the turns, `_tail`. What was
+    compiled of earlier messages is kept, and `_head` is byte-identical in all requests with the same prefix.
+
+    A dialect fills in:
+
+    - `_head`: the object up to the `[` of its list of messages, made once for each prefix;
+    - `_turn`: one verified turn as the entries of that list, without a comma at either end;
+    - `_tail`: the fields that follow the list, which may differ from request to request;
+    - `_path` and `_headers`: where the request goes and with which credentials.
+
+    `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools and
+    pictures the dialect takes: `_head` and `_turn` see only such. `names` are the real names of tools by those that
+    were sent instead, `aside` the tools that cannot be sent. Where `_prefill` is True the last turn is the beginning of
+    the reply; only a route whose `prefills` is True gets such a request.
+    """
+
+    rules: ClassVar[ToolRules] = PLAIN
+    pictures: ClassVar[PictureRules] = ANY_PICTURE
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        sight = Sight(images=route.facts.images, files=route.facts.files, rules=self.pictures)
+        self._transcript = Transcript(maker=route.name, sight=sight, rules=self.rules)
+        self._encoded: list[bytes] = []
+        self._sizes: list[int] = []
+        self._some_fit = True
+        self.names: Mapping[str, str] = NO_NAMES
+        self.aside: Sequence[SetAside] = ()
+        self._prefix: Prefix | None = None
+        self._begun = b""
+        self._fragments: list[bytes] = []
+        self._prefill = False
+        self.tokens = 0
+
+    @property
+    def call_ids(self) -> Taken:
+        """The id of every call in the messages."""
+        return self._transcript.call_ids
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The verified turns, without the ending that a request may need."""
+        return self._transcript.turns
+
+    def forget(self) -> None:
+        """Send nothing again of the thinking so far, and of what the provider keeps: it refused them."""
+        self._transcript.forget()
+
+    def take(self, request: ModelRequest) -> None:
+        """Compile what is new of a request; `tokens` is then the size of prefix and messages by bytes / 4."""
+        if self._prefix is not request.prefix:
+            self._begun = self._head(self._fitted(request.prefix))
+            self._prefix = request.prefix
+        self._fragments, tokens = self._follow(request.messages, prefill=request.prefill)
+        self._prefill = request.prefill
+        self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
+
+    def write(self, request: ModelRequest, max_output: int | None) -> Wire:
+        """The request that was taken last."""
+        fields = json_bytes(self._tail(request, max_output))[1:]
+        end = b"]" + fields if fields == b"}" else b"]," + fields
+        body = joined(self._begun, self._shown(self._fragments), end)
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **self._headers(body),
+            **dict(self._route.vendor.headers),
+        }
+        return Wire(path=self._path(), headers=headers, body=body)
+
+    def longest(self, max_output: int | None) -> int:
+        """Tokens that a reply may have where a number must be said: no more than the window still has."""
+        return min(max(LEAST_ROOM, self._route.facts.window - self.tokens), output_limit(self._route, max_output))
+
+    def has_tools(self, prefix: Prefix) -> bool:
+        """Whether requests with this prefix offer tools."""
+        return self._some_fit and bool(prefix.tools) and self._route.facts.tools
+
+    def _fitted(self, prefix: Prefix) -> Prefix:
+        """The prefix with its tools as the dialect takes them, without those that it cannot be offered."""
+        tools, self.aside = fitted(prefix.tools, self.rules)
+        self._some_fit = bool(tools)
+        self.names = {
+            wire_name(tool.name, self.rules): tool.name for tool in prefix.tools if not self.rules.fits(tool.name)
+        }
+        return replace(prefix, tools=tools)
+
+    def _follow(self, messages: Sequence[Message], *, prefill: bool = False) -> tuple[list[bytes], int]:
+        """The turns of these messages as fragments, and their tokens. A turn is encoded again only where it grew."""
+        transcript = self._transcript
+        transcript.follow(messages)
+        del self._encoded[transcript.fresh :], self._sizes[transcript.fresh :]
+        for turn in transcript.turns[transcript.fresh :]:
+            self._add(turn, self._encoded, self._sizes)
+        transcript.mark_written()
+        keep, ending = transcript.ending(prefill=prefill)
+        fragments, sizes = self._encoded[:keep], self._sizes[:keep]
+        for turn in ending:
+            self._add(turn, fragments, sizes)
+        return fragments, sum(sizes)
+
+    def _add(self, turn: Turn, fragments: list[bytes], sizes: list[int]) -> None:
+        fragments.append(self._turn(turn))
+        parts: list[Part] = [*turn.parts, *(part for result in turn.results for part in result.parts)]
+        sizes.append(estimate(fragments[-1], parts))
+
+    @abstractmethod
+    def _head(self, prefix: Prefix) -> bytes: ...
+
+    @abstractmethod
+    def _turn(self, turn: Turn) -> bytes: ...
+
+    @abstractmethod
+    def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _path(self) -> str: ...
+
+    def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - for those that sign what they send
+        return self._route.key_header("authorization")
+
+    def _shown(self, fragments: list[bytes]) -> list[bytes]:
+        return fragments
+
+
+def joined(head: bytes, fragments: list[bytes], tail: bytes) -> bytes:
+    """`head`, the fragments with commas between them, `tail`: copied once, because a long conversation is megabytes."""
+    first, *others = fragments
+    if not others:
+        return b"".join((head, first, tail))
+    others[-1] += tail
+    return b",".join((head + first, *others))
+
 
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line, and of all the data lines of one event."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Message, Part, Text, ToolResult
-from hermes_agent.providers.pieces import written
+from hermes_agent.providers.reading import written
 
 MEGABYTE = 1_000_000
 # How the base64 of a picture begins, whatever it is called.

@@ -20,11 +20,18 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.outcomes import failure
-from hermes_agent.providers.pieces import arguments_of, attached, json_bytes, safe_id, words_in, written
-from hermes_agent.providers.reading import Block, ReplyReader
+from hermes_agent.providers.reading import (
+    Block,
+    ReplyReader,
+    arguments_of,
+    attached,
+    json_bytes,
+    safe_id,
+    words_in,
+    written,
+)
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules

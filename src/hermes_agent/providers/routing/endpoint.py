@@ -21,11 +21,10 @@ from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.outcomes import failure
-from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.reading import json_bytes
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain
 from hermes_agent.providers.wire import Finished
