@@ -11,7 +11,7 @@ from hermes_agent.core.errors import Protected
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin, Text, ToolCall, said
-from hermes_agent.learning.curator.candidates import Whose, survey
+from hermes_agent.learning.curator.plan import Whose, survey
 from hermes_agent.learning.drafts import Passed, Returned, draft_of
 from hermes_agent.learning.sources import Piece, Side, Sources
 from hermes_agent.learning.typed import TypedGate, turn_of

@@ -1,4 +1,4 @@
-"""What a dialect is: how one kind of API is asked and how its answer is read."""
+"""What a dialect is: how one kind of API is asked, turn by turn, and how its answer is cut into events."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from hermes_agent.core.messages import Message, Part
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.reading import BYTES_PER_TOKEN, ReplyReader, estimate, json_bytes
 from hermes_agent.providers.route import Route, output_limit
-from hermes_agent.providers.sight import ANY_PICTURE, PictureRules, Sight
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
-from hermes_agent.providers.verifier import Transcript, Turn
+from hermes_agent.providers.verifier import ANY_PICTURE, PictureRules, Sight, Transcript, Turn
 from hermes_agent.providers.wire import NO_NAMES, Framing, Names, Table, Taken, Wire
 
 LEAST_ROOM = 1_024

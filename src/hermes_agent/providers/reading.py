@@ -1,4 +1,4 @@
-"""What the readers of all dialects share: blocks that grow piece by piece, and an answer that is folded from them."""
+"""What all dialects share: the small shapes of their messages, and the fold of a streamed answer out of its blocks."""
 
 from __future__ import annotations
 

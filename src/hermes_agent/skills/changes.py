@@ -12,6 +12,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER, write_private
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.skill import FILE
+from hermes_agent.store.versions import By as By  # for the surfaces, which do not import the store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

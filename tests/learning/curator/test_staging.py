@@ -13,8 +13,8 @@ from hermes_agent.agent.act import failure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
+from hermes_agent.learning.curator.plan import CuratorJournal, survey
 from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
 from hermes_agent.learning.curator.tools import MOST_LISTED, Asking, CuratorTools, question
 from hermes_agent.learning.reviewing import usual_gates

@@ -16,9 +16,8 @@ from hermes_agent.cli.skills.hub import browse, inspect, install, search, tap, u
 from hermes_agent.cli.skills.shelf import JSON, SKILL, with_hub
 from hermes_agent.cli.surface import Surface, ask, pass_surface
 from hermes_agent.core.clock import moment
-from hermes_agent.skills.changes import ARCHIVE
+from hermes_agent.skills.changes import ARCHIVE, By
 from hermes_agent.skills.hub.installing import Hub
-from hermes_agent.store.versions import By
 
 NAME = click.argument("name", type=SKILL)
 

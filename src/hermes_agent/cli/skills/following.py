@@ -13,6 +13,7 @@ from hermes_agent.cli.skills.hub import FORCE
 from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.hub.git import HubError, address_of
 from hermes_agent.skills.hub.installing import Audited, Hub
 from hermes_agent.skills.hub.installing import audit as look_again
@@ -20,7 +21,6 @@ from hermes_agent.skills.hub.publishing import Letter, Published
 from hermes_agent.skills.hub.publishing import publish as give
 from hermes_agent.skills.hub.sources import Sources, Tap
 from hermes_agent.skills.hub.updating import Keep, Outcome, Standing, Wish, standing, update_all
-from hermes_agent.store.versions import By
 
 AUTHOR = re.compile(r"([^<>]+)<([^<>\s]+)>")
 NAMES = click.argument("names", nargs=-1, type=INSTALLED)

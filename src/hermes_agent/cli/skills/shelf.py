@@ -17,12 +17,12 @@ from hermes_agent.cli.surface import Surface, ask
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Lock
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.hub.sources import Sources, Taps
 from hermes_agent.skills.places import BUNDLED, Root, found_in
 from hermes_agent.skills.skill import Layer
-from hermes_agent.store.versions import By
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

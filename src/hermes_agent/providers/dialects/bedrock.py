@@ -18,9 +18,8 @@ from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.event_stream import EventStreamDecoder
 from hermes_agent.providers.reading import Block, ReplyReader, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.sight import PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
-from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.verifier import PictureRules, Turn
 from hermes_agent.providers.wire import Table, Taken, Wire
 
 ERRORS: Table = {

@@ -33,10 +33,9 @@ from hermes_agent.providers.reading import (
     written,
 )
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
-from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.verifier import MEGABYTE, PictureRules, Turn
 from hermes_agent.providers.wire import Table, Taken
 
 # A signature belongs to the part that it came on: words or a call. It is kept as the `opaque` of the thinking right
