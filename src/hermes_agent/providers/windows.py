@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -19,50 +19,9 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 
-if TYPE_CHECKING:
-    import httpx2
-
 PROBE_SECONDS = 5.0
 REMEMBERED_SECONDS = 3600.0
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
-
-T = TypeVar("T")
-
-
-class _Running(msgspec.Struct):
-    name: str = ""
-    model: str = ""
-    context_length: int = 0
-
-
-class _Process(msgspec.Struct):
-    models: list[_Running] = []
-
-
-class _Shown(msgspec.Struct):
-    parameters: str = ""
-    model_info: dict[str, Any] = {}
-
-
-class _Generation(msgspec.Struct):
-    n_ctx: int = 0
-
-
-class _Props(msgspec.Struct):
-    default_generation_settings: _Generation | None = None
-
-
-class _Listed(msgspec.Struct):
-    id: str = ""
-    root: str | None = None
-    max_model_len: int | None = None
-    state: str = ""
-    loaded_context_length: int | None = None
-    max_context_length: int | None = None
-
-
-class _List(msgspec.Struct):
-    data: list[_Listed] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,73 +75,69 @@ async def ollama_window(http: Http, route: Route) -> Window | None:
     A loaded model's `context_length` (`/api/ps`) is what it really has. Before it is loaded: `num_ctx` of its
     Modelfile, otherwise the longest context that it was made for (`/api/show`), which the server may still cut down.
     """
-    running = await _asked(http, route, "/api/ps", _Process)
-    for one in running.models if running else ():
-        if route.model in {one.name, one.model, one.name.removesuffix(":latest")} and one.context_length > 0:
-            return Window(tokens=one.context_length)
-    written = _written_window(await _asked(http, route, "/api/show", _Shown, model=route.model))
+    for one in _rows(await _asked(http, route, "/api/ps"), "models"):
+        name, tokens = str(one.get("name", "")), _count(one.get("context_length"))
+        if tokens and route.model in (name, one.get("model"), name.removesuffix(":latest")):
+            return Window(tokens=tokens)
+    written = _written_window(await _asked(http, route, "/api/show", model=route.model))
     return None if written is None else Window(tokens=written, loaded=False)
 
 
 async def llamacpp_window(http: Http, route: Route) -> Window | None:
     """Tokens of a slot of llama.cpp's server: `default_generation_settings.n_ctx` of `/props`; None where it does not
     say."""
-    props = await _asked(http, route, "/props", _Props)
-    generation = props.default_generation_settings if props else None
-    return Window(tokens=generation.n_ctx) if generation and generation.n_ctx > 0 else None
+    settings = (await _asked(http, route, "/props")).get("default_generation_settings")
+    tokens = _count(settings.get("n_ctx")) if isinstance(settings, dict) else 0
+    return Window(tokens=tokens) if tokens else None
 
 
 async def vllm_window(http: Http, route: Route) -> Window | None:
     """Tokens that a vLLM server takes for the model: `max_model_len` of `/v1/models`; None where it does not say."""
-    listed = await _asked(http, route, "/v1/models", _List)
-    for one in listed.data if listed else ():
-        if route.model in {one.id, one.root} and one.max_model_len:
-            return Window(tokens=one.max_model_len)
+    for one in _rows(await _asked(http, route, "/v1/models"), "data"):
+        if route.model in (one.get("id"), one.get("root")) and (tokens := _count(one.get("max_model_len"))):
+            return Window(tokens=tokens)
     return None
 
 
 async def lmstudio_window(http: Http, route: Route) -> Window | None:
     """Tokens that LM Studio gives the model (`/api/v0/models`): `loaded_context_length` once it is loaded, until then
     the most that it can have; None where it does not say."""
-    listed = await _asked(http, route, "/api/v0/models", _List)
-    for one in listed.data if listed else ():
-        if one.id == route.model:
-            tokens = one.loaded_context_length or one.max_context_length
-            return Window(tokens=tokens, loaded=bool(one.loaded_context_length)) if tokens else None
+    for one in _rows(await _asked(http, route, "/api/v0/models"), "data"):
+        if one.get("id") == route.model:
+            loaded = _count(one.get("loaded_context_length"))
+            tokens = loaded or _count(one.get("max_context_length"))
+            return Window(tokens=tokens, loaded=bool(loaded)) if tokens else None
     return None
 
 
-async def _asked(http: Http, route: Route, path: str, kind: type[T], **body: str) -> T | None:
-    """The server's answer to a question without `/v1` before its path; None where it is not there or says something
-    else. With a body it is posted."""
-    root = route.base_url.partition("?")[0].removesuffix("/v1")
-    client = http.client(root)
-    headers = route.key_header("authorization")
+async def _asked(http: Http, route: Route, path: str, **body: str) -> Mapping[str, Any]:
+    """The object that the server answers to a question without `/v1` before its path; empty where it is not there or
+    says something else. With a body it is posted."""
+    url = route.base_url.partition("?")[0].removesuffix("/v1") + path
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            if body:
-                return _parsed(await client.post(root + path, json=body, headers=headers), kind)
-            return _parsed(await client.get(root + path, headers=headers), kind)
-    except TimeoutError:
-        return None
+            method, headers = "POST" if body else "GET", route.key_header("authorization")
+            response = await http.client(url).request(method, url, json=body or None, headers=headers)
+        return msgspec.json.decode(response.content, type=dict[str, Any]) if response.status_code == 200 else {}
+    except (TimeoutError, msgspec.MsgspecError):
+        return {}
     except http.failures:
-        return None
+        return {}
 
 
-def _written_window(shown: _Shown | None) -> int | None:
-    if shown is None:
-        return None
-    set_by_hand = _NUM_CTX.search(shown.parameters)
-    if set_by_hand:
+def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    listed = found.get(name)
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+
+
+def _count(value: object) -> int:
+    """A number of tokens; 0 for anything else."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _written_window(shown: Mapping[str, Any]) -> int | None:
+    if set_by_hand := _NUM_CTX.search(str(shown.get("parameters", ""))):
         return int(set_by_hand[1])
-    lengths = (value for key, value in shown.model_info.items() if key.endswith(".context_length"))
-    return next((value for value in lengths if isinstance(value, int) and value > 0), None)
-
-
-def _parsed(response: httpx2.Response, kind: type[T]) -> T | None:
-    if response.status_code != 200:
-        return None
-    try:
-        return msgspec.json.decode(response.content, type=kind)
-    except msgspec.MsgspecError:
-        return None
+    facts = shown.get("model_info")
+    lengths = [facts[key] for key in facts if key.endswith(".context_length")] if isinstance(facts, dict) else []
+    return next(filter(None, map(_count, lengths)), None)

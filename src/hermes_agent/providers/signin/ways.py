@@ -1,5 +1,5 @@
-"""Signing in: a vendor's token address, and the two ways to its first tokens: a code that is typed on a page, and one that
-a page shows."""
+"""Signing in: a vendor's token address, and the two ways to its first tokens: a code to type on a page, and a code to
+paste from one."""
 
 from __future__ import annotations
 
