@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Image, Message, Role, Text, said
+from hermes_agent.core.messages import Image, Message, Role, Text, Thinking, said
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import LONGEST_LINE, ConversationCompiler, SseDecoder
+from hermes_agent.providers.catalog import ModelFacts
+from hermes_agent.providers.dialect import LONGEST_LINE, ConversationCompiler, SseDecoder, thinking_fields
 from hermes_agent.providers.reading import IMAGE_TOKENS, json_bytes
 from hermes_agent.providers.verifier import Turn
-from tests.providers.asking import PREFIX, route_to
+from tests.providers.asking import PREFIX, result, route_to
 
 
 def decoded(*chunks: bytes) -> list[bytes]:
@@ -167,3 +168,37 @@ def test_size_is_bytes_by_four_and_a_flat_figure_for_pictures():
     compiler, picture = Counting(), Image(data="x" * 40_000)
     asked(compiler, [Message(role=Role.USER, parts=(Text(text="w" * 400), picture))])
     assert IMAGE_TOKENS <= compiler.tokens <= IMAGE_TOKENS + 100
+
+
+ADAPTIVE = ModelFacts(thinking="adaptive", thinking_off="disabled")
+BUDGET = ModelFacts(thinking="budget")
+SUMMARIZED = {"type": "adaptive", "display": "summarized"}
+
+
+def enabled(tokens: int) -> dict:
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "level", "room", "fields"),
+    [
+        (ADAPTIVE, "high", 32_000, {"thinking": SUMMARIZED, "output_config": {"effort": "high"}}),
+        (ADAPTIVE, "none", 32_000, {"thinking": {"type": "disabled"}}),
+        (BUDGET, "high", 64_000, enabled(16_384)),
+        (BUDGET, "high", 10_000, enabled(5_000)),
+        (BUDGET, "high", 2_000, {}),
+        (BUDGET, "none", 64_000, {}),
+        (ModelFacts(), "high", 64_000, {}),
+    ],
+)
+def test_a_level_is_told_as_the_model_wants_it(facts, level, room, fields):
+    assert thinking_fields(facts, level, room, []) == fields
+
+
+@pytest.mark.parametrize(
+    ("first", "thinks"), [(Text(text="x"), False), (Thinking(text="x"), False), (Thinking(text="x", opaque="s"), True)]
+)
+def test_a_turn_of_calls_that_began_without_thinking_goes_on_without(first, thinks):
+    turns = [Turn(role=Role.ASSISTANT, parts=[first]), Turn(role=Role.USER, results=[result("c", "x")])]
+
+    assert bool(thinking_fields(BUDGET, "high", 64_000, turns)) is thinks

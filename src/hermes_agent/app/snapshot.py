@@ -189,7 +189,7 @@ class SettingsSnapshot:
 
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
-SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
+SNAPSHOT = "hermes_agent.memory.notes:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 

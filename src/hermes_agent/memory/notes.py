@@ -11,14 +11,15 @@ from pathlib import Path
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, Protected
+from hermes_agent.core.errors import HermesError, HomeError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.late import late
 from hermes_agent.host.lock_file import held, in_thread
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
+from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, entries_of, joined, merged, size_of
 from hermes_agent.memory.settings import MemorySettings, Person, Target
+from hermes_agent.scanner.scan import screened
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version, VersionState
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
@@ -243,3 +244,57 @@ class Notes:
 
 def _is_owners(edit: Change | None) -> bool:
     return edit is not None and edit.author is Author.OWNER
+
+
+HEAD = "# What you noted in earlier conversations (tool memory; as it was when this one began)"
+TITLES = {Target.MEMORY: "Notes", Target.USER: "The person"}
+
+
+def snapshot(home: Home, settings: MemorySettings, person: Person) -> tuple[str, tuple[str, ...]]:
+    """The notes of a person as a section of the prompt, empty where there are none and where others read along; and
+    sentences for the person about what is not in it.
+
+    What the scanner finds dangerous is replaced by a note, what is over the limit cut by one. Blocking.
+    """
+    if person.shared:
+        return "", ()
+    wanted = {
+        Target.MEMORY: (settings.memory_enabled, settings.memory_char_limit),
+        Target.USER: (settings.user_profile_enabled, settings.user_char_limit),
+    }
+    found = [_part(home, person, target, limit) for target, (on, limit) in wanted.items() if on]
+    shown = [text for text, _ in found if text]
+    return "\n\n".join([HEAD, *shown]) if shown else "", tuple(said for _, told in found for said in told)
+
+
+def _part(home: Home, person: Person, target: Target, limit: int) -> tuple[str, list[str]]:
+    try:
+        entries = entries_of(decoded(read_small(home.memories / person.item(target))))
+    except HomeError as error:
+        return f"## {TITLES[target]}\n[{error}]", [str(error)]
+    if not entries:
+        return "", []
+    size, clean, told = size_of(entries), [], []
+    if size > limit:
+        entries = _within(entries, limit, target.file)
+        told.append(f"{target.file} has {size:,} characters, {limit:,} are shown to the agent: shorten it.")
+    for number, entry in enumerate(entries, 1):
+        text, reason = screened(entry, f"{target.file}, entry {number}")
+        clean.append(text)
+        told += [f"{target.file}: entry {number} was left out of the prompt ({reason})."] if reason else []
+    used = f"{size:,} of {limit:,} characters"
+    return f"## {TITLES[target]} ({target.file}, {used})\n" + BETWEEN.join(clean), told
+
+
+def _within(entries: list[str], limit: int, name: str) -> list[str]:
+    """The entries up to the limit, the last one a note."""
+    kept: list[str] = []
+    for entry in entries:
+        room = limit - (size_of(kept) + len(BETWEEN) if kept else 0)
+        if len(entry) > room:
+            cut = [entry[:room]] if room > 0 else []
+            left = len(entries) - len(kept) - len(cut)
+            said = f"[{name} is over its limit of {limit:,} characters: the rest ({left} more entries) is not shown]"
+            return [*kept, *cut, said]
+        kept.append(entry)
+    return kept

@@ -15,8 +15,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import run
-from hermes_agent.memory.backend import Exchange, Needs
-from hermes_agent.memory.service import rows, texts
+from hermes_agent.memory.backend import Exchange, Needs, rows, texts
 from hermes_agent.store.facts.facts import Source
 
 MOST = 5

@@ -19,8 +19,7 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
-from hermes_agent.providers.claude import thinking_fields
-from hermes_agent.providers.dialect import ConversationCompiler, Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect, thinking_fields
 from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.tool_schemas import ToolRules

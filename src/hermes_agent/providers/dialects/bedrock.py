@@ -13,8 +13,7 @@ import msgspec
 from hermes_agent.core.errors import AuthRefused, ModelNotFound, Overloaded, RateLimited, ServerFailed, TimedOut
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
-from hermes_agent.providers.claude import thinking_fields
-from hermes_agent.providers.dialect import ConversationCompiler, Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect, thinking_fields
 from hermes_agent.providers.event_stream import EventStreamDecoder
 from hermes_agent.providers.reading import Block, ReplyReader, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
