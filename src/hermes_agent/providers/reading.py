@@ -142,21 +142,12 @@ def estimate(encoded: bytes, parts: list[Part]) -> int:
     return max(0, size) // BYTES_PER_TOKEN + IMAGE_TOKENS * len(attached)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer before it is checked; `refusal` where the provider said why it refused."""
-
-    finished: Finished
-    refusal: str = ""
-
-
-def whole(route: Route, answer: Answer) -> Finished:
-    """The answer, where it says or asks for something."""
-    finished = answer.finished
+def whole(route: Route, finished: Finished, refusal: str) -> Finished:
+    """The answer, where it says or asks for something; `refusal` is what the provider said why it refused."""
     if any(isinstance(part, ToolCall) or (isinstance(part, Text) and part.text.strip()) for part in finished.parts):
         return finished
     if finished.stop is StopReason.REFUSED:
-        reason = f" ({answer.refusal})" if answer.refusal else ""
+        reason = f" ({refusal})" if refusal else ""
         raise failure(route, ContentRefused, f"refused to answer{reason}.")
     thought = any(isinstance(part, Thinking) for part in finished.parts)
     if finished.stop is StopReason.LENGTH:
@@ -266,7 +257,7 @@ class ReplyReader(ABC, Generic[Event]):
         stop = self._close()
         parts = tuple(part for block in self._blocks.values() if (part := self._part(block)) is not None)
         finished = Finished(parts=parts, stop=stop, usage=believable(self._tokens()), cost=self._price())
-        return whole(self._route, Answer(finished=finished, refusal=self._refusal))
+        return whole(self._route, finished, self._refusal)
 
     def _part(self, block: Block) -> Text | Thinking | ToolCall | None:
         if block.kind == "call":

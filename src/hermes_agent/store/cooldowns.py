@@ -25,15 +25,20 @@ OLD = "DELETE FROM cool_down WHERE home = $home AND until <= $1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolDown:
-    """What rests until when (seconds since 1970), and the class of the error that it rests for. An empty `credential`
-    or `model` means every one; `mark` tells one key from another under the same name."""
+    """Something of a provider that is not asked before `until` (seconds since 1970), and the class of the error that it
+    rests for. An empty `credential` or `model` means every one; `mark` tells one key from another under the same
+    name."""
 
     provider: str
-    credential: str
-    model: str
-    mark: str
+    credential: str = ""
+    model: str = ""
+    mark: str = ""
     until: float
     reason: str
+
+    def covers(self, provider: str, credential: str, model: str) -> bool:
+        """Whether this key of this provider rests for this model."""
+        return self.provider == provider and self.credential in {"", credential} and self.model in {"", model}
 
 
 class CoolDowns(Tables):

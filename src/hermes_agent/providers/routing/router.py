@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.providers.routing.chain import Chain, Credential, Leg, in_order
-from hermes_agent.providers.routing.cooldowns import Rest
 from hermes_agent.providers.routing.endpoint import Endpoint, Ledger
 from hermes_agent.providers.routing.policy import Decision, History, Place, Situation, Station, Try, begin, decide
+from hermes_agent.store.cooldowns import CoolDown
 
 # How old the knowledge of what other processes let rest may be.
 FRESH_SECONDS = 10.0
@@ -28,7 +28,7 @@ class Router:
         self._ledger = ledger
         self._legs = chain.legs
         self._endpoints: dict[Place, Endpoint] = {}
-        self._rests: tuple[Rest, ...] = ()
+        self._rests: tuple[CoolDown, ...] = ()
         self._looked: float | None = None
         self._place = self._first()
         self._choice = len(chain.legs) > 1 or any(len(leg.credentials) > 1 for leg in chain.legs)
@@ -125,7 +125,7 @@ class Router:
             for leg in self._legs
         ]
 
-    def _mark(self, rest: Rest) -> str:
+    def _mark(self, rest: CoolDown) -> str:
         """The mark of the key that the rest is about; empty where it is about none, or none is here."""
         return next((one.mark for one in self._credentials(rest.provider) if one.name == rest.credential), "")
 
