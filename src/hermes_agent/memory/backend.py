@@ -52,18 +52,6 @@ class Backend(Protocol):
     async def ended(self, session: str) -> None: ...
 
 
-class ToldAlready:
-    """The end of a `Backend` that keeps each exchange as it is told, and needs no more."""
-
-    __slots__ = ()
-
-    async def leaving(self, session: str, text: str) -> None:
-        """Nothing: it was told."""
-
-    async def ended(self, session: str) -> None:
-        """Nothing: it was told."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a backend is made of: the clients, the value of a secret by its name (empty: there is none), the address

@@ -27,7 +27,7 @@ from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
 from hermes_agent.host.lock_file import held
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
+from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.facts.finding import Asked, Standing, search_words
@@ -120,7 +120,7 @@ class Taken:
     trust: float = START
 
 
-class Holographic(ToldAlready):
+class Holographic:
     """The facts of one person: `space` keeps them apart. A file of facts, where there is one, is taken over once and
     then kept under another name."""
 
@@ -146,6 +146,12 @@ class Holographic(ToldAlready):
 
     async def remember(self, exchange: Exchange) -> None:
         """Nothing: what was said is in the session's log; a fact is what somebody adds."""
+
+    async def leaving(self, session: str, text: str) -> None:
+        """Nothing: it was told."""
+
+    async def ended(self, session: str) -> None:
+        """Nothing: it was told."""
 
     async def add(self, fact: str, source: Source, /) -> None:
         await self._ready()
