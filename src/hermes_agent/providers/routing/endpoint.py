@@ -35,7 +35,7 @@ HEX = 10
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
-REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+REAL_WINDOW = "hermes_agent.providers.local:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
