@@ -173,7 +173,7 @@ async def run(
     seconds: float = 30.0,
     most: int = 16 << 20,
 ) -> Finished:
-    """Run a program, which reads `data`, to its end; its output. Past `most` bytes of that it is ended, and `cut` is set.
+    """Run a program, which reads `data`, to its end; its output. Past `most` bytes of it the program is ended: `cut`.
     After `seconds`, or when the caller is cancelled, its whole group is ended; the first raises `TimeoutError`. Raises
     `OSError` where it cannot be started."""
     running = await open_piped(argv, env=env, data=data, cwd=cwd, most_errors=most)
