@@ -9,7 +9,6 @@ from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
-from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import evidence_of
 from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
@@ -300,12 +299,9 @@ def _loaded(entries: Sequence[Entry]) -> list[tuple[float, str]]:
     for entry in entries:
         if isinstance(entry.event, Replied):
             for call in entry.event.message.tool_calls:
-                found.update({name: entry.at for name in [_skill_of(call)] if name})
+                name = str(call.arguments.get("name", "")) if call.name == "skill_view" else ""
+                found |= {name: entry.at} if name else {}
     return [(at, name) for name, at in found.items()]
-
-
-def _skill_of(call: ToolCall) -> str:
-    return str(call.arguments.get("name", "")) if call.name == "skill_view" else ""
 
 
 def _sum(total: Sum) -> str:

@@ -26,7 +26,7 @@ from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
 from hermes_agent.store.versions import Author, By, Version
-from hermes_agent.store.working_copy import Standing, again
+from hermes_agent.store.working_copy import again
 
 Changes = Mapping[str, bytes | None]
 """What files become, by their path in the skill; None: the file goes."""
@@ -263,7 +263,8 @@ class Writer:
         await self.versions.complete(intended)
         await self.library.forget()
         file = next(iter(changes)) if len(changes) == 1 else FILE
-        return Written(name=name, file=file, version=_last(intended), folder=str(folder))
+        last = max((each.version for each in intended.values()), default=0)
+        return Written(name=name, file=file, version=last, folder=str(folder))
 
     async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> Written:
         away = action == "archive"
@@ -316,10 +317,6 @@ def _guard(files: Changes) -> None:
         found = alarms((content or b"").decode("utf-8", "replace"), Severity.BLOCK)
         if found:
             raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
-
-
-def _last(intended: Mapping[str, Standing]) -> int:
-    return max((each.version for each in intended.values()), default=0)
 
 
 def _text(name: str, file: str, content: bytes | None) -> str:
