@@ -16,9 +16,10 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Rest, Use
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.providers.signin.token_refresh import AuthFile, SignedIn
+from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import open_store
 from hermes_agent.store.usage import UsageRow
 from hermes_agent.testing.faults import Status
@@ -203,7 +204,7 @@ async def test_a_run_is_answered_by_the_fallback_and_the_log_says_so(tmp_path):
     ]
 
 
-REST = Rest(provider="openai", credential="K1", mark="abc", until=4e9, reason="AuthRefused")
+REST = CoolDown(provider="openai", credential="K1", mark="abc", until=4e9, reason="AuthRefused")
 
 
 async def test_what_one_process_lets_rest_another_one_knows(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes_agent.core.messages import Message, Part, Role, Text, Thinking, ToolCall, said
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.host.late import late
-from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.dialect import ConversationCompiler
 from hermes_agent.providers.dialects import DIALECTS as TABLE
 from tests.providers.asking import DIALECTS, PREFIX, Spoken, result, route_to
 

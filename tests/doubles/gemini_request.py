@@ -31,7 +31,7 @@ SCHEMA_FIELDS = frozenset(
     | {"required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf"}
     | {"propertyOrdering", "default", "minimum", "maximum"}
 )
-FREE = frozenset({"args", "response", "default", "example", "labels"})
+FREE = frozenset({"args", "response", "default", "example", "labels", "parametersJsonSchema"})
 TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 
 
@@ -200,7 +200,33 @@ def _tool(entry: Json, place: str) -> ToolSchema:
         check_schema(schema, place)
         if not schema.get("properties"):
             raise RequestRefused(f"* GenerateContentRequest.{place}.properties: should be non-empty for OBJECT type")
-    return ToolSchema(name=entry["name"], description=entry.get("description", ""), parameters=schema or {})
+    plain = entry.get("parametersJsonSchema")
+    if plain is not None:
+        check_json_schema(plain, f"{place}_json_schema")
+        if schema is not None:
+            raise RequestRefused(f"{place} and parameters_json_schema are mutually exclusive.")
+    return ToolSchema(name=entry["name"], description=entry.get("description", ""), parameters=schema or plain or {})
+
+
+def check_json_schema(schema: Json, place: str) -> None:
+    """Raises `RequestRefused` for what `parametersJsonSchema` does not take: it is any JSON, so no unknown name is
+    refused but `$schema`; the outermost schema is an object, and a list says what it holds."""
+    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
+        raise RequestRefused(f"* GenerateContentRequest.{place}: must describe an object")
+    _check_inside(schema, place)
+
+
+def _check_inside(schema: object, place: str) -> None:
+    if isinstance(schema, list):
+        for inner in schema:
+            _check_inside(inner, place)
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$schema"), str):
+            raise RequestRefused(f"Invalid JSON payload received. Unknown name \"$schema\" at '{place}'")
+        if schema.get("type") == "array" and not {"items", "prefixItems"} & schema.keys():
+            raise RequestRefused(f"* GenerateContentRequest.{place}.items: missing field.")
+        for name, inner in schema.items():
+            _check_inside(inner, f"{place}.{name}")
 
 
 def check_schema(schema: Json, place: str) -> None:

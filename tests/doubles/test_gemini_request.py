@@ -5,7 +5,7 @@ from google.genai import errors, types
 
 from hermes_agent.core.messages import File, Image
 from hermes_agent.providers.demo.script import Call, RequestRefused, Say
-from tests.doubles.gemini_request import ANY_SIGNATURE, check_schema, read_gemini
+from tests.doubles.gemini_request import ANY_SIGNATURE, check_json_schema, check_schema, read_gemini
 from tests.doubles.model_servers import gemini_model
 from tests.sdks import gemini_talk
 
@@ -109,6 +109,29 @@ async def test_budget_and_level_are_not_taken_together():
 def test_a_schema_outside_the_subset_is_refused(schema, words):
     with pytest.raises(RequestRefused, match=words):
         check_schema(schema, "parameters")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, "must describe an object"),
+        ({"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema"}, "schema"),
+        ({"type": "object", "properties": {"a": {"type": "array"}}}, "items: missing field"),
+    ],
+)
+def test_plain_json_schema_that_is_no_objects_is_refused(schema, words):
+    with pytest.raises(RequestRefused, match=words):
+        check_json_schema(schema, "parameters")
+
+
+async def test_a_function_has_its_parameters_in_one_of_both_forms():
+    schema = {"type": "object", "properties": {"path": {"type": ["string", "null"]}}, "additionalProperties": False}
+    plain = types.FunctionDeclaration(name="read_file", description="Read.", parameters_json_schema=schema)
+    heard = await ask("hello", types.GenerateContentConfig(tools=[types.Tool(function_declarations=[plain])]))
+    assert heard.tools[0].parameters == schema
+    both = plain.model_copy(update={"parameters": READ.parameters})
+    with pytest.raises(errors.ClientError, match="mutually exclusive"):
+        await ask("hello", types.GenerateContentConfig(tools=[types.Tool(function_declarations=[both])]))
 
 
 @pytest.mark.parametrize(

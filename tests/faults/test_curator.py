@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.host.files import read_small
-from hermes_agent.learning.curator.candidates import hash_of
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import PLAN, RUN
 from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot import hash_of_folder
 from hermes_agent.skills.format import read
 from hermes_agent.skills.writing import ARCHIVE
 from hermes_agent.store.learning.jobs import JobKind, JobState
-from hermes_agent.store.versions import Author, Kind, VersionState
+from hermes_agent.store.versions import Author, By, Kind, VersionState
 from tests.faults.test_reviews import killed
 from tests.learning.curator.harness import Kept, Upkeep, join, kept_home
 
@@ -110,5 +109,5 @@ async def nothing_is_lost(kept: Kept, kills: int) -> None:
     for number in range(kills):
         for name in (f"work-{number}-one", f"work-{number}-two", f"old-{number}"):
             live, aside = home / name, home / ARCHIVE / name
-            assert bool(hash_of(live)) != bool(hash_of(aside)), name
+            assert bool(hash_of_folder(live)) != bool(hash_of_folder(aside)), name
             assert (live / "SKILL.md").is_file() or (aside / "SKILL.md").is_file()

@@ -10,10 +10,10 @@ import pytest
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, entries_of
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import Target
 from hermes_agent.store.database import open_store
-from hermes_agent.store.versions import Author, Kind, VersionState
+from hermes_agent.store.versions import Author, By, Kind, VersionState
 from hermes_agent.testing.clock import FakeClock
 from tests.faults.programs.notes_writer import OWNER, ROOMY
 

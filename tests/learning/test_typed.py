@@ -11,16 +11,15 @@ from hermes_agent.core.errors import Protected
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin, Text, ToolCall, said
-from hermes_agent.learning.curator.candidates import Whose, survey
+from hermes_agent.learning.curator.plan import Whose, survey
 from hermes_agent.learning.drafts import Passed, Returned, draft_of
 from hermes_agent.learning.sources import Piece, Side, Sources
 from hermes_agent.learning.typed import TypedGate, turn_of
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.versions import ASKED, Owner
 from hermes_agent.store.database import open_store
 from hermes_agent.store.learning.lessons import Lesson, Sort
-from hermes_agent.store.versions import Author, Kind
+from hermes_agent.store.versions import Author, By, Kind
 from hermes_agent.testing.clock import FakeClock
 from tests.app.place import Place
 from tests.cli.shell import typed

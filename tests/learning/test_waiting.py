@@ -8,10 +8,9 @@ from hermes_agent.learning import learned, proposing  # noqa: F401 - what is tes
 from hermes_agent.learning.proposing import DAY, bears_out, title_of, words_of
 from hermes_agent.learning.sources import Piece, Side, Sources
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
-from hermes_agent.store.versions import Author, Kind
+from hermes_agent.store.versions import Author, By, Kind
 from tests.app.place import Place
 from tests.learning.harness import SOON, Script, learning_place, looks, note, reviewed, rounds, skill
 from tests.skills.shelf import put

@@ -8,11 +8,11 @@ from pathlib import Path
 from hermes_agent.core.effects import Location
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import Source
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from hermes_agent.testing.clock import FakeClock
 
 OWNER = Person(key="cli:ann", owner=True)

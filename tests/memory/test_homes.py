@@ -9,10 +9,10 @@ import pytest
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.entries import Operation, entries_of, merged
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.versions import Author, Change, Kind, VersionState
+from hermes_agent.store.versions import Author, By, Change, Kind, VersionState
 from hermes_agent.store.working_copy import AGAIN, Edit, Standing, WorkingCopy
 from tests.memory.harness import MEMORY, OWNER, notes_in, save
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.core.errors import BadArguments, HermesError, ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.settings import MemorySettings, Person, Target
-from hermes_agent.memory.tools import ConversationTools, MemoryTools
+from hermes_agent.memory.tools import ConversationTools, MemoryTools, log, undo
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
-from hermes_agent.store.versions import Kind
+from hermes_agent.store.versions import Author, Change, Kind, VersionState
 from hermes_agent.tools.schema import collect
-from tests.memory.harness import Call, notes_in
+from tests.memory.harness import AGENT, ME, MEMORY, OWNER, Call, notes_in, save
 from tests.store.test_search import tell
 from tests.tools.bench import Bench
 
@@ -107,7 +107,7 @@ async def test_a_run_that_goes_on_by_itself_is_the_sessions_own_persons(tmp_path
     assert (await store.versions.list(Kind.MEMORY))[0].change.principal == "cli:ann"
 
 
-ME = "cli:me"
+MINE = "cli:me"
 
 
 def bench(store: Store, session: str = "here") -> Bench:
@@ -116,9 +116,9 @@ def bench(store: Store, session: str = "here") -> Bench:
 
 @pytest.fixture
 async def search(store: Store) -> Bench:
-    await tell(store, "garden", "Tomatoes need sun", "and water", principal=ME, at=1_683_500_000)
-    await tell(store, "kitchen", "the kettle is red", principal=ME, at=1_687_000_000)
-    await tell(store, "here", "hello", principal=ME)
+    await tell(store, "garden", "Tomatoes need sun", "and water", principal=MINE, at=1_683_500_000)
+    await tell(store, "kitchen", "the kettle is red", principal=MINE, at=1_687_000_000)
+    await tell(store, "here", "hello", principal=MINE)
     await tell(store, "hers", "my tomatoes are secret", principal="cli:ann")
     return bench(store)
 
@@ -159,7 +159,7 @@ async def test_a_session_is_read_from_its_beginning(search: Bench):
 
 
 async def test_a_long_session_is_read_in_pages(store: Store):
-    await tell(store, "here", *(f"text {number} {'x' * 300}" for number in range(1, 101)), principal=ME)
+    await tell(store, "here", *(f"text {number} {'x' * 300}" for number in range(1, 101)), principal=MINE)
     recall = bench(store)
 
     page, numbers = await recall("session_search", session="here"), set()
@@ -173,7 +173,7 @@ async def test_a_long_session_is_read_in_pages(store: Store):
 
 
 async def test_a_long_message_is_shown_when_it_is_asked_for(store: Store):
-    await tell(store, "here", "before", "x" * 5000, principal=ME)
+    await tell(store, "here", "before", "x" * 5000, principal=MINE)
 
     assert "[3,500 characters more]" in await bench(store)("session_search", session="here")
     assert "x" * 5000 in await bench(store)("session_search", session="here", around=2)
@@ -184,7 +184,7 @@ async def test_a_number_after_the_end_shows_the_last_messages(search: Bench):
 
 
 async def test_a_session_without_messages_is_a_sentence(store: Store):
-    await tell(store, "here", principal=ME)
+    await tell(store, "here", principal=MINE)
 
     assert (await bench(store)("session_search", session="here")).endswith("Nothing was said in it.")
 
@@ -223,3 +223,60 @@ async def test_finding_and_reading_at_once_is_refused(search: Bench):
 
 async def test_an_empty_log_is_a_sentence(store: Store):
     assert await bench(store)("session_search") == "There are no conversations yet."
+
+
+def add(content: str) -> list[Operation]:
+    return [Operation(action="add", content=content)]
+
+
+async def test_each_change_is_told_with_what_came_and_went(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    await notes.change(OWNER, MEMORY, [Operation(action="replace", old_text="one", content="1")], AGENT)
+
+    newest, oldest = await log(notes)
+
+    assert newest.diff == ("-one", "+1")
+    assert (oldest.diff, oldest.author, oldest.session, oldest.last) == (("+one",), "foreground", "s1", 2)
+
+
+async def test_what_was_edited_by_hand_is_in_the_log_when_it_is_read(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    save(notes, "mine\n")
+
+    assert [(line.author, line.diff) for line in await log(notes)] == [("owner", ("+mine",))]
+
+
+async def test_undo_takes_back_the_last_then_the_one_before(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    for text in ("one", "two"):
+        await notes.change(OWNER, MEMORY, add(text), AGENT)
+
+    await undo(notes, None, ME)
+    assert await notes.read(OWNER, MEMORY) == ("one",)
+    await undo(notes, None, ME)
+
+    assert await notes.read(OWNER, MEMORY) == ()
+    with pytest.raises(HermesError, match="nothing to undo"):
+        await undo(notes, None, ME)
+
+
+async def test_a_change_is_taken_back_once(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    saved = await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    await undo(notes, saved.version, ME)
+
+    with pytest.raises(HermesError, match="undone already"):
+        await undo(notes, saved.version, ME)
+
+
+async def test_only_notes_of_the_files_named_can_be_taken_back(tmp_path: Path, store: Store):
+    notes, guest = notes_in(tmp_path, store), Person(key="tg:1")
+    saved = await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    skill = Change(kind=Kind.SKILL, item="x", at=1.0, author=Author.HUB, action="add", before=None, after=b"")
+    number = await store.write(lambda tx: store.versions.record(tx, skill, VersionState.DONE))
+
+    with pytest.raises(HermesError, match="no version"):
+        await undo(notes, saved.version, ME, [guest.item(target) for target in Target])
+    with pytest.raises(HermesError, match="no version"):
+        await undo(notes, number, ME)

@@ -1,13 +1,33 @@
 """Servers on this machine are found quickly, and only those that answer."""
 
 import asyncio
+import json
 import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
-from hermes_agent.providers.local import USUAL_PLACES, LocalServer, Place, look_around
+from hermes_agent.host.late import late
+from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.local import (
+    REMEMBERED_SECONDS,
+    USUAL_PLACES,
+    LocalServer,
+    Place,
+    Window,
+    look_around,
+    real_window,
+)
+from hermes_agent.providers.routing.chain import single
+from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendors import VENDORS
+from tests.providers.asking import Book, route_to
 
 
 def place(title: str, url: str) -> Place:
@@ -39,3 +59,117 @@ async def test_those_that_list_their_models_are_found_and_nobody_is_waited_for()
 
 def test_the_usual_places_are_on_this_machine_and_of_known_vendors():
     assert all(place.base_url.startswith("http://127.0.0.1:") and place.vendor in VENDORS for place in USUAL_PLACES)
+
+
+LOADED = {"models": [{"name": "qwen3:latest", "model": "qwen3:latest", "context_length": 16_384}]}
+BY_HAND = {
+    "parameters": 'stop "x"\nnum_ctx                        32768\n',
+    "model_info": {"qwen3.context_length": 40_960},
+}
+MADE_FOR = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}}
+PROPS = {"default_generation_settings": {"n_ctx": 8_192, "temperature": 0.8}, "total_slots": 2}
+VLLM = {
+    "data": [{"id": "other", "max_model_len": 1}, {"id": "qwen3", "root": "Qwen/Qwen3-8B", "max_model_len": 12_288}]
+}
+STUDIO = {"id": "qwen3", "state": "loaded", "max_context_length": 131_072}
+
+
+@asynccontextmanager
+async def server_of(vendor: str, **answers: object):
+    """Serves these answers by the last word of the path; one that is not given is a 404."""
+    asked: list[str] = []
+
+    async def handle(request: Request) -> Response:
+        name = request.path.rpartition("/")[2]
+        asked.append(name)
+        if name not in answers:
+            return Response(status=404)
+        return Response(headers={"content-type": "application/json"}, body=json.dumps(answers[name]).encode())
+
+    http = Http()
+    async with serve(handle) as server:
+        try:
+            yield http, route_to(f"{vendor}/qwen3", f"{server.url}/v1"), asked
+        finally:
+            await http.close()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "answers", "window"),
+    [
+        ("ollama", {"ps": LOADED, "show": BY_HAND}, Window(tokens=16_384)),
+        ("ollama", {"ps": {"models": []}, "show": BY_HAND}, Window(tokens=32_768, loaded=False)),
+        ("ollama", {"ps": {"models": [{"name": "other"}]}, "show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
+        ("ollama", {"show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
+        ("ollama", {"ps": [1], "show": "odd"}, None),
+        ("ollama", {}, None),
+        ("llamacpp", {"props": PROPS}, Window(tokens=8_192)),
+        ("llamacpp", {"props": {"default_generation_settings": None}}, None),
+        ("llamacpp", {"props": [1]}, None),
+        ("vllm", {"models": VLLM}, Window(tokens=12_288)),
+        ("vllm", {"models": {"data": [{"id": "qwen3"}]}}, None),
+        ("vllm", {"models": {"data": 5}}, None),
+        ("lmstudio", {"models": {"data": [{**STUDIO, "loaded_context_length": 4_096}]}}, Window(tokens=4_096)),
+        ("lmstudio", {"models": {"data": [STUDIO]}}, Window(tokens=131_072, loaded=False)),
+        ("lmstudio", {"models": {"data": []}}, None),
+        ("lmstudio", {}, None),
+    ],
+)
+async def test_the_window_is_what_the_server_gives_the_model(vendor: str, answers: dict, window: Window | None):
+    async with server_of(vendor, **answers) as (http, route, _):
+        assert await late(route.vendor.window_probe)(http, route) == window
+
+
+@pytest.mark.parametrize("vendor", ["ollama", "llamacpp", "vllm", "lmstudio"])
+async def test_a_server_that_is_not_there_says_nothing(vendor: str):
+    http = Http()
+    assert await real_window(http, route_to(f"{vendor}/qwen3", "http://127.0.0.1:9/v1")) is None
+    await http.close()
+
+
+async def test_a_loaded_model_is_asked_for_once_and_remembered_for_an_hour(tmp_path: Path):
+    now = 1_700_000_000.0
+    async with server_of("llamacpp", props=PROPS) as (http, route, asked):
+        route = replace(route, cache=tmp_path)
+        for moment in (now, now + 10, now + REMEMBERED_SECONDS - 1):
+            assert await real_window(http, route, lambda moment=moment: moment) == 8_192
+        assert asked == ["props"]
+        assert await real_window(http, replace(route, model="another"), lambda: now) == 8_192
+        assert await real_window(http, route, lambda: now + REMEMBERED_SECONDS) == 8_192
+    assert asked == ["props"] * 3
+
+
+async def test_a_guess_before_the_model_is_loaded_is_not_remembered(tmp_path: Path):
+    async with server_of("lmstudio", models={"data": [STUDIO]}) as (http, route, asked):
+        for _ in range(2):
+            assert await real_window(http, replace(route, cache=tmp_path)) == 131_072
+    assert len(asked) == 2
+    assert not (tmp_path / "windows.json").is_file()
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b'{"x": {"tokens": "many"}}'])
+async def test_a_damaged_memory_is_made_anew(tmp_path: Path, content: bytes):
+    (tmp_path / "windows.json").write_bytes(content)
+    async with server_of("llamacpp", props=PROPS) as (http, route, _):
+        assert await real_window(http, replace(route, cache=tmp_path)) == 8_192
+    assert b"8192" in (tmp_path / "windows.json").read_bytes()
+
+
+async def test_a_memory_that_cannot_be_written_does_no_harm(tmp_path: Path):
+    async with server_of("llamacpp", props=PROPS) as (http, route, _):
+        assert await real_window(http, replace(route, cache=tmp_path / "not" / "there")) == 8_192
+
+
+async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
+    async with server_of("ollama", show=BY_HAND) as (http, route, asked):
+        broker = Broker(single(route, http, SystemClock(), ModelSettings()), Book())
+        for _ in range(4):
+            await broker.prepare()
+    assert (broker.window, asked) == (32_768, ["ps", "show"] * 2)
+
+
+async def test_a_window_that_a_person_set_is_not_asked_for():
+    async with server_of("ollama", show=BY_HAND) as (http, route, asked):
+        broker = Broker(single(route, http, SystemClock(), ModelSettings(window=9_000)), Book())
+        await broker.prepare()
+    assert asked == []

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, Unfit, fit, fitted, wire_name
+from tests.doubles.gemini_request import check_json_schema
 
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 INLINED = ToolRules(inline=True, described=True, letter_first=True)
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}}
@@ -141,11 +143,12 @@ def inside(schema: object) -> Iterator[dict]:
 
 @given(st.dictionaries(st.sampled_from("abc"), SCHEMAS, max_size=3), st.sampled_from([PLAIN, INLINED]))
 def test_every_object_stays_an_object_and_what_was_given_is_not_changed(properties: dict, rules: ToolRules):
-    parameters = {"type": "object", "properties": properties, "$defs": {"node": NODE}}
+    parameters = {"$schema": DRAFT, "type": "object", "properties": properties, "$defs": {"node": NODE}}
     before = copy.deepcopy(parameters)
     sent = fit(tool(parameters), rules).parameters
     assert set(sent["properties"]) == set(properties)
     assert parameters == before
     if rules.inline:
         assert not any(isinstance(one.get("$ref"), str) for one in inside(sent))
+        check_json_schema(sent, "parameters")
     json.dumps(sent)

@@ -14,12 +14,18 @@ from hermes_agent.core.messages import ToolCall, said
 from hermes_agent.core.model import Reply, TextDelta
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.demo.script import Say
+from hermes_agent.replay.cassette import Questions
 from hermes_agent.replay.lines import Answered, Asked
-from hermes_agent.replay.questions import Questions
 from hermes_agent.replay.recorded_calls import RecordedCalls, call_of
 from hermes_agent.replay.recorder import RecordedModel, Recorder
-from hermes_agent.replay.replayed_calls import NearestCalls, NotRecorded, StrictCalls
-from hermes_agent.replay.replayed_model import LiveFrom, NearestModel, StrictModel
+from hermes_agent.replay.replayed import (
+    LiveFrom,
+    NearestCalls,
+    NearestModel,
+    NotRecorded,
+    StrictCalls,
+    StrictModel,
+)
 from hermes_agent.replay.tracks import RecordedGate, ReplayedGate
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.scripted import ScriptedModel

@@ -11,9 +11,8 @@ from hermes_agent.app.replay import played, verdict_of
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.core.section import freeze
 from hermes_agent.host.paths import Home
-from hermes_agent.replay.cassette import Cassette, digest, read_cassette
+from hermes_agent.replay.cassette import Cassette, Questions, digest, read_cassette
 from hermes_agent.replay.lines import KINDS, Asked, PrefixShown, RunBegun, plain_of
-from hermes_agent.replay.questions import Questions
 from hermes_agent.replay.replayer import Replay, player_of
 
 FILES = sorted((Path(__file__).parents[1] / "data/cassettes").glob("*.jsonl"))

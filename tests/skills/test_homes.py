@@ -10,11 +10,10 @@ import pytest
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.versions import Planned, SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import open_store
-from hermes_agent.store.versions import Author, Kind
+from hermes_agent.store.versions import Author, By, Kind
 from tests.databases import cluster, database_url
 from tests.skills.shelf import put, shelf, skill_text
 

@@ -44,7 +44,7 @@ class AppState:
 
     @property
     def settings(self) -> ApiSettings:
-        """The settings in force."""
+        """The current settings."""
         return self.runtime.settings.api
 
     def access(self, who: Principal) -> Access[System]:

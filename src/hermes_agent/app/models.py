@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.settings import Settings
@@ -22,7 +22,7 @@ from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.routing.chain import Chain, Leg, by_name, leg_of
-from hermes_agent.providers.routing.cooldowns import CoolDowns, Rest, Use
+from hermes_agent.providers.routing.cooldowns import CoolDowns, Use
 from hermes_agent.providers.settings import MixtureSettings, ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
@@ -196,13 +196,13 @@ class StoredCoolDowns:
         self._store = store
         self._clock = clock
 
-    async def resting(self, now: float) -> Sequence[Rest]:
+    async def resting(self, now: float) -> Sequence[CoolDown]:
         """The cool-downs still active at `now`."""
-        return [Rest(**asdict(one)) for one in await self._store.cool_downs.resting(now)]
+        return await self._store.cool_downs.resting(now)
 
-    async def rest(self, rests: Sequence[Rest]) -> None:
+    async def rest(self, rests: Sequence[CoolDown]) -> None:
         """Save these cool-downs, replacing earlier ones for the same key or model."""
-        await self._store.cool_downs.put([CoolDown(**asdict(one)) for one in rests], self._clock.now())
+        await self._store.cool_downs.put(rests, self._clock.now())
 
     async def uses(self, provider: str, since: float) -> Mapping[str, Use]:
         """Calls and last use of each of the provider's keys since then."""

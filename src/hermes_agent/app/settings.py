@@ -155,7 +155,7 @@ class BudgetSettings:
 
     @property
     def limits(self) -> list[Limit]:
-        """The limits that are set."""
+        """The daily money and token limits that are set."""
         given = {Scope(entry.name): getattr(self, entry.name) for entry in fields(self) if entry.name in set(Scope)}
         found = [limit_of(scope, each.money, each.tokens) for scope, each in given.items()]
         return [limit for limit in found if limit is not None]

@@ -26,10 +26,10 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
 
 if TYPE_CHECKING:
-    from hermes_agent.skills.changes import By
     from hermes_agent.skills.invoke import Invoked
     from hermes_agent.skills.managing import SkillTools
     from hermes_agent.skills.writing import Writer
+    from hermes_agent.store.versions import By
 
 # What a first answer needs none of.
 TOOLS = "hermes_agent.skills.managing:SkillTools"

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.skills import Offer
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+REAL_WINDOW = "hermes_agent.providers.local:real_window"
 
 
 class SettingsSnapshot:
@@ -188,7 +188,7 @@ class SettingsSnapshot:
 
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
-SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
+SNAPSHOT = "hermes_agent.memory.notes:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 

@@ -166,14 +166,18 @@ def become(argv: Sequence[str], *, env: Mapping[str, str]) -> NoReturn:
 
 
 async def run(
-    argv: Sequence[str], *, env: Mapping[str, str], cwd: str = "/", seconds: float = 30.0, most: int = 16 << 20
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    data: bytes | None = None,
+    cwd: str = "/",
+    seconds: float = 30.0,
+    most: int = 16 << 20,
 ) -> Finished:
-    """Run a program to its end and return its output. Past `most` bytes of output it is ended and `cut` is set.
-
-    After `seconds`, or on cancellation, its whole group is ended; the first raises `TimeoutError`. Raises
-    `OSError` where it cannot be started.
-    """
-    running = await open_piped(argv, env=env, data=None, cwd=cwd, most_errors=most)
+    """Run a program, which reads `data`, to its end; its output. Past `most` bytes of it the program is ended: `cut`.
+    After `seconds`, or when the caller is cancelled, its whole group is ended; the first raises `TimeoutError`. Raises
+    `OSError` where it cannot be started."""
+    running = await open_piped(argv, env=env, data=data, cwd=cwd, most_errors=most)
     try:
         async with asyncio.timeout(seconds):
             out, cut = await running.first(most)

@@ -75,14 +75,11 @@ class Jobs:
         done = 0
         while self._again:
             self._again = False
-            while (claim := await self._claim()) is not None:
+            while not self._leaving and (claim := await self._store.learning.claim(list(self._does))) is not None:
                 await self._do(claim)
                 done += 1
             await self._report()
         return done
-
-    async def _claim(self) -> Claim | None:
-        return None if self._leaving else await self._store.learning.claim(list(self._does))
 
     async def _do(self, claim: Claim) -> None:
         # Boundary: one job.

@@ -9,20 +9,17 @@ from hermes_agent.core.clock import Clock, moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
-from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import evidence_of
 from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
-from hermes_agent.memory.notes import By as NotesBy
 from hermes_agent.memory.notes import Notes
-from hermes_agent.skills.changes import By as SkillBy
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Proposal, ProposalState
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, Kind, Version, VersionState
+from hermes_agent.store.versions import NO_BACKING, Author, Backing, By, Kind, Version, VersionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +45,11 @@ class Undoing:
         if await self.store.versions.undone(version.id):
             raise HermesError(f"Version {version.id} was undone already.")
         if version.change.kind is Kind.SKILL:
-            by = SkillBy(author=author, principal=principal, undoes=version.id, backing=backing)
+            by = By(author=author, principal=principal, undoes=version.id, backing=backing)
             return (await self.writer().undo(version, by)).version
         notes = self.notes()
         await notes.notice([version.change.item])
-        return (await notes.undo(version, NotesBy(author=author, principal=principal, backing=backing))).version
+        return (await notes.undo(version, By(author=author, principal=principal, backing=backing))).version
 
     async def _newest(self) -> Version:
         for version in await self.store.versions.list(limit=RECENT):
@@ -301,12 +298,9 @@ def _loaded(entries: Sequence[Entry]) -> list[tuple[float, str]]:
     for entry in entries:
         if isinstance(entry.event, Replied):
             for call in entry.event.message.tool_calls:
-                found.update({name: entry.at for name in [_skill_of(call)] if name})
+                name = str(call.arguments.get("name", "")) if call.name == "skill_view" else ""
+                found |= {name: entry.at} if name else {}
     return [(at, name) for name, at in found.items()]
-
-
-def _skill_of(call: ToolCall) -> str:
-    return str(call.arguments.get("name", "")) if call.name == "skill_view" else ""
 
 
 def _sum(total: Sum) -> str:

@@ -11,34 +11,22 @@ from pathlib import Path
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, Protected
+from hermes_agent.core.errors import HermesError, HomeError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.late import late
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
+from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, entries_of, joined, merged, size_of
 from hermes_agent.memory.settings import MemorySettings, Person, Target
+from hermes_agent.scanner.scan import screened
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Overtaken, Version, VersionState
+from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version, VersionState
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 ASIDE = "hermes_agent.host.atomic_swap:aside_of"
 REPLACE = "hermes_agent.host.atomic_swap:replace_known"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Author of a change to notes and its cause: the events `first` to `last` of a session, the key of the call."""
-
-    author: Author
-    principal: str
-    session: str = ""
-    first: int = 0
-    last: int = 0
-    key: str = ""
-    backing: Backing = NO_BACKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +116,7 @@ class Notes:
             back = [entry for entry in old if entry not in new and entry not in stays]
             return joined([*stays, *back]).encode("utf-8", "replace")
 
-        return await self._write(change.item, draft, by, "undo", undoes=version.id)
+        return await self._write(change.item, draft, replace(by, undoes=version.id), "undo")
 
     async def notice(self, items: Sequence[str]) -> None:
         """Record manual edits, and update the files with other homes' changes."""
@@ -141,7 +129,7 @@ class Notes:
         if items := await self._files.behind():
             await self.notice(items)
 
-    async def _write(self, item: str, draft: Draft, by: By, action: str, undoes: int | None = None) -> Saved:
+    async def _write(self, item: str, draft: Draft, by: By, action: str) -> Saved:
         async with self._held():
             edited = False
             for _ in range(AGAIN):
@@ -150,7 +138,7 @@ class Notes:
                 after = draft(before)
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
-                change = self._change(item, by, action, before, after, undoes)
+                change = self._change(item, by, action, before, after)
                 try:
                     number = await self._files.record(change, VersionState.INTENDED, standing.version)
                 except Overtaken:
@@ -199,7 +187,7 @@ class Notes:
 
     def _edit(self, item: str, before: bytes | None, after: bytes | None, author: Author) -> Change:
         action = "edit by hand" if author is Author.OWNER else "put back"
-        return self._change(item, By(author=author, principal=""), action, before, after, None)
+        return self._change(item, By(author=author, principal=""), action, before, after)
 
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
@@ -225,9 +213,7 @@ class Notes:
             for entry in entries_of(decoded(await asyncio.to_thread(read_small, self.path(item))))
         }
 
-    def _change(
-        self, item: str, by: By, action: str, before: bytes | None, after: bytes | None, undoes: int | None
-    ) -> Change:
+    def _change(self, item: str, by: By, action: str, before: bytes | None, after: bytes | None) -> Change:
         return Change(
             kind=Kind.MEMORY,
             item=item,
@@ -242,7 +228,7 @@ class Notes:
             first=by.first,
             last=by.last,
             key=by.key,
-            undoes=undoes,
+            undoes=by.undoes,
             evidence=by.backing.evidence,
             taint=by.backing.taint,
             cost=by.backing.cost,
@@ -258,3 +244,57 @@ class Notes:
 
 def _is_owners(edit: Change | None) -> bool:
     return edit is not None and edit.author is Author.OWNER
+
+
+HEAD = "# What you noted in earlier conversations (tool memory; as it was when this one began)"
+TITLES = {Target.MEMORY: "Notes", Target.USER: "The person"}
+
+
+def snapshot(home: Home, settings: MemorySettings, person: Person) -> tuple[str, tuple[str, ...]]:
+    """The prompt section with a person's notes, empty where there are none and in shared conversations; and
+    sentences for the person about what was left out.
+
+    Dangerous entries by the scanner are replaced by a note; what exceeds the limit is cut, with a note. Blocking.
+    """
+    if person.shared:
+        return "", ()
+    wanted = {
+        Target.MEMORY: (settings.memory_enabled, settings.memory_char_limit),
+        Target.USER: (settings.user_profile_enabled, settings.user_char_limit),
+    }
+    found = [_part(home, person, target, limit) for target, (on, limit) in wanted.items() if on]
+    shown = [text for text, _ in found if text]
+    return "\n\n".join([HEAD, *shown]) if shown else "", tuple(said for _, told in found for said in told)
+
+
+def _part(home: Home, person: Person, target: Target, limit: int) -> tuple[str, list[str]]:
+    try:
+        entries = entries_of(decoded(read_small(home.memories / person.item(target))))
+    except HomeError as error:
+        return f"## {TITLES[target]}\n[{error}]", [str(error)]
+    if not entries:
+        return "", []
+    size, clean, told = size_of(entries), [], []
+    if size > limit:
+        entries = _within(entries, limit, target.file)
+        told.append(f"{target.file} has {size:,} characters, {limit:,} are shown to the agent: shorten it.")
+    for number, entry in enumerate(entries, 1):
+        text, reason = screened(entry, f"{target.file}, entry {number}")
+        clean.append(text)
+        told += [f"{target.file}: entry {number} was left out of the prompt ({reason})."] if reason else []
+    used = f"{size:,} of {limit:,} characters"
+    return f"## {TITLES[target]} ({target.file}, {used})\n" + BETWEEN.join(clean), told
+
+
+def _within(entries: list[str], limit: int, name: str) -> list[str]:
+    """The entries up to the limit, the last one a note."""
+    kept: list[str] = []
+    for entry in entries:
+        room = limit - (size_of(kept) + len(BETWEEN) if kept else 0)
+        if len(entry) > room:
+            cut = [entry[:room]] if room > 0 else []
+            left = len(entries) - len(kept) - len(cut)
+            said = f"[{name} is over its limit of {limit:,} characters: the rest ({left} more entries) is not shown]"
+            return [*kept, *cut, said]
+        kept.append(entry)
+    return kept

@@ -11,7 +11,7 @@ import struct
 from zlib import crc32
 
 from hermes_agent.core.errors import MalformedReply
-from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.reading import json_bytes
 
 PRELUDE = struct.Struct("!III")  # length of the message, length of its headers, checksum of both
 CHECKSUM = 4

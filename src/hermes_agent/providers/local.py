@@ -1,16 +1,27 @@
-"""Discovery of model servers on this machine, on their usual ports."""
+"""Model servers on this machine: found on their usual ports, and the window that one really gives a model."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.providers.route import Route
 
 LOOK_SECONDS = 0.3
+NO_BODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +49,6 @@ USUAL_PLACES = (
 )
 
 
-class _Model(msgspec.Struct):
-    id: str
-
-
-class _Models(msgspec.Struct):
-    data: list[_Model]
-
-
 async def look_around(http: Http, places: Sequence[Place] = USUAL_PLACES) -> list[LocalServer]:
     """The servers that list their models within 300 ms, asked in parallel, in the order of `places`."""
     async with asyncio.TaskGroup() as group:
@@ -54,12 +57,136 @@ async def look_around(http: Http, places: Sequence[Place] = USUAL_PLACES) -> lis
 
 
 async def _query(http: Http, place: Place) -> LocalServer | None:
+    found = await _answered(http, f"{place.base_url}/models", LOOK_SECONDS)
+    names = tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
+    return LocalServer(place=place, models=names) if isinstance(found.get("data"), list) else None
+
+
+PROBE_SECONDS = 5.0
+REMEMBERED_SECONDS = 3600.0
+_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Context window in tokens; `loaded` False: the maximum, once the model is loaded."""
+
+    tokens: int
+    loaded: bool = True
+
+
+class _Remembered(msgspec.Struct):
+    tokens: int
+    at: float
+
+
+async def real_window(http: Http, route: Route, now: Callable[[], float] | None = None) -> int | None:
+    """The window that the route's server really gives the model; None where unknown.
+
+    For a loaded model it is cached for an hour, by address and model, for all processes of the home.
+    """
+    moment = now() if now is not None else SystemClock().now()
+    name = f"{route.base_url} {route.model}"
+    file = None if route.cache is None else route.cache / "windows.json"
+    known = {} if file is None else await asyncio.to_thread(_read, file, moment)
+    if name in known:
+        return known[name].tokens
+    window: Window | None = await late(route.vendor.window_probe)(http, route)
+    if window is not None and window.loaded and file is not None:
+        known[name] = _Remembered(tokens=window.tokens, at=moment)
+        await asyncio.to_thread(_write, file, known)
+    return None if window is None else window.tokens
+
+
+def _read(file: Path, now: float) -> dict[str, _Remembered]:
+    """What is remembered and not too old; nothing where the file is damaged or there is none."""
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
-            response = await http.client(place.base_url).get(f"{place.base_url}/models")
-        models = msgspec.json.decode(response.content, type=_Models)
+        kept = msgspec.json.decode(read_small(file) or b"{}", type=dict[str, _Remembered])
+    except (HomeError, msgspec.MsgspecError):
+        return {}
+    return {name: one for name, one in kept.items() if 0 <= now - one.at < REMEMBERED_SECONDS}
+
+
+def _write(file: Path, known: dict[str, _Remembered]) -> None:
+    with suppress(HomeError):  # a cache that cannot be written is asked for again
+        write_private(file, msgspec.json.encode(known), durable=False)
+
+
+async def ollama_window(http: Http, route: Route) -> Window | None:
+    """Tokens that Ollama allots to the model; None where unknown.
+
+    For a loaded model its `context_length` (`/api/ps`). Before: `num_ctx` of its Modelfile, otherwise the longest
+    context that it was made for (`/api/show`), which the server may still reduce.
+    """
+    for one in _rows(await _asked(http, route, "/api/ps"), "models"):
+        name, tokens = str(one.get("name", "")), _count(one.get("context_length"))
+        if tokens and route.model in (name, one.get("model"), name.removesuffix(":latest")):
+            return Window(tokens=tokens)
+    written = _written_window(await _asked(http, route, "/api/show", model=route.model))
+    return None if written is None else Window(tokens=written, loaded=False)
+
+
+async def llamacpp_window(http: Http, route: Route) -> Window | None:
+    """Tokens of a slot of llama.cpp's server: `default_generation_settings.n_ctx` of `/props`; None where it does not
+    say."""
+    settings = (await _asked(http, route, "/props")).get("default_generation_settings")
+    tokens = _count(settings.get("n_ctx")) if isinstance(settings, dict) else 0
+    return Window(tokens=tokens) if tokens else None
+
+
+async def vllm_window(http: Http, route: Route) -> Window | None:
+    """Window of a vLLM server: `max_model_len` of `/v1/models`; None where unknown."""
+    for one in _rows(await _asked(http, route, "/v1/models"), "data"):
+        if route.model in (one.get("id"), one.get("root")) and (tokens := _count(one.get("max_model_len"))):
+            return Window(tokens=tokens)
+    return None
+
+
+async def lmstudio_window(http: Http, route: Route) -> Window | None:
+    """Window of LM Studio (`/api/v0/models`): `loaded_context_length` once the model is loaded, until then its
+    maximum; None where unknown."""
+    for one in _rows(await _asked(http, route, "/api/v0/models"), "data"):
+        if one.get("id") == route.model:
+            loaded = _count(one.get("loaded_context_length"))
+            tokens = loaded or _count(one.get("max_context_length"))
+            return Window(tokens=tokens, loaded=bool(loaded)) if tokens else None
+    return None
+
+
+async def _asked(http: Http, route: Route, path: str, **body: str) -> Mapping[str, Any]:
+    """What the server answers to a question without `/v1` before its path; with a body it is posted."""
+    url = route.base_url.partition("?")[0].removesuffix("/v1") + path
+    return await _answered(http, url, PROBE_SECONDS, body, route.key_header("authorization"))
+
+
+async def _answered(
+    http: Http, url: str, seconds: float, body: Mapping[str, str] = NO_BODY, headers: Mapping[str, str] = NO_BODY
+) -> Mapping[str, Any]:
+    """The object that a server answers; empty where it is not there, or says something else."""
+    try:
+        async with asyncio.timeout(seconds):
+            method = "POST" if body else "GET"
+            response = await http.client(url).request(method, url, json=body or None, headers=headers)
+        return msgspec.json.decode(response.content, type=dict[str, Any]) if response.status_code == 200 else {}
     except (TimeoutError, msgspec.MsgspecError):
-        return None
+        return {}
     except http.failures:
-        return None
-    return LocalServer(place=place, models=tuple(model.id for model in models.data))
+        return {}
+
+
+def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    listed = found.get(name)
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+
+
+def _count(value: object) -> int:
+    """A number of tokens; 0 for anything else."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _written_window(shown: Mapping[str, Any]) -> int | None:
+    if set_by_hand := _NUM_CTX.search(str(shown.get("parameters", ""))):
+        return int(set_by_hand[1])
+    facts = shown.get("model_info")
+    lengths = [facts[key] for key in facts if key.endswith(".context_length")] if isinstance(facts, dict) else []
+    return next(filter(None, map(_count, lengths)), None)

@@ -284,7 +284,8 @@ def _sound_key(vendor: Vendor, secrets: Secrets) -> str:
 
 def _no_key(vendor: Vendor, model: str, secrets: Secrets) -> str:
     usual = load_vendor(DEFAULT_VENDOR)
-    if vendor.name != usual.name and find_key(usual, secrets)[1] and f"{usual.name}/{vendor.name}" in _makers():
+    served = {name.rpartition("/")[0] for name in known_models()}
+    if vendor.name != usual.name and find_key(usual, secrets)[1] and f"{usual.name}/{vendor.name}" in served:
         through = f" With the key for {usual.title} that is there: `{usual.name}/{vendor.name}/{model}`."
     else:
         through = ""
@@ -293,11 +294,6 @@ def _no_key(vendor: Vendor, model: str, secrets: Secrets) -> str:
     where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
     into = f"put {vendor.key_names[0]} into the environment or `.env`"
     return f"{vendor.title} needs a key{where}: {into}.{through} {WAYS_ON}"
-
-
-def _makers() -> set[str]:
-    """The makers whose models a vendor serves, as `vendor/maker`."""
-    return {name.rpartition("/")[0] for name in known_models()}
 
 
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:

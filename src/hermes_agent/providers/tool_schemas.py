@@ -26,7 +26,8 @@ NOT_AT_THE_TOP = frozenset({"not", "enum"})
 ONE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-DEFINITIONS = frozenset({"$defs", "definitions"})
+# What says nothing once references are replaced, and what an API without references does not know either.
+UNSENT_INLINE = frozenset({"$defs", "definitions", "$schema"})
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -157,7 +158,7 @@ class _Rewriting:
             raise Unfit(f"its parameters hold `{str(schema)[:40]}` where a schema should be")
         if "$ref" in schema:
             return self._referred(schema, path)
-        kept = (key for key in schema if not (self._rules.inline and key in DEFINITIONS))
+        kept = (key for key in schema if not (self._rules.inline and key in UNSENT_INLINE))
         rewritten = {key: self._value(key, schema[key], (*path, "")) for key in kept}
         if _may_be_list(rewritten) and "items" not in rewritten and "prefixItems" not in rewritten:
             rewritten["items"] = {}

@@ -1,4 +1,4 @@
-"""Cassette file format: appends recorded lines with secrets redacted, and reads a whole recording."""
+"""A cassette as a file, written line by line without secrets and read whole; and what of a question differs from it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.messages import Message
-from hermes_agent.core.model import Prefix, TextDelta, ThinkingDelta
-from hermes_agent.core.section import short_hash
+from hermes_agent.core.messages import Message, Origin
+from hermes_agent.core.model import ModelRequest, Prefix, TextDelta, ThinkingDelta
+from hermes_agent.core.section import short_hash, tools_text
 from hermes_agent.host.files import PRIVATE_FILE, reason, way_out
+from hermes_agent.host.late import late
 from hermes_agent.replay.lines import (
     VERSION,
     Answered,
@@ -236,3 +237,101 @@ def _check_version(path: Path, header: object) -> None:
     version = header.get("version") if isinstance(header, dict) else None
     if isinstance(version, int) and version > VERSION:
         raise CassetteError(f"{path} was recorded by a later version (format {version}; this one reads {VERSION}).")
+
+
+SHOWN = 60
+LOOKED_AT = 2_000
+"""Characters that are compared for likeness."""
+
+
+class Questions:
+    """Compares the requests of a replay with those of a cassette."""
+
+    def __init__(self, cassette: Cassette, redact: Redact) -> None:
+        self._cassette = cassette
+        self._redact = redact
+        self._digests = Digests(redact)
+        self._prefixes: dict[str, str] = {}
+
+    def ids(self, messages: Sequence[Message]) -> tuple[str, ...]:
+        """The digests of the messages."""
+        return self._digests.follow(messages)[1]
+
+    def difference(self, request: ModelRequest, asked: Asked) -> str:
+        """The first difference from the recorded request, as a sentence; empty if equal."""
+        if words := self._prefix_difference(request.prefix, asked.prefix):
+            return words
+        return _messages_difference(*self._messages(request, asked)) or _settings_difference(request, asked)
+
+    def said_otherwise(self, request: ModelRequest, asked: Asked) -> str:
+        """As `difference`, but only for messages of people, models and tools; the prompt and runtime notes may
+        differ."""
+        both = self._messages(request, asked)
+        return _messages_difference(*([each for each in messages if _is_said(each[0])] for messages in both))
+
+    def _messages(self, request: ModelRequest, asked: Asked) -> tuple[list[tuple[Message, str]], ...]:
+        """The current and the recorded messages, each with its digest."""
+        now = list(zip(request.messages, self.ids(request.messages), strict=True))
+        return now, [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
+
+    def likeness(self, request: ModelRequest, asked: Asked) -> float:
+        """Similarity of two requests, from 0 to 1: shared messages and the text of the last one."""
+        now, then = self.ids(request.messages), self._cassette.shown(asked.n)
+        if now == then:
+            return 1.0
+        shared = len(set(now) & set(then)) / max(len(now), len(then), 1)
+        if not now or not then:
+            return shared / 2
+        last, recorded = _text(request.messages[-1]), _text(self._cassette.messages[then[-1]])
+        return 0.45 * shared + 0.54 * likeness(last, recorded)
+
+    def _prefix_difference(self, now: Prefix, then: str) -> str:
+        if now.hash not in self._prefixes:
+            self._prefixes[now.hash] = digest([now.system, now.tools], self._redact)
+        if self._prefixes[now.hash] == then:
+            return ""
+        was = self._cassette.prefixes[then]
+        if self._redact(now.system) != was.system:
+            return _between("the system prompt", was.system, self._redact(now.system))
+        names, recorded = [tool.name for tool in now.tools], [tool.name for tool in was.tools]
+        if names != recorded:
+            return f"the tools: {', '.join(recorded)} were recorded, now there are {', '.join(names)}"
+        return _between("the tools' schemas", tools_text(was.tools), tools_text(now.tools))
+
+
+def likeness(one: str, other: str) -> float:
+    """Similarity of the beginnings of two texts, from 0 to 1."""
+    return float(late("difflib:SequenceMatcher")(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
+
+
+def _is_said(message: Message) -> bool:
+    return any(getattr(part, "origin", None) is not Origin.RUNTIME for part in message.parts)
+
+
+def _messages_difference(now: Sequence[tuple[Message, str]], then: Sequence[tuple[Message, str]]) -> str:
+    for place, ((message, id_), (was, recorded)) in enumerate(zip(now, then, strict=False)):
+        if id_ != recorded:
+            return _between(f"message {place + 1}", _text(was), _text(message))
+    if len(now) != len(then):
+        return f"the number of messages: {len(then)} were recorded, now there are {len(now)}"
+    return ""
+
+
+def _settings_difference(request: ModelRequest, asked: Asked) -> str:
+    for name in ("effort", "use_tools", "max_output"):
+        now, then = getattr(request, name), getattr(asked, name)
+        if now != then:
+            return f"`{name}`: recorded {then}, now {now}"
+    return ""
+
+
+def _text(message: Message) -> str:
+    return message.text or written(plain_of(message.parts))
+
+
+def _between(what: str, then: str, now: str) -> str:
+    place = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now)))
+    start = max(0, place - SHOWN // 3)
+    return (
+        f"{what} at character {place + 1}: recorded {then[start : start + SHOWN]!r}, now {now[start : start + SHOWN]!r}"
+    )

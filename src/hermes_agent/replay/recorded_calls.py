@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from hermes_agent.agent.agent import Hook, Proposed, Toolbox
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Capability, Location
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import GoingInCircles, HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
@@ -40,7 +40,7 @@ class RecordedCalls:
 
     def context(self, context: CallContext) -> CallContext:
         """Wrap a call's context to record its questions and progress."""
-        return _RecordedContext(context, self)
+        return cast("CallContext", _RecordedContext(context, self))
 
     def planned(self, line: Planned) -> None:
         """Record the facts of a call, once."""
@@ -134,52 +134,26 @@ class _RecordedTool:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedContext:
+    """A `CallContext`: another one, what goes through it recorded."""
+
     context: CallContext
     calls: RecordedCalls
 
-    @property
-    def key(self) -> str:
-        return self.context.key
-
-    @property
-    def session(self) -> str:
-        return self.context.session
-
-    @property
-    def workspace(self) -> str:
-        return self.context.workspace
-
-    @property
-    def speaker(self) -> str:
-        return self.context.speaker
-
-    @property
-    def speakers(self) -> Set[str]:
-        return self.context.speakers
-
-    @property
-    def attach(self) -> bool:
-        return self.context.attach
-
-    @property
-    def begun_at(self) -> Location:
-        return self.context.begun_at
-
-    def seconds_left(self) -> float | None:
-        return self.context.seconds_left()
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the context has
+        return getattr(self.context, name)
 
     def progress(self, text: str) -> None:
-        self.calls.progress(call_of(self), text)
+        self.calls.progress(call_of(self.context), text)
         self.context.progress(text)
 
     async def ask(self, question: Question) -> str:
         await self.calls.stops.passed()
-        self.calls.came("asks", call_of(self), question=question)
+        self.calls.came("asks", call_of(self.context), question=question)
         return await self.context.ask(question)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         await self.calls.stops.passed()
-        self.calls.came("uses", call_of(self), name, arguments=arguments)
+        self.calls.came("uses", call_of(self.context), name, arguments=arguments)
         return await self.context.use(name, arguments)
 
 

@@ -21,7 +21,7 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, Tool
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.replay.cassette import Cassette, Redact
+from hermes_agent.replay.cassette import Cassette, Questions, Redact
 from hermes_agent.replay.ledger import RunLedger
 from hermes_agent.replay.lines import (
     Answered,
@@ -36,10 +36,17 @@ from hermes_agent.replay.lines import (
     Turn,
     raised,
 )
-from hermes_agent.replay.questions import Questions
 from hermes_agent.replay.recorded_calls import call_of
-from hermes_agent.replay.replayed_calls import NearestCalls, ReplayedToolbox, Result, StrictCalls
-from hermes_agent.replay.replayed_model import LiveFrom, NearestModel, StrictModel, played
+from hermes_agent.replay.replayed import (
+    LiveFrom,
+    NearestCalls,
+    NearestModel,
+    ReplayedToolbox,
+    Result,
+    StrictCalls,
+    StrictModel,
+    played,
+)
 from hermes_agent.replay.seam import Live, Look, RunSeam, Schemas, Seam
 from hermes_agent.replay.tracks import ReplayedGate, ReplayedTrack, TapeClock, ids_of
 from hermes_agent.store.database import Store

@@ -12,22 +12,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER, write_private
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.skill import FILE
-from hermes_agent.store.versions import NO_BACKING, Author, Backing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Author of a change and its cause: the events `first` to `last` of a session, the key of the call, the version
-    that it undoes."""
-
-    author: Author
-    principal: str = ""
-    session: str = ""
-    first: int = 0
-    last: int = 0
-    key: str = ""
-    undoes: int | None = None
-    backing: Backing = NO_BACKING
+from hermes_agent.store.versions import By as By  # for the surfaces, which do not import the store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,15 +121,31 @@ def hash_of_files(files: Files) -> str:
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
 
+def own_files(folder: Path) -> list[Path]:
+    """The files that stand in a skill's folder: hidden ones, links and those of more than four megabytes left out.
+    Blocks."""
+    return [
+        path
+        for path in (sorted(folder.rglob("*")) if folder.is_dir() else ())
+        if path.is_file()
+        and not path.is_symlink()
+        and not is_hidden(path.relative_to(folder).as_posix())
+        and path.stat().st_size <= LARGEST_FILE * 4
+    ]
+
+
 def files_of_folder(folder: Path) -> dict[str, Content]:
-    """The files in a skill's folder, without hidden ones, links and large ones. Blocks."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if is_hidden(name) or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_FILE * 4:
-            continue
-        found[name] = Content(content=path.read_bytes(), runs=os.access(path, os.X_OK))
-    return found
+    """The same with what they hold. Blocks."""
+    return {
+        path.relative_to(folder).as_posix(): Content(content=path.read_bytes(), runs=os.access(path, os.X_OK))
+        for path in own_files(folder)
+    }
+
+
+def hash_of_folder(folder: Path) -> str:
+    """The hash of a skill's files; empty where there are none. Blocks."""
+    files = files_of_folder(folder)
+    return hash_of_files(files) if files else ""
 
 
 def write_files(folder: Path, files: Files) -> None:

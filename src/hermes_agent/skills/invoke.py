@@ -253,14 +253,11 @@ async def _with_output(library: Library, header: SkillHeader, skill: Skill, body
     trusted = (await asyncio.to_thread(library.state.get)).trusted.get(header.name) == hash_of(skill)
     parts, position = [], 0
     for found in COMMAND.finditer(body):
-        said = await run(found[1]) if trusted else _untrusted(header.name, found[1])
+        refused = f"[not run: `{found[1]}`; `hermes skills trust {header.name}` lets this skill run its commands]"
+        said = await run(found[1]) if trusted else refused
         parts += [body[position : found.start()], said[:LONGEST_OUTPUT]]
         position = found.end()
     return "".join([*parts, body[position:]])
-
-
-def _untrusted(name: str, command: str) -> str:
-    return f"[not run: `{command}`; `hermes skills trust {name}` lets this skill run its commands]"
 
 
 def _words(words: str) -> list[str]:

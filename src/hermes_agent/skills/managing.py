@@ -13,13 +13,13 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.changes import Written
 from hermes_agent.skills.format import file_text, whole
 from hermes_agent.skills.library import Library, shown
 from hermes_agent.skills.skill import FILE, Layer, Occasion
 from hermes_agent.skills.state import Usage
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 if TYPE_CHECKING:
     from hermes_agent.skills.writing import Writer

@@ -15,12 +15,13 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
-from hermes_agent.skills.changes import By, merged, rebased, render
+from hermes_agent.skills.changes import merged, rebased, render
+from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import inside, name_problems
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version
+from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version
 from hermes_agent.store.working_copy import Standing, WorkingCopy
 
 LARGEST = 1 << 20
@@ -252,20 +253,6 @@ def moving(name: str, folder: Path, *, away: bool) -> list[Planned]:
         before, after = (content, None) if away else (None, content)
         plans.append(Planned(item=item, before=before, after=after))
     return plans
-
-
-def own_files(folder: Path) -> list[Path]:
-    """Every versioned file of a skill: no links, none hidden, none larger than four megabytes."""
-    if not folder.is_dir():
-        return []
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not path.is_symlink()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.stat().st_size <= LARGEST * 4
-    ]
 
 
 def diff_of(item: str, before: bytes | None, after: bytes | None) -> str:

@@ -18,15 +18,15 @@ from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.skills.changes import ARCHIVE, By, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
-from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files
+from hermes_agent.skills.changes import ARCHIVE, Conflict, Written, mend, programs_in, put_aside, swap, swap_folder
+from hermes_agent.skills.depot import Content, Depot, files_of_folder, hash_of_files, hash_of_folder
 from hermes_agent.skills.format import BadSkill, inside, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
-from hermes_agent.store.versions import Author, Version
-from hermes_agent.store.working_copy import Standing, again
+from hermes_agent.store.versions import Author, By, Version
+from hermes_agent.store.working_copy import again
 
 Changes = Mapping[str, bytes | None]
 """What files become, by their path in the skill; None: the file goes."""
@@ -171,7 +171,7 @@ class Writer:
             header = await self.library.find(name)
             _check_copy(name, there=header.layer is Layer.USER, header=header)
             await self._may(header, by)
-            if expected and hash_of_files(await asyncio.to_thread(files_of_folder, header.path)) != expected:
+            if expected and await asyncio.to_thread(hash_of_folder, header.path) != expected:
                 raise Conflict(f"`{name}` was changed meanwhile.")
             await self._in_step(name, header.path)
             return await self._at_once(name, header.path, changes, by, "update", runs)
@@ -263,7 +263,8 @@ class Writer:
         await self.versions.complete(intended)
         await self.library.forget()
         file = next(iter(changes)) if len(changes) == 1 else FILE
-        return Written(name=name, file=file, version=_last(intended), folder=str(folder))
+        last = max((each.version for each in intended.values()), default=0)
+        return Written(name=name, file=file, version=last, folder=str(folder))
 
     async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> Written:
         away = action == "archive"
@@ -316,10 +317,6 @@ def _guard(files: Changes) -> None:
         found = alarms((content or b"").decode("utf-8", "replace"), Severity.BLOCK)
         if found:
             raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
-
-
-def _last(intended: Mapping[str, Standing]) -> int:
-    return max((each.version for each in intended.values()), default=0)
 
 
 def _text(name: str, file: str, content: bytes | None) -> str:

@@ -12,7 +12,7 @@ from hermes_agent.core.records import revive
 from hermes_agent.core.section import Section, tools_text
 from hermes_agent.core.shape import first_change, read_shape
 from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.transaction import Engine, Tables, Transaction
 
 PUT = "INSERT INTO prefix (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 GET = "SELECT body FROM prefix WHERE hash = $1"
@@ -26,11 +26,8 @@ class FrozenPrefix:
     sections: tuple[Section, ...]
 
 
-class Prefixes:
+class Prefixes(Tables):
     """Content-addressed table of prompt prefixes; the first body under a hash stays."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def put(self, tx: Transaction, prefix: Prefix, sections: tuple[Section, ...]) -> None:
         """Store the prefix under its hash."""
@@ -57,11 +54,8 @@ READ = "SELECT eligible, read FROM exposure WHERE session = $1 FOR NO KEY UPDATE
 NOTE = "UPDATE exposure SET read = $2 WHERE session = $1"
 
 
-class Exposures:
+class Exposures(Tables):
     """Which skills the prompt of a session named, and which of them the model read: one row per session."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def draw(self, tx: Transaction, session: str, eligible: Sequence[str]) -> None:
         """Record the skills that the prompt of a new session names, in the commit that freezes its prefix."""

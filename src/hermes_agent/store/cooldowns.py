@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.transaction import Tables, Transaction
 
 PUT = """
 INSERT INTO cool_down (home, provider, credential, model, mark, until, reason) VALUES ($home, $1, $2, $3, $4, $5, $6)
@@ -25,22 +25,24 @@ OLD = "DELETE FROM cool_down WHERE home = $home AND until <= $1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolDown:
-    """A pause of a model or key: until when (seconds since 1970), and the class of the error that caused it. An
-    empty `credential` or `model` means all; `mark` distinguishes keys under the same name."""
+    """Something of a provider that is not asked before `until` (seconds since 1970), and the class of the error that it
+    rests for. An empty `credential` or `model` means every one; `mark` tells one key from another under the same
+    name."""
 
     provider: str
-    credential: str
-    model: str
-    mark: str
+    credential: str = ""
+    model: str = ""
+    mark: str = ""
     until: float
     reason: str
 
+    def covers(self, provider: str, credential: str, model: str) -> bool:
+        """Whether this key of this provider rests for this model."""
+        return self.provider == provider and self.credential in {"", credential} and self.model in {"", model}
 
-class CoolDowns:
+
+class CoolDowns(Tables):
     """Table of cool-downs, one row each."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def put(self, cool_downs: Sequence[CoolDown], now: float) -> None:
         """Store these, replacing earlier ones for the same model or key, and delete expired ones."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Effect, EffectState, Location
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, TimedTables, Transaction
 
 INTEND = (
     "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at, machine, place, boot) "
@@ -42,12 +41,8 @@ class EffectRecord:
     at: float
 
 
-class Effects:
+class Effects(TimedTables):
     """Table of effect records, one per tool call; written under the session's lease."""
-
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine = engine
-        self._clock = clock
 
     async def intend(self, tx: Transaction, lease: Lease, intent: Intent, at: float | None = None) -> None:
         """Record the intent, as of `at` (None: now). A call that was intended before an interruption keeps its record.

@@ -23,7 +23,7 @@ from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.leases import Lease, advance, fence
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
 SELECT = "SELECT number, run, at, body, kind FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
@@ -56,12 +56,9 @@ WORDS = frozenset({"message_taken", "replied", "context_added"})
 EVENTS = frozenset(member.__dataclass_fields__["kind"].default for member in get_args(Durable))
 
 
-class History:
+class History(Tables):
     """The log. `number` counts from 1 within a session; each number is written once, by the holder of the session's
     lane."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Append to the log of the lease's session. Raises `LostLease`, or `LogBehind` where that would leave a gap."""

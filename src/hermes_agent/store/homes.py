@@ -6,7 +6,7 @@ from time import localtime, strftime
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseInUse
-from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
+from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction
 
 FIELDS = "id, host, folder, since"
 ALL = f"SELECT {FIELDS} FROM home WHERE home = $home ORDER BY since, id"
@@ -29,11 +29,8 @@ class KnownHome:
     since: float
 
 
-class Homes:
+class Homes(Tables):
     """The registered homes of one database."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def list(self) -> list[KnownHome]:
         """All homes, the oldest first."""

@@ -15,7 +15,7 @@ from hermes_agent.core.inbound import SAID, TAKEN_BACK, Inbound
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, marks
 
 ACCEPT = (
     "INSERT INTO inbox (home, source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "
@@ -122,12 +122,11 @@ class Unreadable:
         )
 
 
-class Inbox:
+class Inbox(TimedTables):
     """Table of incoming messages for sessions. Reading and ending mail needs the session's lease."""
 
     def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
-        self._engine = engine
-        self._clock = clock
+        super().__init__(engine, clock)
         self._ids = ids
 
     async def accept(
@@ -273,11 +272,11 @@ class Inbox:
 
     async def find(self, source: str, source_id: str) -> Mail | None:
         """Status of the message with that identity."""
-        return await self._mail(FIND, source, source_id)
+        return await self._one(_mail, FIND, source, source_id, brief=True)
 
     async def at(self, row: int) -> Mail | None:
         """Status of the message in that row."""
-        return await self._mail(AT, row)
+        return await self._one(_mail, AT, row, brief=True)
 
     async def digest(self, row: int) -> str:
         """The digest of the message in that row (see `Inbound`); empty where it has none, was deleted, or cannot be
@@ -285,15 +284,15 @@ class Inbox:
         found = await self._engine.read(lambda tx: tx.rows(BODY, row), brief=True)
         return "".join(read.digest for (body,) in found if isinstance(read := _read(body), Inbound))
 
-    async def _mail(self, sql: str, *key: str | int) -> Mail | None:
-        row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)
-        return None if row is None else Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
-
     async def _ended_by(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> bool:
         if not ids:
             return False
         row = await tx.row(ENDED_BY_ME.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids)
         return row is not None and row[0] == len(ids)
+
+
+def _mail(row: Row) -> Mail:
+    return Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
 
 
 def _read(body: str, row: int = 0, source: str = "", source_id: str = "") -> Inbound | Unreadable:

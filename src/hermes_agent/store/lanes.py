@@ -10,7 +10,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import VOCABULARY
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Change, Engine, Row, TimedTables, Transaction, marks
 from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
@@ -57,13 +57,12 @@ NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
 
 
-class Lanes:
+class Lanes(TimedTables):
     """Claims lanes as leases: each has a higher epoch than the one before, and every later write of its holder
     carries it."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, timings: Timings) -> None:
-        self._engine = engine
-        self._clock = clock
+        super().__init__(engine, clock)
         self._workers = workers
         self._timings = timings
         self._turn, self._found = 0, False

@@ -14,7 +14,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState, lost
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
-from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks
+from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, Value, marks
 from hermes_agent.store.workers import LET_LETTERS_GO, Workers
 
 log = logging.getLogger(__name__)
@@ -98,13 +98,12 @@ class Tally:
     repeated: int
 
 
-class Outbox:
+class Outbox(TimedTables):
     """Table of outbox slots. The deliverer of a slot holds it under an epoch; a slot that a dead holder was sending
     becomes `unsure`."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
-        self._engine = engine
-        self._clock = clock
+        super().__init__(engine, clock)
         self._workers = workers
 
     async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True) -> int:
@@ -218,11 +217,11 @@ class Outbox:
 
     async def find(self, key: str) -> Slot | None:
         """The slot of that key."""
-        return await self._one("key", key)
+        return await self._one(partial(_slot, whole=False), FIND.format(by="key"), key)
 
     async def get(self, slot: int) -> Slot | None:
         """The slot of that id."""
-        return await self._one("id", slot)
+        return await self._one(partial(_slot, whole=False), FIND.format(by="id"), slot)
 
     async def tally(self) -> Tally:
         """Number of slots by state."""
@@ -241,10 +240,6 @@ class Outbox:
         params = (slot.id, self._workers.id, slot.epoch, *facts)
         if not await self._engine.write(lambda tx: tx.run(sql, *params), durable=False):
             raise LostLease(f"Somebody else delivers {slot.key} by now.")
-
-    async def _one(self, by: str, value: str | int) -> Slot | None:
-        row = await self._engine.read(lambda tx: tx.row(FIND.format(by=by), value), brief=True)
-        return None if row is None else _slot(row, whole=False)
 
 
 def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:

@@ -7,11 +7,10 @@ import hmac
 import secrets
 from collections.abc import Mapping
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, TimedTables, Transaction
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits that nobody takes for one another; 8 of them are 40 bits."""
@@ -63,12 +62,8 @@ class Known:
     at: float
 
 
-class Pairing:
+class Pairing(TimedTables):
     """Pairing requests and admitted people, per channel."""
-
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine = engine
-        self._clock = clock
 
     async def ask(self, channel: str, user: str, name: str) -> str:
         """A code for a stranger; empty where they got one recently, or too many wait."""
@@ -148,11 +143,8 @@ SET, SET_FIRST = f"{ADD}UPDATE SET value = excluded.value", f"{ADD}NOTHING"
 UNSET = "DELETE FROM chat_fact WHERE home = $home AND place = $1 AND name = $2"
 
 
-class Facts:
+class Facts(Tables):
     """Key-value table of short texts per chat."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def of(self, place: str) -> Mapping[str, str]:
         """The values of that chat by name."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
+from hermes_agent.store.transaction import Dialect, Row, TimedTables, Transaction
 
 FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix, job"
 CREATE = (
@@ -139,12 +138,8 @@ class Stats:
     surfaces: Mapping[str, int]
 
 
-class Sessions:
+class Sessions(TimedTables):
     """Table of sessions. A deleted session is not found any more; its usage rows stay."""
-
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine = engine
-        self._clock = clock
 
     async def create(self, tx: Transaction, session: Session) -> None:
         """Add a session; an existing id keeps its row."""
@@ -154,11 +149,11 @@ class Sessions:
 
     async def get(self, session: str) -> Session | None:
         """The session of that id."""
-        return await self._one(GET, session)
+        return await self._one(_session, GET, session, brief=True)
 
     async def current(self, conversation: str) -> Session | None:
         """The session that gets the next message of this conversation."""
-        return await self._one(CURRENT, conversation)
+        return await self._one(_session, CURRENT, conversation, brief=True)
 
     async def spoken_in(self, place: str) -> bool:
         """Whether the conversation of that key, or one within it, has a session."""
@@ -250,10 +245,6 @@ class Sessions:
             return Stats(sessions=sum(surfaces.values()), entries=entries[0][0], bytes=size[0][0], surfaces=surfaces)
 
         return await self._engine.read(query)
-
-    async def _one(self, sql: str, key: str) -> Session | None:
-        row = await self._engine.read(lambda tx: tx.row(sql, key), brief=True)
-        return None if row is None else _session(row)
 
     async def _nobody(self, name: str, owner: str) -> str:
         rows = await self._engine.read(lambda tx: tx.rows(NAMES, owner))

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from hermes_agent.core.clock import Clock
+
 T = TypeVar("T")
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
@@ -30,14 +32,9 @@ class Transaction(Protocol):
     - `rings` collects the ids of the workers to wake after the commit; "" wakes all.
     """
 
-    @property
-    def dialect(self) -> Dialect: ...
-
-    @property
-    def fenced(self) -> set[object]: ...
-
-    @property
-    def rings(self) -> set[str]: ...
+    dialect: Dialect
+    fenced: set[object]
+    rings: set[str]
 
     async def rows(self, sql: str, *params: Value) -> list[Row]: ...
 
@@ -68,8 +65,7 @@ class Engine(Protocol):
     - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
     """
 
-    @property
-    def dialect(self) -> Dialect: ...
+    dialect: Dialect
 
     @property
     def blocked(self) -> str: ...
@@ -86,3 +82,23 @@ class Engine(Protocol):
 def marks(count: int, first: int) -> str:
     """Placeholders for `count` parameters from `$first` on, for an IN list."""
     return ", ".join(f"${number}" for number in range(first, first + count))
+
+
+class Tables:
+    """A family of tables of one database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def _one(self, made: Callable[[Row], T], sql: str, *params: Value, brief: bool = False) -> T | None:
+        """What is `made` of the row that a query finds; None where it finds none."""
+        row = await self._engine.read(lambda tx: tx.row(sql, *params), brief=brief)
+        return None if row is None else made(row)
+
+
+class TimedTables(Tables):
+    """A family of tables whose rows say when they were written."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        super().__init__(engine)
+        self._clock = clock

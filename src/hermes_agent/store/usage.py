@@ -14,7 +14,7 @@ from hermes_agent.core.spending import NANO, NOTHING, Bid, Grant, Rules, Scope, 
 from hermes_agent.store import accounts
 from hermes_agent.store.accounts import Account, Owner
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 
 FIELDS = (
     "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "
@@ -140,11 +140,8 @@ class OpenCall:
     warnings: tuple[str, ...] = ()
 
 
-class Ledger:
+class Ledger(Tables):
     """Table of model calls: each row is opened once and completed once, and outlives its session."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> OpenCall:
         """Write the row of a new call with what the limits grant it; no row where they refuse.

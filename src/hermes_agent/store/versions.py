@@ -9,7 +9,7 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction, Value
+from hermes_agent.store.transaction import Engine, Row, Tables, Transaction
 
 FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
@@ -136,6 +136,21 @@ NO_BACKING = Backing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who changes a note or a skill, and what made them: the events `first` to `last` of a session, the key of the
+    call; the version that it takes back."""
+
+    author: Author
+    principal: str = ""
+    session: str = ""
+    first: int = 0
+    last: int = 0
+    key: str = ""
+    undoes: int | None = None
+    backing: Backing = NO_BACKING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """A change in the ledger, with its number and state."""
 
@@ -148,12 +163,12 @@ class Overtaken(HermesError):
     """Raised when another home changed the item in the meantime."""
 
 
-class Versions:
+class Versions(Tables):
     """The version ledger: rows are written once and never deleted; only their state is completed. `machine` is the
     id of this copy of the home, empty where the database is its own."""
 
     def __init__(self, engine: Engine, machine: str = "") -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.machine = machine
 
     async def record(
@@ -192,20 +207,20 @@ class Versions:
 
     async def get(self, version: int) -> Version | None:
         """The version of that number."""
-        return await self._one(GET, version)
+        return await self._one(_version, GET, version)
 
     async def by_key(self, key: str) -> Version | None:
         """The completed version of the call with that key."""
-        return await self._one(BY_KEY, key)
+        return await self._one(_version, BY_KEY, key)
 
     async def latest(self, kind: Kind, item: str, *, mine: bool = False, private: bool = False) -> Version | None:
         """The newest version of an item, possibly only intended. With `mine` the newest made by this home, with
         `private` of private items."""
         if private or mine:
             return await self._one(
-                LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
+                _version, LATEST.format(mine="AND machine = $4 "), kind.value, item, int(private), self.machine
             )
-        return await self._one(LATEST.format(mine=""), kind.value, item, 0)
+        return await self._one(_version, LATEST.format(mine=""), kind.value, item, 0)
 
     async def heads(self, kind: Kind) -> dict[str, int]:
         """The number of the newest version of each shared item."""
@@ -240,10 +255,6 @@ class Versions:
     async def undone(self, version: int) -> bool:
         """Whether a later version reverted it."""
         return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
-
-    async def _one(self, sql: str, *params: Value) -> Version | None:
-        row = await self._engine.read(lambda tx: tx.row(sql, *params))
-        return None if row is None else _version(row)
 
     async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:
         if body is None:

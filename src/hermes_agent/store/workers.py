@@ -110,8 +110,7 @@ class Presence(Protocol):
     - `dead` names the workers that are certainly gone; `buried` removes what one left behind.
     """
 
-    @property
-    def look_seconds(self) -> float: ...
+    look_seconds: float
 
     async def arrive(self, worker: str, key: int) -> None: ...
 

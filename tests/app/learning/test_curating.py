@@ -11,9 +11,8 @@ from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.plan import RUN
 from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.store.learning.jobs import JobKind, JobState
-from hermes_agent.store.versions import Author, Backing
+from hermes_agent.store.versions import Author, Backing, By
 from tests.app.place import Place
 from tests.learning.curator.harness import OLD, QUIET, Kept, Upkeep, kept_home, points
 from tests.learning.harness import learning_place

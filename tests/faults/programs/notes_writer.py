@@ -8,10 +8,10 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.store.database import open_store
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 OWNER = Person(key="cli:ann", owner=True)
 ROOMY = MemorySettings(memory_char_limit=100_000)

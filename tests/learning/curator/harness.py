@@ -12,11 +12,10 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.learning.curator.tools import OPENING
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import Usage
 from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from hermes_agent.testing.scripted import Step
 from tests.app.place import Place
 from tests.learning.harness import learning_place

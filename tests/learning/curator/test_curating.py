@@ -13,12 +13,11 @@ from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.learning.learned import stats_lines
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.invoke import Bundle, bundles_of
 from hermes_agent.store.claims import Lease
 from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
-from hermes_agent.store.versions import Author, Kind
+from hermes_agent.store.versions import Author, By, Kind
 from hermes_agent.testing.scripted import Status
 from tests.learning.curator.harness import OLD, Upkeep, join, kept_home, loads, points
 from tests.skills.shelf import skill_text

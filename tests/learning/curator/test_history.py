@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hermes_agent.learning.curator.candidates import kept_apart
 from hermes_agent.learning.curator.curating import What
+from hermes_agent.learning.curator.plan import kept_apart
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.learning.jobs import Account, Job, JobKind, JobState

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from hermes_agent.learning.curator.curating import Curator
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from tests.learning.curator.harness import Kept, Upkeep, join, kept_home, loads, points
 from tests.skills.shelf import skill_text
 

@@ -11,9 +11,19 @@ from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.applying import calls_of, together
-from hermes_agent.learning.curator.candidates import JournalFile, brought_back, kept_apart, paused
 from hermes_agent.learning.curator.history import QueryHistory, covered_by, groups, lost, queries_in, shared, that_find
-from hermes_agent.learning.curator.plan import Denied, Move, Plan, Step, keep, kept
+from hermes_agent.learning.curator.plan import (
+    Denied,
+    JournalFile,
+    Move,
+    Plan,
+    Step,
+    brought_back,
+    keep,
+    kept,
+    kept_apart,
+    paused,
+)
 from hermes_agent.learning.curator.tools import CRITERIA, checked, grade, missing_files, system
 
 # Notebook

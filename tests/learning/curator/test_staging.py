@@ -13,14 +13,13 @@ from hermes_agent.agent.act import failure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.curator.candidates import CuratorJournal, survey
 from hermes_agent.learning.curator.history import QueryHistory
+from hermes_agent.learning.curator.plan import CuratorJournal, survey
 from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
 from hermes_agent.learning.curator.tools import MOST_LISTED, Asking, CuratorTools, question
 from hermes_agent.learning.reviewing import usual_gates
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import files_of_folder
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from hermes_agent.tools.schema import collect
 from tests.learning.curator.harness import Kept, kept_home
 from tests.skills.shelf import skill_text

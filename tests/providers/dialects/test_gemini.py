@@ -70,7 +70,8 @@ def test_a_request_holds_instruction_tools_and_contents_in_this_order():
     assert list(plain) == ["systemInstruction", "tools", "contents", "generationConfig"]
     assert plain["systemInstruction"] == {"parts": [{"text": PREFIX.system}]}
     (first, _) = plain["tools"][0]["functionDeclarations"]
-    assert first["parameters"] == {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}, "required": ["path"]}
+    assert first["parametersJsonSchema"] == PREFIX.tools[0].parameters
+    assert "parameters" not in first
     assert plain["contents"] == [{"role": "user", "parts": [{"text": "Hi"}]}]
     assert plain["generationConfig"]["maxOutputTokens"] == 100
 

@@ -20,7 +20,6 @@ from hermes_agent.core.errors import (
     ServerFailed,
     ThinkingRefused,
 )
-from hermes_agent.providers.routing.cooldowns import Rest
 from hermes_agent.providers.routing.policy import (
     LONGEST_DELAY,
     LONGEST_WAIT,
@@ -36,6 +35,7 @@ from hermes_agent.providers.routing.policy import (
     begin,
     decide,
 )
+from hermes_agent.store.cooldowns import CoolDown
 
 KINDS = [
     kind
@@ -50,7 +50,7 @@ STATIONS = st.builds(
     window=st.sampled_from([8_000, 200_000, 1_000_000]),
 )
 RESTS = st.builds(
-    Rest,
+    CoolDown,
     provider=st.sampled_from(["a", "b", "c"]),
     credential=st.sampled_from(["", "K1", "K2", "K3"]),
     model=st.sampled_from(["", "m", "n", "o"]),
@@ -219,7 +219,7 @@ def test_a_refused_key_gives_way_to_the_next_one_and_rests():
 
 
 def test_a_resting_key_is_not_rotated_to():
-    resting = Rest(provider="a", credential="K2", until=2_000.0, reason="OutOfCredit")
+    resting = CoolDown(provider="a", credential="K2", until=2_000.0, reason="OutOfCredit")
     decision = decide(failed(AuthRefused), replace(POOL, rests=(resting,)))
     assert decision.reason == "no other key of this provider can be used now"
 
@@ -257,6 +257,6 @@ def test_thinking_that_is_refused_is_left_out_once_however_few_retries_there_are
 
 
 def test_a_model_whose_rest_has_ended_is_asked_first_again():
-    rest = Rest(provider="a", model="m", until=1_060.0, reason="Overloaded")
+    rest = CoolDown(provider="a", model="m", until=1_060.0, reason="Overloaded")
     during, after = (begin(replace(TWO, rests=(rest,), now=now)) for now in (1_059.0, 1_060.0))
     assert (during.station, after.station) == (1, 0)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Entry, Trust
 from hermes_agent.skills.hub.installing import Held, Hub
 from hermes_agent.skills.hub.sources import Sources, Tap, Taps
@@ -22,7 +21,7 @@ from hermes_agent.skills.versions import SkillVersions
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import open_store
 from hermes_agent.store.skills_index import SkillsIndex
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 from tests.skills.shelf import skill_text
 
 OWNER = By(author=Author.OWNER, principal="cli:owner")

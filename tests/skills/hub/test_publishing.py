@@ -107,4 +107,4 @@ async def test_what_git_says_is_told(here: Place):
     await here.hub.sources.catalog(here.hub.sources.taps.get("them"))
     repository = here.hub.sources.repository(str(here.there.root))
     with pytest.raises(HubError, match="git mktree failed"):
-        await repository.feed(["mktree"], b"nonsense\n")
+        await repository.run("mktree", data=b"nonsense\n")

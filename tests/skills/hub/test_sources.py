@@ -6,9 +6,8 @@ import pytest
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.skills.depot import Trust
-from hermes_agent.skills.hub.catalog import Offered, catalog_of, found, kept
-from hermes_agent.skills.hub.git import HubError
-from hermes_agent.skills.hub.sources import FRESH, Tap
+from hermes_agent.skills.hub.git import HubError, TreeEntry
+from hermes_agent.skills.hub.sources import FRESH, LINK, MODULE, Offered, Tap, catalog_of, found, kept, select_files
 from hermes_agent.testing.clock import FakeClock
 from tests.skills.hub.origin import Place, hub_at, origin
 from tests.skills.shelf import skill_text
@@ -170,3 +169,36 @@ async def test_damaged_or_odd_taps_are_told(here: Place):
 def test_names_count_more_than_descriptions():
     skills = [Offered(name="pot", path="a", description="x"), Offered(name="a", path="b", description="pot pot")]
     assert [each.name for each in found(skills, "POTS pot")] == ["pot", "a"]
+
+
+def entry(path: str, kind: str = "100644", size: int = 1) -> TreeEntry:
+    return TreeEntry(path=path, kind=kind, oid="0" * 40, size=size)
+
+
+def test_hidden_files_stay_behind():
+    entries = [entry("a/SKILL.md"), entry("a/.github/x", LINK), entry("a/b/.DS_Store"), entry("a/b/c.md")]
+    assert list(select_files(entries, "a")) == ["SKILL.md", "b/c.md"]
+
+
+def test_every_reason_is_told():
+    entries = [
+        entry("x", LINK),
+        entry("y", MODULE),
+        entry("Z.md"),
+        entry("z.md"),
+        entry("large", size=2 << 20),
+        *[entry(f"many/{number}", size=1 << 20) for number in range(300)],
+    ]
+    with pytest.raises(HubError, match=r"no SKILL\.md; it has 305 files.*bytes, at most.*link.*and 2 more"):
+        select_files(entries, "")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\\b", "con:", "x" * 201, "/".join("abcdefghi"), "a\u202eb", "what?"])
+def test_names_that_are_none_everywhere_are_refused(name: str):
+    with pytest.raises(HubError, match="is not a name for a file"):
+        select_files([entry("SKILL.md"), entry(name)], "")
+
+
+def test_letters_that_look_alike_to_a_file_system_are_one_name():
+    with pytest.raises(HubError, match="are one name"):
+        select_files([entry("SKILL.md"), entry("caf\u00e9.md"), entry("cafe\u0301.md")], "")

@@ -8,8 +8,9 @@ import pytest
 from hermes_agent.skills.depot import Content, hash_of_files, stored
 from hermes_agent.skills.hub.git import HubError
 from hermes_agent.skills.hub.updating import (
+    Conflict,
+    Conflicted,
     Keep,
-    Merged,
     Outcome,
     Status,
     Wish,
@@ -24,6 +25,7 @@ from hermes_agent.skills.state import State
 from tests.skills.hub.origin import AGENT, OWNER, VARIABLES, Place, hub_at
 from tests.skills.shelf import put, skill_text
 
+Changes = dict[str, bytes | None]
 STEPS = "1. Boil.\n2. Wait.\n3. Steep.\n4. Wait.\n5. Pour."
 BOTH = STEPS.replace("Pour", "Serve").replace("Boil", "Simmer")
 
@@ -293,8 +295,14 @@ def files(**texts: str | bytes) -> dict[str, Content]:
     return {name: Content(content=text.encode() if isinstance(text, str) else text) for name, text in every.items()}
 
 
-async def merged(base: dict[str, Content], ours: dict[str, Content], theirs: dict[str, Content]) -> Merged:
+async def merged(base: dict[str, Content], ours: dict[str, Content], theirs: dict[str, Content]) -> Changes:
     return await merge("tea", base, ours, theirs, VARIABLES)
+
+
+async def clashing(base: dict[str, Content], ours: dict[str, Content], theirs: dict[str, Content]) -> Conflict:
+    with pytest.raises(Conflicted) as caught:
+        await merged(base, ours, theirs)
+    return caught.value.conflicts[0]
 
 
 async def test_what_one_side_alone_did_is_kept():
@@ -303,12 +311,11 @@ async def test_what_one_side_alone_did_is_kept():
     theirs = files(a="1", b="2", new="1")
 
     done = await merged(base, ours, theirs)
-    assert done.changes == {"b": b"2", "new": b"1", "gone": None}
-    assert done.conflicts == ()
+    assert done == {"b": b"2", "new": b"1", "gone": None}
 
 
 async def test_the_same_change_on_both_sides_is_no_conflict():
-    assert (await merged(files(a="1"), files(a="2"), files(a="2"))).changes == {}
+    assert (await merged(files(a="1"), files(a="2"), files(a="2"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -321,17 +328,16 @@ async def test_the_same_change_on_both_sides_is_no_conflict():
     ],
 )
 async def test_what_cannot_be_decided_is_a_conflict(base: dict, ours: dict, theirs: dict, said: str):
-    done = await merged(files(**base), files(**ours), files(**theirs))
-    assert (done.conflicts[0].file, said in done.conflicts[0].text) == ("a", True)
+    conflict = await clashing(files(**base), files(**ours), files(**theirs))
+    assert (conflict.file, said in conflict.text) == ("a", True)
 
 
 async def test_a_merge_that_gives_no_skill_is_a_conflict():
     # Each side adds the field for itself; the merge has it twice, or a name that is not the folder's.
     theirs = {**files(), "SKILL.md": Content(content=skill_text("coffee").encode())}
-    done = await merged(files(), files(), theirs)
-    assert "is not a skill" in done.conflicts[0].text
+    assert "is not a skill" in (await clashing(files(), files(), theirs)).text
     gone = {name: each for name, each in files().items() if name != "SKILL.md"}
-    assert "removed at its source" in (await merged(files(), files(), gone)).conflicts[0].text
+    assert "removed at its source" in (await clashing(files(), files(), gone)).text
 
 
 async def test_without_git_there_is_a_sentence():

@@ -22,7 +22,10 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.host.late import Needs
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.candidates import (
+from hermes_agent.learning.curator.applying import Places, rollback
+from hermes_agent.learning.curator.curating import Curator, What
+from hermes_agent.learning.curator.history import there
+from hermes_agent.learning.curator.plan import (
     Age,
     Candidate,
     CuratorJournal,
@@ -31,10 +34,7 @@ from hermes_agent.learning.curator.candidates import (
     paused,
     survey,
 )
-from hermes_agent.learning.curator.curating import Curator, What
-from hermes_agent.learning.curator.history import there
 from hermes_agent.learning.curator.report import Run
-from hermes_agent.learning.curator.reporting import Places, rollback
 from hermes_agent.learning.curator.tools import grade
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs, stretched
@@ -43,12 +43,12 @@ from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.settings import CuratorSettings
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.replay.ledger import Book, StoredLedger
-from hermes_agent.skills.changes import ARCHIVE, By
+from hermes_agent.skills.changes import ARCHIVE
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

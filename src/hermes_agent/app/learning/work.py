@@ -36,7 +36,6 @@ from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import inside
 from hermes_agent.skills.places import MOST
 from hermes_agent.skills.skill import FILE, Layer
@@ -44,7 +43,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.versions import Author, Backing, Kind
+from hermes_agent.store.versions import Author, Backing, By, Kind
 from hermes_agent.tools.schema import collect
 
 if TYPE_CHECKING:

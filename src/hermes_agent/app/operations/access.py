@@ -39,7 +39,7 @@ class OfflineSystem:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The current settings."""
         return self.loaded.value
 
     @property

@@ -18,10 +18,11 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small
 from hermes_agent.memory.entries import decoded, entries_of, size_of
-from hermes_agent.memory.log import LedgerRow, log, undo
-from hermes_agent.memory.notes import By, Notes
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import Person, Target, space_in, target_of
+from hermes_agent.memory.tools import LedgerRow, log, undo
 from hermes_agent.store.facts.facts import Fact, FactChange, Source
+from hermes_agent.store.versions import By
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

@@ -19,10 +19,11 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route, load_vendor
 from hermes_agent.providers.routing.chain import credentials_of, single
-from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Rest, Use
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Use
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.replay.ledger import Book, StoredLedger
+from hermes_agent.store.cooldowns import CoolDown
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -133,7 +134,7 @@ def _states(
     vendor: str,
     secrets: Secrets,
     settings: CredentialSettings,
-    resting: Sequence[Rest],
+    resting: Sequence[CoolDown],
     uses: Mapping[str, Use],
     now: float,
 ) -> list[KeyState]:

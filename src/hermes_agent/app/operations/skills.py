@@ -15,11 +15,12 @@ from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.invoke import commands_of, hash_of
 from hermes_agent.skills.skill import Occasion, Skill
 from hermes_agent.skills.skill import SkillHeader as SkillHeader
-from hermes_agent.skills.versions import diff_of, diffs, own_files
+from hermes_agent.skills.versions import diff_of, diffs
+from hermes_agent.store.versions import By
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem

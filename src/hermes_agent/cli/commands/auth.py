@@ -22,8 +22,7 @@ from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.signin.facts import SignIn
 from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh
-from hermes_agent.providers.signin.tokens import Tokens
-from hermes_agent.providers.signin.ways import Shown, by_code, by_device
+from hermes_agent.providers.signin.ways import Shown, Tokens, by_code, by_device
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 

@@ -15,10 +15,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.plural import plural
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import Entry, Trust
-from hermes_agent.skills.hub.catalog import Catalog
 from hermes_agent.skills.hub.git import HubError, address_of
 from hermes_agent.skills.hub.installing import Held, Hub
-from hermes_agent.skills.hub.sources import Offer, Tap, Taps
+from hermes_agent.skills.hub.sources import Catalog, Offer, Tap, Taps
 
 FROM = click.option("--from", "source", default="", metavar="ADDRESS", help="A repository, also one that is not a tap.")
 AT = click.option("--at", "ref", default="", metavar="REF", help="A branch, a tag or a commit.")

@@ -18,14 +18,22 @@ from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.applying import Applying
-from hermes_agent.learning.curator.candidates import DAY, Age, Candidate, CuratorJournal, JournalFile, Whose, survey
+from hermes_agent.learning.curator.applying import Applying, Places, Reporting
 from hermes_agent.learning.curator.history import QueryHistory, groups, remember, that_find, there
-from hermes_agent.learning.curator.plan import Move, Plan
+from hermes_agent.learning.curator.plan import (
+    DAY,
+    Age,
+    Candidate,
+    CuratorJournal,
+    JournalFile,
+    Move,
+    Plan,
+    Whose,
+    survey,
+)
 from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
-from hermes_agent.learning.curator.reporting import Places, Reporting
 from hermes_agent.learning.curator.staging import NAME, Staging, Trial
 from hermes_agent.learning.curator.tools import Asking, CuratorTools, question, system
 from hermes_agent.learning.dispatch import Pass

@@ -12,7 +12,6 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Replied
 from hermes_agent.core.messages import Message, Origin, Text
-from hermes_agent.learning.curator.candidates import ordered
 from hermes_agent.skills.library import FEWEST_WORDS, OFFERED
 from hermes_agent.store.database import Store
 from hermes_agent.store.skills_index import STOP_WORDS
@@ -139,6 +138,12 @@ def shared(one: Collection[str], other: Collection[str]) -> float:
     """Overlap of two sets of words, 0 to 1."""
     both = set(one) | set(other)
     return len(set(one) & set(other)) / len(both) if both else 0.0
+
+
+def ordered(pair: tuple[str, str]) -> tuple[str, str]:
+    """Two names as a sorted pair."""
+    one, other = sorted(pair)
+    return one, other
 
 
 def there(

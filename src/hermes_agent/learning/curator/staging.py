@@ -13,9 +13,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.host.files import PRIVATE_FOLDER
-from hermes_agent.learning.curator.candidates import Candidate, Rating
 from hermes_agent.learning.curator.history import QueryHistory, lost
-from hermes_agent.learning.curator.plan import Step
+from hermes_agent.learning.curator.plan import Candidate, Rating, Step
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned
 from hermes_agent.learning.sources import Sources
 from hermes_agent.skills.depot import Content, Files, hash_of_files, text_or_none

@@ -15,9 +15,8 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreError, ToolError
 from hermes_agent.core.messages import Message, Origin, ToolCall, said
 from hermes_agent.core.tool import Answer, Tool, tool
-from hermes_agent.learning.curator.candidates import Candidate, Rating, Whose, ordered
-from hermes_agent.learning.curator.history import LEAST, shared, words_of
-from hermes_agent.learning.curator.plan import Denied
+from hermes_agent.learning.curator.history import LEAST, ordered, shared, words_of
+from hermes_agent.learning.curator.plan import Candidate, Denied, Rating, Whose
 from hermes_agent.learning.curator.staging import Staging
 from hermes_agent.learning.drafts import OtherWriters
 from hermes_agent.learning.sources import named_in

@@ -16,8 +16,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import run
-from hermes_agent.memory.backend import Exchange, Needs
-from hermes_agent.memory.service import rows, texts
+from hermes_agent.memory.backend import Exchange, Needs, rows, texts
 from hermes_agent.store.facts.facts import Source
 
 MOST = 5
@@ -69,7 +68,8 @@ class ByteRover:
         asked = await self._ask("curate", "--", text)
         if asked.get("status") != STEP:
             return
-        envelope = msgspec.json.encode({"html": topic(place, text), "meta": _meta(text)}).decode()
+        meta = {"type": "ADD", "impact": "low", "reason": "Said in a conversation.", "summary": _title(text)}
+        envelope = msgspec.json.encode({"html": topic(place, text), "meta": meta}).decode()
         kept = await self._ask("curate", "--session", str(asked.get("sessionId", "")), "--response", envelope)
         problems = rows(kept, "errors")
         # What is there already under the hash of its words is the same text.
@@ -101,10 +101,6 @@ def topic(place: str, text: str) -> str:
     title = html.escape(_title(text), quote=True)
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in text.split("\n") if line.strip())
     return f'<bv-topic path="{place}/t_{digest}" title="{title}"><bv-highlights>{lines}</bv-highlights></bv-topic>'
-
-
-def _meta(text: str) -> dict[str, str]:
-    return {"type": "ADD", "impact": "low", "reason": "Said in a conversation.", "summary": _title(text)}
 
 
 def _argument(text: str) -> str:

@@ -27,7 +27,7 @@ from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
 from hermes_agent.host.locks import held
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
+from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor
 from hermes_agent.store.database import Store
 from hermes_agent.store.facts.facts import NewFact, Source
 from hermes_agent.store.facts.finding import Asked, Standing, search_words
@@ -121,7 +121,7 @@ class Taken:
     trust: float = START
 
 
-class Holographic(ToldAlready):
+class Holographic:
     """Fact memory of one person, separated by `space`. An existing file of facts is imported once and then renamed."""
 
     def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
@@ -146,6 +146,12 @@ class Holographic(ToldAlready):
 
     async def remember(self, exchange: Exchange) -> None:
         """Does nothing: the session's log has the exchange; facts are added one by one."""
+
+    async def leaving(self, session: str, text: str) -> None:
+        """Does nothing."""
+
+    async def ended(self, session: str) -> None:
+        """Does nothing."""
 
     async def add(self, fact: str, source: Source, /) -> None:
         await self._ready()

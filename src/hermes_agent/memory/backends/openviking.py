@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.memory.backend import Exchange, Needs
-from hermes_agent.memory.service import Service, rows, texts
+from hermes_agent.memory.backend import Exchange, Needs, Service, rows, texts
 from hermes_agent.store.facts.facts import Source
 
 KEY = "OPENVIKING_API_KEY"

@@ -12,8 +12,7 @@ from functools import partial
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.memory.backend import Exchange, Needs
-from hermes_agent.memory.service import Service, rows, texts
+from hermes_agent.memory.backend import Exchange, Needs, Service, rows, texts
 from hermes_agent.store.facts.facts import Source
 
 MOST = 5

@@ -19,15 +19,11 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
-from hermes_agent.providers.claude import thinking_fields
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
-from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect, thinking_fields
+from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
-from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.verifier import MEGABYTE, PictureRules, Turn
 from hermes_agent.providers.wire import Table, Taken
 
 API_VERSION = "2023-06-01"

@@ -20,17 +20,22 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, ToolSchema, Usage
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.gemini_schema import gemini_schema
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.outcomes import failure
-from hermes_agent.providers.pieces import arguments_of, attached, json_bytes, safe_id, words_in, written
-from hermes_agent.providers.reading import Block, ReplyReader
+from hermes_agent.providers.reading import (
+    Block,
+    ReplyReader,
+    arguments_of,
+    attached,
+    json_bytes,
+    safe_id,
+    words_in,
+    written,
+)
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
-from hermes_agent.providers.verifier import Turn
+from hermes_agent.providers.verifier import MEGABYTE, PictureRules, Turn
 from hermes_agent.providers.wire import Table, Taken
 
 # A signature belongs to the part that it came on: words or a call. It is kept as the `opaque` of the thinking right
@@ -170,11 +175,9 @@ class GeminiCompiler(ConversationCompiler):
 
 
 def _declaration(tool: ToolSchema) -> dict[str, Any]:
-    declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    parameters = gemini_schema(tool.parameters)
-    if parameters.get("properties"):  # an object without any is refused
-        declaration["parameters"] = parameters
-    return declaration
+    # An object without properties is refused; this field, not `parameters`, takes plain JSON Schema.
+    parameters = {"parametersJsonSchema": tool.parameters} if tool.parameters.get("properties") else {}
+    return {"name": tool.name, "description": tool.description, **parameters}
 
 
 def _bears(following: list[Part]) -> bool:

@@ -10,10 +10,12 @@ import msgspec
 
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.outcomes import OPENAI_ERRORS
-from hermes_agent.providers.pieces import (
+from hermes_agent.providers.reading import (
+    Block,
+    ReplyReader,
+    TokenDetails,
     arguments_of,
     attached,
     data_url,
@@ -23,7 +25,6 @@ from hermes_agent.providers.pieces import (
     words_in,
     written,
 )
-from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn

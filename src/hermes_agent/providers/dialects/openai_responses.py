@@ -12,11 +12,18 @@ import msgspec
 
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, StopReason, Usage
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.outcomes import OPENAI_ERRORS
-from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, safe_id, written
-from hermes_agent.providers.reading import Block, ReplyReader, TokenDetails
+from hermes_agent.providers.reading import (
+    Block,
+    ReplyReader,
+    TokenDetails,
+    arguments_of,
+    data_url,
+    json_bytes,
+    safe_id,
+    written,
+)
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.verifier import Turn
 from hermes_agent.providers.wire import Table, Taken, Wire

@@ -7,26 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
-    """A cool-down until `until` (seconds since 1970).
-
-    An empty `credential` means all of them, an empty `model` every model. `mark` identifies the key's value, so
-    that another value under the same name is not affected; `reason` is the class of the error.
-    """
-
-    provider: str
-    credential: str = ""
-    model: str = ""
-    mark: str = ""
-    until: float
-    reason: str
-
-    def covers(self, provider: str, credential: str, model: str) -> bool:
-        """Whether this key of this provider rests for this model."""
-        return self.provider == provider and self.credential in {"", credential} and self.model in {"", model}
+from hermes_agent.store.cooldowns import CoolDown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +26,9 @@ class CoolDowns(Protocol):
     - `uses` returns the uses of a provider's credentials since then, by name.
     """
 
-    async def resting(self, now: float) -> Sequence[Rest]: ...
+    async def resting(self, now: float) -> Sequence[CoolDown]: ...
 
-    async def rest(self, rests: Sequence[Rest]) -> None: ...
+    async def rest(self, rests: Sequence[CoolDown]) -> None: ...
 
     async def uses(self, provider: str, since: float) -> Mapping[str, Use]: ...
 
@@ -56,12 +37,12 @@ class BriefCoolDowns:
     """In-memory cool-downs of this process."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str, str], Rest] = {}
+        self.kept: dict[tuple[str, str, str], CoolDown] = {}
 
-    async def resting(self, now: float) -> Sequence[Rest]:
+    async def resting(self, now: float) -> Sequence[CoolDown]:
         return [rest for rest in self.kept.values() if rest.until > now]
 
-    async def rest(self, rests: Sequence[Rest]) -> None:
+    async def rest(self, rests: Sequence[CoolDown]) -> None:
         self.kept.update({(rest.provider, rest.credential, rest.model): rest for rest in rests})
 
     async def uses(self, provider: str, since: float) -> Mapping[str, Use]:  # noqa: ARG002 - nothing is counted here

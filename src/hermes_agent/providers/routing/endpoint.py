@@ -21,11 +21,10 @@ from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
-from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialect import ConversationCompiler, Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.outcomes import failure
-from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.reading import json_bytes
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain
 from hermes_agent.providers.wire import Finished
@@ -36,7 +35,7 @@ HEX = 10
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
-REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+REAL_WINDOW = "hermes_agent.providers.local:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.providers.routing.cooldowns import Rest
+from hermes_agent.store.cooldowns import CoolDown
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -85,7 +85,7 @@ class Situation:
     """
 
     chain: tuple[Station, ...]
-    rests: tuple[Rest, ...] = ()
+    rests: tuple[CoolDown, ...] = ()
     now: float = 0.0
     left: float | None = None
     max_retries: int = 3
@@ -122,7 +122,7 @@ class Try:
     step: Step
     place: Place
     delay: float = 0.0
-    rests: tuple[Rest, ...] = ()
+    rests: tuple[CoolDown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class GiveUp:
     """Decision to report the error; `reason` says why there is no further attempt."""
 
     reason: str
-    rests: tuple[Rest, ...] = ()
+    rests: tuple[CoolDown, ...] = ()
 
 
 Decision = Try | GiveUp
@@ -293,7 +293,7 @@ def _soonest(situation: Situation, station: int) -> Place:
     return min(places, key=situation.resting_until)
 
 
-def _rests(last: Failed, situation: Situation) -> tuple[Rest, ...]:
+def _rests(last: Failed, situation: Situation) -> tuple[CoolDown, ...]:
     """What rests once this attempt's place is left: never more than the key, or the model, that was asked in it."""
     station = situation.chain[last.place.station]
     if last.kind in ABOUT_THE_QUESTION or last.kind not in REMEDIES:
@@ -306,5 +306,7 @@ def _rests(last: Failed, situation: Situation) -> tuple[Rest, ...]:
         if seconds is None:
             seconds = situation.cool_down if last.retry_after is None else min(last.retry_after, LONGEST_REST)
         until, credential = situation.now + seconds, last.place.credential
-    rest = Rest(provider=station.provider, credential=credential, model=model, until=until, reason=last.kind.__name__)
+    rest = CoolDown(
+        provider=station.provider, credential=credential, model=model, until=until, reason=last.kind.__name__
+    )
     return (rest,)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from hermes_agent.providers.routing.chain import Chain, Credential, Leg, in_order
-from hermes_agent.providers.routing.cooldowns import Rest
+from hermes_agent.providers.routing.chain import Chain, Leg, in_order
 from hermes_agent.providers.routing.endpoint import Endpoint, Ledger
 from hermes_agent.providers.routing.policy import Decision, History, Place, Situation, Station, Try, begin, decide
+from hermes_agent.store.cooldowns import CoolDown
 
 # How old the knowledge of what other processes let rest may be.
 FRESH_SECONDS = 10.0
@@ -28,7 +27,7 @@ class Router:
         self._ledger = ledger
         self._legs = chain.legs
         self._endpoints: dict[Place, Endpoint] = {}
-        self._rests: tuple[Rest, ...] = ()
+        self._rests: tuple[CoolDown, ...] = ()
         self._looked: float | None = None
         self._place = self._first()
         self._choice = len(chain.legs) > 1 or any(len(leg.credentials) > 1 for leg in chain.legs)
@@ -112,10 +111,7 @@ class Router:
         return replace(leg, credentials=tuple(in_order(leg.credentials, leg.strategy, uses)))
 
     def _situation(self) -> Situation:
-        return Situation(chain=tuple(self._stations()), rests=self._rests, now=self._chain.clock.now())
-
-    def _stations(self) -> list[Station]:
-        return [
+        stations = (
             Station(
                 provider=leg.route.vendor.name,
                 model=leg.route.model,
@@ -123,11 +119,10 @@ class Router:
                 window=leg.route.facts.window,
             )
             for leg in self._legs
-        ]
+        )
+        return Situation(chain=tuple(stations), rests=self._rests, now=self._chain.clock.now())
 
-    def _mark(self, rest: Rest) -> str:
+    def _mark(self, rest: CoolDown) -> str:
         """The mark of the key that the rest is about; empty where it is about none, or none is here."""
-        return next((one.mark for one in self._credentials(rest.provider) if one.name == rest.credential), "")
-
-    def _credentials(self, provider: str) -> Sequence[Credential]:
-        return [one for leg in self._legs if leg.route.vendor.name == provider for one in leg.credentials]
+        known = (one for leg in self._legs if leg.route.vendor.name == rest.provider for one in leg.credentials)
+        return next((one.mark for one in known if one.name == rest.credential), "")

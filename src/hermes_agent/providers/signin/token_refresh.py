@@ -20,7 +20,7 @@ from hermes_agent.host.locks import held
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.route import Grant, KeySource
 from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.tokens import Issuer, Tokens
+from hermes_agent.providers.signin.ways import Issuer, Tokens
 from hermes_agent.providers.vendor import Vendor
 
 VERSION = 1

@@ -173,7 +173,7 @@ VENDORS = (
         base_url_env="OLLAMA_BASE_URL",
         needs_key=False,
         quirks=Quirks(reasoning_field="reasoning", prefill="last"),
-        window_probe="hermes_agent.providers.windows:ollama_window",
+        window_probe="hermes_agent.providers.local:ollama_window",
         free=True,
     ),
     # LM Studio on this machine.
@@ -186,7 +186,7 @@ VENDORS = (
         base_url_env="LM_BASE_URL",
         needs_key=False,
         quirks=Quirks(reasoning_field="reasoning_content"),
-        window_probe="hermes_agent.providers.windows:lmstudio_window",
+        window_probe="hermes_agent.providers.local:lmstudio_window",
         free=True,
     ),
     # A vLLM server, on this machine unless said otherwise.
@@ -199,7 +199,7 @@ VENDORS = (
         base_url_env="VLLM_BASE_URL",
         needs_key=False,
         quirks=Quirks(reasoning_field="reasoning_content", prefill="continue"),
-        window_probe="hermes_agent.providers.windows:vllm_window",
+        window_probe="hermes_agent.providers.local:vllm_window",
         free=True,
     ),
     # llama.cpp's `llama-server`, on this machine unless said otherwise.
@@ -212,7 +212,7 @@ VENDORS = (
         base_url_env="LLAMACPP_BASE_URL",
         needs_key=False,
         quirks=Quirks(reasoning_field="reasoning_content", prefill="last"),
-        window_probe="hermes_agent.providers.windows:llamacpp_window",
+        window_probe="hermes_agent.providers.local:llamacpp_window",
         free=True,
     ),
     # Any other server that speaks chat completions: `model.base_url` says where.

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import PRIVATE_FOLDER
-from hermes_agent.host.process import Finished, open_piped, run
+from hermes_agent.host.process import Finished, run
 from hermes_agent.host.tasks import spawn
 
 
@@ -181,26 +181,19 @@ class Repository:
 
     async def contents(self, oids: Sequence[str]) -> list[bytes]:
         """The contents of these objects in order. The caller has checked their sizes."""
-        return _batch(await self.feed(["cat-file", "--batch"], "".join(f"{oid}\n" for oid in oids).encode()), oids)
+        wanted = "".join(f"{oid}\n" for oid in oids).encode()
+        return _batch(await self.run("cat-file", "--batch", data=wanted, most=self.limits.fetched), oids)
 
-    async def feed(self, words: Sequence[str], data: bytes, more: Mapping[str, str] | None = None) -> bytes:
-        """Run git with input; its output. Raises `HubError`."""
-        git = await open_piped([*self.words(), *words], env={**self.environment(), **(more or {})}, data=data)
-        try:
-            async with asyncio.timeout(SECONDS):
-                out, code = await git.rest(), await git.code()
-                said = (await git.errors()).decode("utf-8", "replace").strip()[-300:]
-        except TimeoutError as error:
-            raise HubError(f"git {words[0]} took longer than {SECONDS:.0f} s.") from error
-        finally:
-            await git.close()
-        if code != 0:
-            raise HubError(f"git {words[0]} failed: {said or code}")
-        return out
-
-    async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
-        """Run git with `more` in its environment; its output. Raises `HubError` with its words."""
-        ended = await self._git(words, more=more, seconds=seconds, most=MOST_SAID)
+    async def run(
+        self,
+        *words: str,
+        data: bytes | None = None,
+        more: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        most: int = MOST_SAID,
+    ) -> bytes:
+        """What git says, to some input, with `more` in its environment. Raises `HubError` with its words."""
+        ended = await self._git(words, data=data, more=more, seconds=seconds, most=most)
         if ended.code != 0:
             raise HubError(f"git {words[0]} failed: {_said(ended.err) or ended.code}")
         return ended.out
@@ -253,13 +246,15 @@ class Repository:
         self,
         words: Sequence[str],
         *,
+        data: bytes | None = None,
         seconds: float = SECONDS,
         most: int = 1 << 20,
         more: Mapping[str, str] | None = None,
     ) -> Finished:
         try:
             env = {**self.environment(), **(more or {})}
-            return await run([*self.words(), *words], env=env, cwd=str(self.folder), seconds=seconds, most=most)
+            command = [*self.words(), *words]
+            return await run(command, env=env, data=data, cwd=str(self.folder), seconds=seconds, most=most)
         except TimeoutError as error:
             raise Unreachable(f"{self.address.url}: git {words[0]} took longer than {seconds:.0f} s.") from error
         except OSError as error:

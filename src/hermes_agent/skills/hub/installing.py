@@ -16,7 +16,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.locks import held
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot import (
     Depot,
     Entry,
@@ -38,7 +37,7 @@ from hermes_agent.skills.skill import FILE, Layer, Skill, SkillHeader
 from hermes_agent.skills.state import State, base_of, pinned, without
 from hermes_agent.skills.versions import Owner, Planned
 from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 PROGRAMS = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 MOST_PER_FILE = 20

@@ -101,9 +101,9 @@ async def _committed(repository: Repository, base: str, path: str, files: Files,
         old = await repository.tree(base, path) if path else []
         lines = [f"0 {'0' * 40}\t{entry.path}\n" for entry in old]
         for file, each in sorted(files.items()):
-            oid = (await repository.feed(["hash-object", "-w", "--stdin"], each.content)).decode().strip()
+            oid = (await repository.run("hash-object", "-w", "--stdin", data=each.content)).decode().strip()
             lines.append(f"{'100755' if each.runs else '100644'} {oid}\t{f'{path}/{file}' if path else file}\n")
-        await repository.feed(["update-index", "--index-info"], "".join(lines).encode(), more)
+        await repository.run("update-index", "--index-info", data="".join(lines).encode(), more=more)
         tree = (await repository.run("write-tree", more=more)).decode().strip()
         if tree == (await repository.run("rev-parse", f"{base}^{{tree}}")).decode().strip():
             raise HubError(f"{repository.address.url} has `{name}` already as it is.")

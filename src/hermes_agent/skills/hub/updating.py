@@ -13,15 +13,14 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.process import run
-from hermes_agent.skills.changes import By
-from hermes_agent.skills.depot import Entry, Files, files_of_folder, hash_of_files, text_or_none
+from hermes_agent.skills.depot import Entry, Files, files_of_folder, hash_of_files, hash_of_folder, text_or_none
 from hermes_agent.skills.format import BadSkill, read
 from hermes_agent.skills.hub.git import HubError, found_git
 from hermes_agent.skills.hub.installing import Held, Hub, installed
 from hermes_agent.skills.hub.sources import Offer, Tap
 from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import base_of, based
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, By
 
 SECONDS = 20.0
 FAILED = 128  # from here on an exit code of merge-file is no number of conflicts
@@ -35,16 +34,11 @@ class Conflict:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """Changes to the person's copy (None: the file is removed), and the conflicts."""
-
-    changes: dict[str, bytes | None]
-    conflicts: tuple[Conflict, ...]
-
-
-async def merge(name: str, base: Files, ours: Files, theirs: Files, variables: Mapping[str, str]) -> Merged:
-    """Merge the changes from `base` to `theirs` into `ours`. Raises `HubError` where git cannot be run."""
+async def merge(
+    name: str, base: Files, ours: Files, theirs: Files, variables: Mapping[str, str]
+) -> dict[str, bytes | None]:
+    """What changes of `ours` by the changes from `base` to `theirs` (None: the file goes). Raises `Conflicted`, and
+    `HubError` where git cannot be run."""
     changes: dict[str, bytes | None] = {}
     conflicts = []
     for file in sorted({*base, *ours, *theirs}):
@@ -61,7 +55,9 @@ async def merge(name: str, base: Files, ours: Files, theirs: Files, variables: M
             conflicts.append(Conflict(file=file, text=text))
     if FILE in changes and not conflicts:
         conflicts = _still_a_skill(name, changes[FILE])
-    return Merged(changes=changes, conflicts=tuple(conflicts))
+    if conflicts:
+        raise Conflicted(name, tuple(conflicts))
+    return changes
 
 
 async def _merged_file(
@@ -151,16 +147,6 @@ class Standing:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Updated:
-    """Result of an update: the commits before and after, and the number of files changed in the local copy."""
-
-    name: str
-    old: str
-    new: str
-    merged: int = 0
-
-
 async def standing(hub: Hub, name: str) -> Standing:
     """Check one skill for updates; failures are part of the status. Raises `HubError` for one that is not installed."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
@@ -198,9 +184,9 @@ async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
     return Offer(tap=tap, skill=same[0], commit=catalog.commit, ref=catalog.ref)
 
 
-async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: Keep = Keep.NEITHER) -> Updated:
-    """Replace the installed version by the quarantined one; the caller holds the hub's lock. Raises `Conflicted`, or
-    `HubError` where it is refused; nothing was changed then."""
+async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: Keep = Keep.NEITHER) -> int:
+    """Take what was held in place of what is installed, for the holder of the hub's lock; how many files of the changed
+    copy that changed. Raises `Conflicted`, or `HubError` where it may not be taken; nothing was changed then."""
     entry = installed(await asyncio.to_thread(hub.lock.get), held.name)
     new_reasons = [why for why in held.against if why not in entry.accepted]
     if new_reasons and not insist:
@@ -214,12 +200,11 @@ async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: K
     new = msgspec.structs.replace(held.entry, accepted=held.against, before=before)
     old = {} if copy else await asyncio.to_thread(hub.depot.files, entry.hash, held.name)
     await hub.recorded(held.name, old, {} if copy else held.files, by, new, "update")
-    count = len(merged.changes) if merged else 0
-    return Updated(name=held.name, old=entry.commit, new=held.entry.commit, merged=count)
+    return len(merged or ())
 
 
-async def put_back(hub: Hub, name: str, by: By) -> Updated:
-    """Undo the last update of an unmodified skill. Raises `HubError`."""
+async def put_back(hub: Hub, name: str, by: By) -> str:
+    """Undo the last update of a skill that nobody changed; what was done, in words. Raises `HubError`."""
     entry = installed(await asyncio.to_thread(hub.lock.get), name)
     if entry.before is None:
         raise HubError(f"`{name}` was not updated since it was installed.")
@@ -232,7 +217,7 @@ async def put_back(hub: Hub, name: str, by: By) -> Updated:
     old = await asyncio.to_thread(hub.depot.files, entry.hash, name)
     back = msgspec.structs.replace(entry, commit=commit, hash=found, before=(entry.commit, entry.hash))
     await hub.recorded(name, old, files, by, back, "put back")
-    return Updated(name=name, old=entry.commit, new=commit)
+    return f"back at {commit[:12]}, instead of {entry.commit[:12]}"
 
 
 async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
@@ -245,7 +230,7 @@ async def behind(hub: Hub) -> list[tuple[SkillHeader, SkillHeader]]:
         if not layer or layer == Layer.HUB or not headers or headers[0].layer is not Layer.USER:
             continue
         for original in headers[1:]:
-            if original.layer == layer and await _hash(original) != base:
+            if original.layer == layer and await asyncio.to_thread(hash_of_folder, original.path) != base:
                 found.append((headers[0], original))
                 break
     return found
@@ -259,7 +244,7 @@ async def follow(hub: Hub, copy: SkillHeader, original: SkillHeader, by: By, kee
     found = hash_of_files(files)
     await asyncio.to_thread(hub.depot.keep, copy.name, files, found)
     await _apply(hub, copy, merged, original.layer, found, by)
-    return len(merged.changes)
+    return len(merged)
 
 
 async def _compared(hub: Hub, entry: Entry, offer: Offer) -> Status:
@@ -271,35 +256,26 @@ async def _compared(hub: Hub, entry: Entry, offer: Offer) -> Status:
     return Status.CURRENT if hash_of_files(files) == entry.hash else Status.NEWER
 
 
-async def _merged(hub: Hub, copy: SkillHeader, base: str, theirs: Files, keep: Keep) -> Merged:
+async def _merged(hub: Hub, copy: SkillHeader, base: str, theirs: Files, keep: Keep) -> dict[str, bytes | None]:
     state = await asyncio.to_thread(hub.writer.library.state.get)
     # What the copy was last brought together with, where an update died half-way.
     was = await asyncio.to_thread(hub.depot.files, base_of(state, copy.name)[1] or base, copy.name)
     ours = await asyncio.to_thread(files_of_folder, copy.path)
     if keep is Keep.MINE:
-        return Merged(changes={}, conflicts=())
+        return {}
     if keep is Keep.THEIRS:
-        return Merged(changes=_wholly(ours, theirs), conflicts=())
-    merged = await merge(copy.name, was, ours, theirs, hub.sources.variables)
-    if merged.conflicts:
-        raise Conflicted(copy.name, merged.conflicts)
-    return merged
+        gone: dict[str, bytes | None] = {file: None for file in ours if file not in theirs}
+        return {**gone, **{file: each.content for file, each in theirs.items() if ours.get(file) != each}}
+    return await merge(copy.name, was, ours, theirs, hub.sources.variables)
 
 
-def _wholly(ours: Files, theirs: Files) -> dict[str, bytes | None]:
-    changes: dict[str, bytes | None] = {file: None for file in ours if file not in theirs}
-    return {**changes, **{file: each.content for file, each in theirs.items() if ours.get(file) != each}}
-
-
-async def _apply(hub: Hub, copy: SkillHeader, merged: Merged, layer: Layer, found: str, by: By) -> None:
-    if merged.changes:
+async def _apply(
+    hub: Hub, copy: SkillHeader, merged: dict[str, bytes | None], layer: Layer, found: str, by: By
+) -> None:
+    if merged:
         who = By(author=Author.HUB, principal=by.principal)
-        await hub.writer.update(copy.name, merged.changes, who)
+        await hub.writer.update(copy.name, merged, who)
     await hub.writer.library.state.change(based(copy.name, layer.value, found))
-
-
-async def _hash(header: SkillHeader) -> str:
-    return hash_of_files(await asyncio.to_thread(files_of_folder, header.path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,36 +311,29 @@ async def update_all(hub: Hub, names: tuple[str, ...], by: By, wish: Wish) -> li
 
 async def _one(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None, by: By, wish: Wish) -> Outcome:
     try:
-        if name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned:
-            return Outcome(name=name, ok=True, did=f"pinned, left as it is; `hermes skills pin {name} --off` frees it")
-        if copy is not None:
-            changed = await follow(hub, *copy, by, wish.keep)
-            return Outcome(name=name, ok=True, did=f"your copy follows its original, {changed} files changed")
-        return await _back(hub, name, by) if wish.back else await _installed(hub, name, by, wish)
-    except Conflicted as error:
-        return Outcome(name=name, ok=False, did=str(error), conflicts=error.conflicts)
+        return Outcome(name=name, ok=True, did=await _updated(hub, name, copy, by, wish))
     except HermesError as error:
-        return Outcome(name=name, ok=False, did=str(error))
+        conflicts = error.conflicts if isinstance(error, Conflicted) else ()
+        return Outcome(name=name, ok=False, did=str(error), conflicts=conflicts)
 
 
-async def _back(hub: Hub, name: str, by: By) -> Outcome:
-    done = await put_back(hub, name, by)
-    return Outcome(name=name, ok=True, did=f"back at {done.new[:12]}, instead of {done.old[:12]}")
-
-
-async def _installed(hub: Hub, name: str, by: By, wish: Wish) -> Outcome:
+async def _updated(hub: Hub, name: str, copy: tuple[SkillHeader, SkillHeader] | None, by: By, wish: Wish) -> str:
+    """Update one skill; what was done, in words. Raises `HermesError` with what a person has to look at."""
+    if name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned:
+        return f"pinned, left as it is; `hermes skills pin {name} --off` frees it"
+    if copy is not None:
+        return f"your copy follows its original, {await follow(hub, *copy, by, wish.keep)} files changed"
+    if wish.back:
+        return await put_back(hub, name, by)
     found = await standing(hub, name)
-    match found.status:
-        case Status.CURRENT | Status.FIXED:
-            return Outcome(name=name, ok=True, did=found.status.value)
-        case Status.GONE | Status.SILENT:
-            return Outcome(name=name, ok=False, did=found.words)
-        case Status.MOVED if not wish.moved:
-            said = f"its tag pointed at {found.commit[:12]} and points at {found.there[:12]} now; `--moved` follows it"
-            return Outcome(name=name, ok=False, did=said)
-        case Status.MOVED | Status.NEWER:
-            entry = installed(await asyncio.to_thread(hub.lock.get), name)
-            held = await hub.hold(await offered(hub, name, entry))
-            done = await updated(hub, held, by, insist=wish.insist, keep=wish.keep)
-            merged = f", merged into your copy ({done.merged} files changed)" if found.changed else ""
-            return Outcome(name=name, ok=True, did=f"{done.old[:12]} -> {done.new[:12]}{merged}")
+    if found.status in (Status.CURRENT, Status.FIXED):
+        return found.status.value
+    if found.status in (Status.GONE, Status.SILENT):
+        raise HubError(found.words)
+    if found.status is Status.MOVED and not wish.moved:
+        moved = f"its tag pointed at {found.commit[:12]} and points at {found.there[:12]} now"
+        raise HubError(f"{moved}; `--moved` follows it")
+    held = await hub.hold(await offered(hub, name, installed(await asyncio.to_thread(hub.lock.get), name)))
+    count = await updated(hub, held, by, insist=wish.insist, keep=wish.keep)
+    merged = f", merged into your copy ({count} files changed)" if found.changed else ""
+    return f"{found.commit[:12]} -> {held.entry.commit[:12]}{merged}"

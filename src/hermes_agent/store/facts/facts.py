@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.finding.terms import terms
 from hermes_agent.store.postgres.text import vector_of
-from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction, Value
+from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction, Value
 from hermes_agent.store.versions import Author
 
 MOST_TERMS = 4_000
@@ -129,14 +129,11 @@ class FactChange:
     undoes: int | None
 
 
-class KnownFacts:
-    """Facts, added once and never deleted: a retracted fact is kept and can be restored.
+class KnownFacts(Tables):
+    """Facts are added once and never removed: what is retracted is kept and can be put back.
 
     Methods that take a number raise `HermesError` where the space (empty: any) has no such fact.
     """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def add(self, space: str, new: NewFact, source: Source, at: float) -> int | None:
         """Add a fact; its number, None where the space already has it."""

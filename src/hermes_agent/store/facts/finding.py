@@ -10,7 +10,7 @@ from hermes_agent.core.errors import DatabaseDamaged
 from hermes_agent.store.finding.question import STOP, phrases
 from hermes_agent.store.finding.terms import Phrase, surface
 from hermes_agent.store.postgres.text import query_of
-from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Dialect, Row, Tables, Transaction, marks
 
 log = logging.getLogger(__name__)
 
@@ -57,11 +57,8 @@ class Kept:
     vector: bytes
 
 
-class FactFinding:
+class FactFinding(Tables):
     """Searches the facts of one space; rebuilds a damaged full-text index and logs that."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def ask(self, space: str, search_words: Sequence[Phrase]) -> Asked:
         """Search a space for these phrases."""

@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.claims import Claims, Lease
 from hermes_agent.store.learning.proposals import SUPPORT
-from hermes_agent.store.transaction import Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, marks
 from hermes_agent.store.workers import Workers
 
 COUNT = (
@@ -30,12 +30,9 @@ PACE = (
 )
 
 
-class Pace:
+class Pace(Tables):
     """Counters that set the pace of reviews: tool rounds and messages per session, empty reviews in a row per
     person."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def count(self, tx: Transaction, session: str, iterations: int, turns: int) -> tuple[int, int]:
         """Add to the counters of a session; their new values."""

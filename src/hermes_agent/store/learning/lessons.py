@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 from hermes_agent.store.versions import Kind
 
 FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"
@@ -88,11 +88,8 @@ class Lesson:
     retired: int | None = None
 
 
-class Lessons:
+class Lessons(Tables):
     """Table of constraints: each is written once, ended once, and never deleted."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def any(self, tx: Transaction, now: float) -> bool:
         """Whether a constraint is due or the ledger has unread versions, and no job for that is queued."""
@@ -124,8 +121,7 @@ class Lessons:
 
     async def get(self, number: int) -> Lesson | None:
         """The constraint of that number."""
-        row = await self._engine.read(lambda tx: tx.row(GET, number))
-        return None if row is None else _lesson(row)
+        return await self._one(_lesson, GET, number)
 
     async def postpone(self, number: int, until: float) -> None:
         """Set the time of its next check."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Row, Tables, Transaction
 from hermes_agent.store.versions import Kind
 
 FIELDS = (
@@ -111,11 +111,8 @@ class Proposal:
         return self.key.partition(PART)[0]
 
 
-class Proposals:
+class Proposals(Tables):
     """Table of proposals: each is written once, ended once, and never deleted."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     async def put(self, tx: Transaction, proposal: Proposal) -> int:
         """Add a proposal; its number, or that of an earlier one with the same key."""
@@ -129,8 +126,7 @@ class Proposals:
 
     async def get(self, number: int) -> Proposal | None:
         """The proposal of that number."""
-        row = await self._engine.read(lambda tx: tx.row(GET, number))
-        return None if row is None else _proposal(row)
+        return await self._one(_proposal, GET, number)
 
     async def waiting(self, why: Why | None = None) -> list[Proposal]:
         """The open proposals, the oldest first."""

@@ -8,9 +8,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
 from hermes_agent.store.migrations import newest, steps_after
 from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
-from hermes_agent.store.postgres.engine import PostgresEngine
+from hermes_agent.store.postgres.engine import PostgresEngine, PostgresPresence
 from hermes_agent.store.postgres.index import PostgresIndex, adopt
-from hermes_agent.store.postgres.presence import PostgresPresence
 from hermes_agent.store.workers import Engines, Schema, Timings
 
 STEPS = Path(__file__).parent.parent / "sql" / "postgres"

@@ -1,6 +1,6 @@
 """Reading what a service answers."""
 
-from hermes_agent.memory.service import rows, texts
+from hermes_agent.memory.backend import rows, texts
 
 
 def test_only_the_shape_that_is_meant_is_read():
