@@ -1,5 +1,5 @@
-"""Connections over small pools: the first is filled first, what is closed gives its place back; and requests that go
-out in one piece: what arrives, whole and in order, and what may be answered early."""
+"""Connections: how many there are, which is used again and which closed; and requests that go out in one piece: what
+arrives, whole and in order, and what may be answered early."""
 
 import asyncio
 import ssl
@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hermes_agent.host.connections import WIDTH, Spread, Transport
+from hermes_agent.host.connections import Transport
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
 
@@ -33,46 +33,106 @@ class Slow:
         return Response(body=b"ok")
 
 
-async def test_pools_are_made_as_they_are_needed_and_emptied_again():
-    slow, pools = Slow(), Spread(httpx2.AsyncHTTPTransport, 2)
-    async with serve(slow) as server, httpx2.AsyncClient(transport=pools, timeout=10) as client:
+def transport(most: int = 4, seconds: float = 60.0, trusted: ssl.SSLContext | None = None) -> Transport:
+    return Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), most, seconds)
+
+
+def counts(made: Transport) -> tuple[int, int]:
+    return len(made.connections.busy), len(made.connections.free)
+
+
+async def test_as_many_are_at_work_as_may_be_and_then_wait_for_more():
+    slow, made = Slow(), transport(5)
+    async with serve(slow) as server, httpx2.AsyncClient(transport=made, timeout=10) as client:
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(client.get(server.url)) for _ in range(2 * WIDTH + 3)]
-            while slow.waiting < 2 * WIDTH:
+            asked = [group.create_task(client.get(server.url)) for _ in range(8)]
+            while slow.waiting < 5:
                 await asyncio.sleep(0.01)
-            busy = [pool.busy for pool in pools.pools]
+            assert counts(made) == (5, 0)
             slow.go.set()
         assert {task.result().text for task in asked} == {"ok"}
-        assert sum(busy) == 2 * WIDTH + 3
-        assert min(busy) >= WIDTH
-        assert [pool.busy for pool in pools.pools] == [0, 0]
-        await client.get(server.url)
-        assert len(pools.pools) == 2
+        assert counts(made) == (0, 5)
 
 
-async def test_a_quiet_program_keeps_to_one_pool():
-    slow, pools = Slow(), Spread(httpx2.AsyncHTTPTransport, 4)
+async def test_who_does_not_wait_for_room_is_told():
+    slow, made = Slow(), transport(1)
+    async with serve(slow) as server, httpx2.AsyncClient(transport=made, timeout=10) as client:
+        slow.go.set()
+        async with client.stream("GET", server.url):
+            with pytest.raises(httpx2.PoolTimeout):
+                await client.get(server.url, timeout=httpx2.Timeout(10, pool=0.01))
+        assert (await client.get(server.url)).text == "ok"
+
+
+async def test_a_quiet_program_keeps_to_one_connection_for_each_address():
+    slow, made = Slow(), transport()
     slow.go.set()
-    async with serve(slow) as server, httpx2.AsyncClient(transport=pools, timeout=10) as client:
-        for _ in range(3):
-            await client.get(server.url)
-        async with client.stream("GET", server.url) as answer:
-            assert pools.pools[0].busy == 1
+    async with serve(slow) as one, serve(slow) as other, httpx2.AsyncClient(transport=made, timeout=10) as client:
+        for url in (one.url, one.url, other.url, one.url):
+            await client.get(url)
+        async with client.stream("GET", one.url) as answer:
+            assert counts(made) == (1, 1)
             await answer.aread()
-    assert [pool.busy for pool in pools.pools] == [0]
+        assert counts(made) == (0, 2)
+    assert counts(made) == (0, 0)
 
 
-async def test_a_request_that_fails_takes_no_place():
-    pools = Spread(httpx2.AsyncHTTPTransport, 1)
-    async with httpx2.AsyncClient(transport=pools, timeout=10) as client:
+async def test_a_connection_that_grew_old_or_was_closed_there_is_not_used_again():
+    slow, old, closed = Slow(), transport(seconds=0.0), transport()
+    slow.go.set()
+    async with httpx2.AsyncClient(transport=old) as aged, httpx2.AsyncClient(transport=closed) as left:
+        async with serve(slow) as server:
+            for _ in range(2):
+                assert (await aged.get(server.url)).text == "ok"
+            assert (await left.get(server.url)).text == "ok"
+            assert counts(old) == (0, 1)
+        (kept,) = closed.connections.free
+        while not kept.has_expired():
+            await asyncio.sleep(0.01)
         with pytest.raises(httpx2.ConnectError):
-            await client.get("http://127.0.0.1:1")
-    assert pools.pools[0].busy == 0
+            await left.get(server.url)
+        assert counts(closed) == (0, 0)
+
+
+async def test_a_body_that_nobody_reads_to_its_end_closes_its_connection():
+    async def much(_: Request) -> Response:
+        return Response(body=b"x" * 10_000_000)
+
+    made = transport()
+    async with serve(much) as server, httpx2.AsyncClient(transport=made, timeout=10) as client:
+        async with client.stream("GET", server.url):
+            assert counts(made) == (1, 0)
+        assert counts(made) == (0, 0)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://127.0.0.1:1"])
+async def test_a_request_that_fails_takes_no_place(url: str):
+    made = transport(1)
+    async with httpx2.AsyncClient(transport=made, timeout=10) as client:
+        for _ in range(2):
+            with pytest.raises((httpx2.ConnectError, httpx2.UnsupportedProtocol)):
+                await client.get(url)
+    assert counts(made) == (0, 0)
+
+
+async def test_a_request_that_is_cancelled_takes_no_place():
+    slow, made = Slow(), transport(1)
+    async with serve(slow) as server, httpx2.AsyncClient(transport=made, timeout=10) as client:
+        first = asyncio.create_task(client.get(server.url))
+        while not slow.waiting:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(client.get(server.url))
+        await asyncio.sleep(0)
+        for each in (second, first):
+            each.cancel()
+        await asyncio.wait((first, second))
+        slow.go.set()
+        assert counts(made) == (0, 0)
+        assert (await client.get(server.url)).text == "ok"
 
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REFUSED = b"HTTP/1.1 413 Too large\r\ncontent-length: 5\r\nconnection: close\r\n\r\nlarge"
-LIMITS = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=60.0)
 
 
 class Noting(asyncio.Protocol):
@@ -108,7 +168,7 @@ async def noting(
 
 
 def client(trusted: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=Transport(trusted or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), LIMITS))
+    return httpx2.AsyncClient(transport=transport(trusted=trusted))
 
 
 async def test_head_and_body_go_out_in_one_piece_each_time():

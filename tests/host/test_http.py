@@ -98,4 +98,4 @@ def test_nothing_heavy_is_loaded_before_the_first_request():
 
 
 def _context(client) -> ssl.SSLContext:
-    return client._transport._make()._pool._ssl_context
+    return client._transport._pool._ssl_context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from typing import assert_never
 
 from hermes_agent.core.dataclass import dataclass
@@ -36,8 +37,9 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
+@lru_cache(maxsize=64)
 def short_hash(text: str) -> str:
-    """The first 16 hex digits of SHA-256 of the text."""
+    """The first 16 hex digits of SHA-256 of the text; kept for the sections that new sessions have in common."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -1,9 +1,11 @@
-"""HTTP transport with many small connection pools, because a request scans its whole pool; sends a request's head
-and body in one write."""
+"""Connections of one HTTP client: a request looks at the one it takes, not at all that there are; and it goes out in
+one piece, which saves a call of the kernel and a round of the event loop."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import select
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
@@ -12,74 +14,86 @@ from typing import Any
 import httpcore2
 import httpx2
 
-WIDTH = 16
-"""Connections of one pool: few, since what a request costs in its pool grows with them."""
 HEAD = re.compile(rb"[A-Z]+ [^ ]+ HTTP/1\.1\r\n")
 """How a request begins. Of what else is written, as the frames of a WebSocket are, nothing is held."""
+SCHEMES = (b"http", b"https", b"ws", b"wss")
 
 
-class Pool:
-    """A connection pool with its number of requests in progress."""
+class Connections(httpcore2.AsyncConnectionPool):
+    """At most `most` connections at work, and as many that wait for more. The library's own pool looks at all of them
+    twice for each request."""
 
-    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
-        self.transport = transport
-        self.busy = 0
-
-
-class Spread(httpx2.AsyncBaseTransport):
-    """Transport over several pools of `WIDTH` connections, at most `most` in all. A further pool is made only when
-    all are full."""
-
-    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport], most: int) -> None:
-        self._make = make
+    def __init__(self, tls: ssl.SSLContext, most: int, kept_seconds: float) -> None:
+        super().__init__(ssl_context=tls, keepalive_expiry=kept_seconds, network_backend=Network())
         self._most = most
-        self.pools: list[Pool] = []
+        self._room = asyncio.Semaphore(most)
+        self.free: list[httpcore2.AsyncConnectionInterface] = []
+        self.busy: set[httpcore2.AsyncConnectionInterface] = set()
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request on a connection of the first pool that has room; where none has, it waits in the least
-        busy one."""
-        pool = self._pool()
-        pool.busy += 1
+    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
+        """Send a request on a connection that is free, or a new one; where there is no room for it, it waits."""
+        if request.url.scheme not in SCHEMES:
+            raise httpcore2.UnsupportedProtocol(f"This is no address of a web server: {request.url.scheme!r}")
         try:
-            response = await pool.transport.handle_async_request(request)
+            async with asyncio.timeout(request.extensions.get("timeout", {}).get("pool")):
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise httpcore2.PoolTimeout from error
+        connection: httpcore2.AsyncConnectionInterface | None = None
+        try:
+            connection = await self._taken(request.url.origin) or self.create_connection(request.url.origin)
+            self.busy.add(connection)
+            response = await connection.handle_async_request(request)
         except BaseException:
-            pool.busy -= 1
+            self._give_back(connection)
             raise
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Counted(response.stream, pool)
+        response.stream = _Lent(response.stream, lambda: self._give_back(connection))
         return response
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for pool in self.pools:
-            await pool.transport.aclose()
+        for connection in (*self.free, *self.busy):
+            await connection.aclose()
+        self.free.clear()
 
-    def _pool(self) -> Pool:
-        for pool in self.pools:
-            if pool.busy < WIDTH:
-                return pool
-        if len(self.pools) < self._most:
-            self.pools.append(Pool(self._make()))
-            return self.pools[-1]
-        return min(self.pools, key=lambda pool: pool.busy)
+    async def _taken(self, origin: httpcore2.Origin) -> httpcore2.AsyncConnectionInterface | None:
+        """The connection to that address which was used last: the others grow old, and the oldest are closed."""
+        while self.free and (len(self.free) > self._most or self.free[0].has_expired()):
+            await self.free.pop(0).aclose()
+        for connection in self.free[::-1]:
+            if connection.can_handle_request(origin):
+                self.free.remove(connection)
+                if not connection.has_expired():
+                    return connection
+                await connection.aclose()
+        return None
+
+    def _give_back(self, connection: httpcore2.AsyncConnectionInterface | None) -> None:
+        self._room.release()
+        if connection is not None:
+            self.busy.discard(connection)
+            if connection.is_idle() and not connection.is_closed():
+                self.free.append(connection)
 
 
-class _Counted(httpx2.AsyncByteStream):
-    """A response body; closing it frees a place in its pool."""
+class _Lent:
+    """An answer's body; once it is closed, its connection is free for another."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, pool: Pool) -> None:
+    def __init__(self, stream: Any, back: Callable[[], None]) -> None:  # noqa: ANN401  the library says only half of it
         self._stream = stream
-        self._pool: Pool | None = pool
+        self._back: Callable[[], None] | None = back
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._stream:
-            yield piece
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces: AsyncIterator[bytes] = aiter(self._stream)
+        return pieces
 
     async def aclose(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.busy -= 1
-        await self._stream.aclose()
+        try:
+            await self._stream.aclose()
+        finally:
+            back, self._back = self._back, None
+            if back is not None:
+                back()
 
 
 class Gathering(httpcore2.AsyncNetworkStream):
@@ -88,6 +102,8 @@ class Gathering(httpcore2.AsyncNetworkStream):
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
         self._head = b""
+        self._said = select.poll()
+        self._said.register(stream.get_extra_info("socket"), select.POLLIN)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  the library's shape
         """The next bytes, after everything buffered was sent."""
@@ -117,8 +133,8 @@ class Gathering(httpcore2.AsyncNetworkStream):
         return Gathering(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401  the library's shape
-        """What the connection says of itself."""
-        return self._stream.get_extra_info(info)
+        """What the connection says of itself; whether it has something to be read is asked for each request."""
+        return bool(self._said.poll(0)) if info == "is_readable" else self._stream.get_extra_info(info)
 
     async def _send(self, buffer: bytes, timeout: float | None) -> None:  # noqa: ASYNC109  the library's shape
         head, self._head = self._head, b""
@@ -143,12 +159,6 @@ class Network(httpcore2.AnyIOBackend):
 class Transport(httpx2.AsyncHTTPTransport):
     """HTTP transport that uses `Network`."""
 
-    def __init__(self, verify: ssl.SSLContext, limits: httpx2.Limits) -> None:
-        super().__init__(verify=verify, limits=limits)
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=verify,
-            max_connections=limits.max_connections,
-            max_keepalive_connections=limits.max_keepalive_connections,
-            keepalive_expiry=limits.keepalive_expiry,
-            network_backend=Network(),
-        )
+    def __init__(self, tls: ssl.SSLContext, most: int, kept_seconds: float) -> None:
+        super().__init__(verify=tls)
+        self.connections = self._pool = Connections(tls, most, kept_seconds)

@@ -14,7 +14,6 @@ import asyncio
 import ssl
 import weakref
 from functools import cached_property
-from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -74,21 +73,13 @@ def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
     timeout = module.Timeout(None, connect=CONNECT_SECONDS)
     client: httpx2.AsyncClient
     if not local and getproxies():  # Which proxy an address goes through is for the client to say, a pool for each.
-        limits = _limits(module, MAX_CONNECTIONS, KEPT_CONNECTIONS)
+        limits = module.Limits(
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=KEPT_CONNECTIONS,
+            keepalive_expiry=KEPT_SECONDS,
+        )
         client = module.AsyncClient(verify=verify, timeout=timeout, limits=limits)
         return client
-    connections = late("hermes_agent.host.connections")
-    limits = _limits(module, connections.WIDTH, connections.WIDTH)
-    pools = connections.Spread(
-        lambda: connections.Transport(verify, limits),
-        MAX_CONNECTIONS // connections.WIDTH,
-    )
-    client = module.AsyncClient(transport=pools, verify=verify, trust_env=False, timeout=timeout)
+    transport = late("hermes_agent.host.connections:Transport")(verify, MAX_CONNECTIONS, KEPT_SECONDS)
+    client = module.AsyncClient(transport=transport, verify=verify, trust_env=False, timeout=timeout)
     return client
-
-
-def _limits(module: ModuleType, most: int, kept: int) -> httpx2.Limits:
-    limits: httpx2.Limits = module.Limits(
-        max_connections=most, max_keepalive_connections=kept, keepalive_expiry=KEPT_SECONDS
-    )
-    return limits

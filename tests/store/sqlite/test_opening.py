@@ -35,6 +35,14 @@ async def test_opening_what_is_there_takes_a_few_milliseconds(tmp_path: Path):
     assert statistics.median(taken) < 0.012
 
 
+def test_the_writer_keeps_what_it_may_undo_in_memory(tmp_path: Path):
+    file = open_writer(tmp_path / "hermes.db", 1.0)
+    try:
+        assert file.connection.pragma("temp_store") == 2
+    finally:
+        file.close()
+
+
 async def test_the_driver_of_the_other_dialect_is_not_loaded(tmp_path: Path):
     code = (
         "import asyncio, sys; from hermes_agent.store.database import open_store\n"

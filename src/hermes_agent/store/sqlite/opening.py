@@ -82,6 +82,7 @@ def open_writer(path: Path, busy_seconds: float, steps: Path = STEPS) -> OpenFil
         if sidecars.alone:
             sidecars.record()
             sidecars.share()
+        connection.pragma("temp_store", 2)  # In memory: what a group of changes may undo is small, and never kept.
         connection.set_wal_hook(partial(_committed, sidecars))
         failing.pop_all()
         return OpenFile(connection=connection, sidecars=sidecars, notice=notice)
