@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.settings import Settings
@@ -53,7 +54,7 @@ def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:
     mixtures = loaded.value.moa
     mixture = mixtures.get(route.model)
     if mixture is None:
-        near = late("difflib").get_close_matches(route.model, mixtures, n=1)
+        near = get_close_matches(route.model, mixtures, n=1)
         guess = f" Did you mean `{near[0]}`?" if near else ""
         raise NoModel(f"There is no mixture `{route.model}` (section `moa` of config.yaml).{guess}")
     answers = aggregator_of(mixture)

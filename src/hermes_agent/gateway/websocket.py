@@ -12,14 +12,13 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.dispatcher import first_of
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 if TYPE_CHECKING:
     from httpx2.websockets import AsyncWebSocketSession
 
 LARGEST_MESSAGE = 4_000_000
 """Bytes of one message; Discord tells of a large server in about one million."""
-LIBRARY = "httpx2.websockets"
 
 
 class Closed(NotNow):
@@ -40,7 +39,7 @@ class Socket:
         """Raises `NotNow`."""
         try:
             await self._session.send_text(json.dumps(value))
-        except late(f"{LIBRARY}:HTTPXWSException") as error:
+        except libraries.websockets.HTTPXWSException as error:
             raise NotNow("The connection broke.") from error
 
     async def leave(self, code: int) -> None:
@@ -55,10 +54,10 @@ class Socket:
                 text = await self._session.receive_text()
         except TimeoutError as error:
             raise NotNow("The platform is silent.") from error
-        except late(f"{LIBRARY}:WebSocketDisconnect") as error:
+        except libraries.websockets.WebSocketDisconnect as error:
             why = f"{error.code} {error.reason}".strip()
             raise Closed(f"The platform ended the connection ({why}).", error.code) from error
-        except late(f"{LIBRARY}:HTTPXWSException") as error:
+        except libraries.websockets.HTTPXWSException as error:
             raise Closed("The connection broke.", 1006) from error
         try:
             found = json.loads(text)
@@ -83,7 +82,7 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
                 await socket.leave(leaves)
     except BaseExceptionGroup as group:
         raise first_of(group) from group
-    except late(f"{LIBRARY}:WebSocketUpgradeError") as error:
+    except libraries.websockets.WebSocketUpgradeError as error:
         raise NotNow(f"The platform opens no connection ({error.response.status_code}).") from error
     except http.failures as error:
         raise NotNow(f"The platform cannot be reached: {error}") from error
@@ -92,6 +91,6 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
 def require(extra: str) -> None:
     """Raise `ConfigError` where the library for WebSockets is not installed."""
     try:
-        late("wsproto")
+        libraries.wsproto  # noqa: B018 - whether it is here
     except ImportError as error:
         raise ConfigError(f"The {extra} channel needs more: pip install 'hermes-runtime[{extra}]'.") from error

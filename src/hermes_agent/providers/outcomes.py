@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,7 +26,6 @@ from hermes_agent.core.errors import (
     ThinkingRefused,
     TimedOut,
 )
-from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.wire import Table
 
@@ -235,7 +235,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     if seconds is not None or not said:
         return seconds
     try:
-        moment: datetime = late("email.utils:parsedate_to_datetime")(said)
+        moment: datetime = parsedate_to_datetime(said)
     except ValueError:
         return None
     return max(0.0, moment.timestamp() - now)

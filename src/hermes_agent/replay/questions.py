@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.core.section import tools_text
-from hermes_agent.host.late import late
 from hermes_agent.replay.cassette import Cassette, Digests, Redact, digest
 from hermes_agent.replay.lines import Asked, plain_of
 from hermes_agent.store.bodies import written
@@ -74,7 +74,7 @@ class Questions:
 
 def likeness(one: str, other: str) -> float:
     """How alike the beginnings of two texts are, from 0 to 1."""
-    return float(late("difflib:SequenceMatcher")(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
+    return float(SequenceMatcher(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
 
 
 def _is_said(message: Message) -> bool:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import PurePath
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 MOST_BYTES = 1 << 20  # beyond, reading it takes longer than the change itself
 _SHOWN = 200
@@ -60,7 +60,7 @@ def _toml(text: str) -> str:
 
 
 def _yaml(text: str) -> str:
-    yaml = late("yaml")
+    yaml = libraries.yaml
     try:
         for _ in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             pass
