@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock, SystemClock
@@ -19,8 +19,8 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker, Ledger
-from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.dialects import dialect_of
+from hermes_agent.providers.mixture import Mixture
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.routing.chain import Chain, Leg, by_name, leg_of
 from hermes_agent.providers.routing.cooldowns import CoolDowns, Rest, Use
@@ -30,13 +30,10 @@ from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import Store
 
-if TYPE_CHECKING:
-    from hermes_agent.providers.mixture import Mixture
-
 
 def refused_by(route: Route, tools: Iterable[ToolSchema]) -> list[Quarantined]:
     """The tools that the dialect of a route cannot be offered, with the reason."""
-    dialect: Dialect = late(DIALECTS[route.dialect])
+    dialect = dialect_of(route.dialect)
     return [Quarantined(name=tool.name, reason=tool.reason) for tool in fitted(tools, dialect.tools)[1]]
 
 
@@ -99,7 +96,6 @@ def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:
 
 
 log = logging.getLogger(__name__)
-MIXTURE = "hermes_agent.providers.mixture:Mixture"
 Answerer: TypeAlias = "Broker | Mixture"
 Reachable = Callable[[Route], Awaitable[Route]]
 """Gives a route its address."""
@@ -179,7 +175,7 @@ class Models:
                 members.append(Broker(await self.chain(member, alone=True), ledger))
             except NoModel as reason:
                 unusable.append((member, str(reason)))
-        made: Mixture = late(MIXTURE)(
+        return Mixture(
             name,
             members=members,
             aggregator=Broker(await self.chain(aggregator_of(settings)), ledger),
@@ -187,7 +183,6 @@ class Models:
             clock=self.clock,
             unusable=unusable,
         )
-        return made
 
 
 class StoredCoolDowns:

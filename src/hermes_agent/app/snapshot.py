@@ -41,9 +41,11 @@ from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.settings import person_of
+from hermes_agent.memory.snapshot import snapshot as notes_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.windows import real_window
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from hermes_agent.app.skills import Offer
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 
 class SettingsSnapshot:
@@ -157,8 +158,7 @@ class SettingsSnapshot:
             return UNKNOWN_WINDOW
         if not route.vendor.window_probe or self.settings.model.window is not None:
             return route.facts.window
-        real: int | None = await late(REAL_WINDOW)(process.http, route)
-        return real or route.facts.window
+        return await real_window(process.http, route) or route.facts.window
 
     async def broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
@@ -189,7 +189,6 @@ class SettingsSnapshot:
 
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
-SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
@@ -311,7 +310,7 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
         workspace=Path(record.workspace),
         place=place_of(record.conversation, process.options.platform),
         now=process.machine.now(),
-        notes=lambda: late(SNAPSHOT)(process.home, snapshot.settings.memory, person),
+        notes=lambda: notes_of(process.home, snapshot.settings.memory, person),
         window=window,
     )
     # What lies in the home is as near as the database: a thread would cost several times what it takes.

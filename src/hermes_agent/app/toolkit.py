@@ -24,6 +24,7 @@ from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
@@ -53,7 +54,6 @@ CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
-WRONG_WITH = "hermes_agent.tools.permission.remembered:wrong_with"
 
 CLI = "cli"
 SMALL_WINDOW = 16_384
@@ -172,7 +172,7 @@ class Toolkit:
     def wrong(self) -> tuple[str, ...]:
         """Sentences about files of the tools that cannot be read."""
         file = self._needs.get(Home).root / APPROVALS
-        said: str = late(WRONG_WITH)(file) if file.exists() else ""
+        said = wrong_with(file) if file.exists() else ""
         return (said,) if said else ()
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hermes_agent.app.operations.access import Access, OfflineSystem, open_offline
+from hermes_agent.app.settings import Settings
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import remark
 from hermes_agent.core.dataclass import dataclass
@@ -21,10 +22,7 @@ from hermes_agent.host.paths import Home, current_folder, environment, find_home
 from hermes_agent.host.secrets import Secrets, open_secrets
 
 if TYPE_CHECKING:
-    from hermes_agent.app.process import Options
     from hermes_agent.app.system import System
-
-SETTINGS = "hermes_agent.app.settings:Settings"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +40,7 @@ class Surface:
     @cached_property
     def schema(self) -> type[Any]:
         """The class of all settings."""
-        schema: type[Any] = late(SETTINGS)
-        return schema
+        return Settings
 
     @property
     def loaded(self) -> Loaded[Any]:
@@ -81,13 +78,12 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
     return asyncio.run(run())
 
 
-def ask_system(
-    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], options: Options | None = None
-) -> T:
-    """Do one operation that needs a whole system."""
+def ask_system(surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "") -> T:
+    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one)."""
 
     async def run() -> T:
-        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as system:
+        opening = late("hermes_agent.app.opening")
+        async with opening.open_system(surface.home.ensure(), opening.Options(model=model)) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

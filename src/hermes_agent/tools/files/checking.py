@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import tomllib
 import warnings
 from collections.abc import Callable
 from pathlib import PurePath
@@ -53,8 +52,8 @@ def _json(text: str) -> str:
 
 def _toml(text: str) -> str:
     try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        libraries.tomllib.loads(text)
+    except (libraries.tomllib.TOMLDecodeError, RecursionError) as error:
         return str(error)
     return ""
 
