@@ -1,18 +1,18 @@
 """`dataclass`, as the standard library has it, at a fraction of the time that it takes to make a class.
 
 The standard one compiles six functions for each frozen class; two hundred of them were a quarter of the time until the
-first request. Here `__init__` alone is compiled, when the first record is made; comparing, hashing and showing are
-shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it enforced
-(`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
+first request. Here `__init__` alone is compiled, when more than a `FEW` records are made; comparing, hashing and showing
+are shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it
+enforced (`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 ENFORCED = False
 """Whether values of frozen classes that are made from now on refuse to be changed."""
@@ -69,14 +69,40 @@ def _restore(self: object, state: tuple[dict[str, object] | None, dict[str, obje
             object.__setattr__(self, name, value)
 
 
-def _late_init(cls: type[object]) -> Callable[..., None]:
-    """Compiles the real one when it is first called."""
+FEW = 8
+"""Records of a class that are filled field by field: compiling takes as long as twenty of them."""
 
-    def __init__(self: object, *args: object, **values: object) -> None:  # noqa: N807 - it becomes one
-        real = cls.__init__ = _init(cls)  # type: ignore[method-assign]  # also for those that inherit it
-        real(self, *args, **values)
+
+def _late_init(cls: type[object]) -> Callable[..., None]:
+    """Fills the first records field by field, and compiles the real one for more, or where the values do not fit."""
+    made = 0
+
+    def __init__(self: object, *args: object, **values: Any) -> None:  # noqa: N807 - it becomes one
+        nonlocal made
+        made += 1
+        if args or made > FEW or not _fill(self, cls, values):
+            real = cls.__init__ = _init(cls)  # type: ignore[method-assign]  # also for those that inherit it
+            real(self, *args, **values)
+        elif told := getattr(self, "__post_init__", None):
+            told()
 
     return __init__
+
+
+def _fill(self: object, cls: type[Any], values: Mapping[str, object]) -> bool:
+    """Set every field; False where one has no value, or there are values of none."""
+    left = len(values)
+    for field in dataclasses.fields(cls):
+        if field.init and field.name in values:
+            value, left = values[field.name], left - 1
+        elif field.default is not dataclasses.MISSING:
+            value = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            value = field.default_factory()
+        else:
+            return False
+        object.__setattr__(self, field.name, value)
+    return not left
 
 
 def _init(cls: type[object]) -> Callable[..., None]:

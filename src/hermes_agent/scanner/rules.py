@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.secrets import SHAPES
+from hermes_agent.host.secrets import MARKS, SHAPES
 from hermes_agent.scanner.finding import Category, Severity
 
 
@@ -343,7 +343,7 @@ KEYS = Rule(
     category=Category.SECRET,
     severity=Severity.WARN,
     what="looks like a key",
-    hints=("sk-", "gh", "akia", "asia", "xox", "aiza", "eyj", "private key"),
+    hints=tuple(mark.lower() for mark in MARKS),
     pattern="|".join(SHAPES),
     flags=re.NOFLAG,
 )
