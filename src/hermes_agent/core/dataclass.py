@@ -1,7 +1,7 @@
 """`dataclass`, as the standard library has it, at a fraction of the time that it takes to make a class.
 
 The standard one compiles six functions for each frozen class; two hundred of them were a quarter of the time until the
-first request. Here `__init__` alone is compiled, when more than a `FEW` records are made; comparing, hashing and showing
+first request. Here `__init__` alone is compiled, once more than `FEW` records are made; comparing, hashing and showing
 are shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it
 enforced (`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
 """
@@ -77,7 +77,7 @@ def _late_init(cls: type[object]) -> Callable[..., None]:
     """Fills the first records field by field, and compiles the real one for more, or where the values do not fit."""
     made = 0
 
-    def __init__(self: object, *args: object, **values: Any) -> None:  # noqa: N807 - it becomes one
+    def __init__(self: object, *args: object, **values: object) -> None:  # noqa: N807 - it becomes one
         nonlocal made
         made += 1
         if args or made > FEW or not _fill(self, cls, values):
