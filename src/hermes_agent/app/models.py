@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -183,6 +184,12 @@ class Models:
             clock=self.clock,
             unusable=unusable,
         )
+
+
+async def started(vendor: Vendor, closing: AsyncExitStack) -> str:
+    """The address of a vendor that lives in this process, which is started until `closing` ends."""
+    address: str = await closing.enter_async_context(late(vendor.server)())
+    return address
 
 
 class StoredCoolDowns:

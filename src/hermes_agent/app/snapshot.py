@@ -21,7 +21,7 @@ from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of
+from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
@@ -184,7 +184,7 @@ class SettingsSnapshot:
             return route
         vendor = route.vendor
         if vendor.name not in self._started:
-            self._started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
+            self._started[vendor.name] = await started(vendor, self.closing)
         return replace(route, base_url=self._started[vendor.name])
 
 
