@@ -57,6 +57,32 @@ def test_it_is_a_dataclass_with_slots_and_fields():
         Point(1)  # type: ignore[misc]  # by name only
 
 
+def test_the_first_records_of_a_class_are_as_the_later_ones_whose_making_is_compiled():
+    @dataclass(slots=True, kw_only=True)
+    class Row:
+        name: str
+        size: int = 1
+        parts: list[int] = field(default_factory=list)
+        total: int = field(default=0, init=False)
+
+        def __post_init__(self) -> None:
+            self.total = self.size + len(self.parts)
+
+    rows = [Row(name="a", parts=[1]) for _ in range(3 * module.FEW)]
+    assert [(row.name, row.size, row.parts, row.total) for row in rows] == [("a", 1, [1], 2)] * len(rows)
+    assert rows[0].parts is not rows[1].parts
+
+
+@pytest.mark.parametrize("values", [{}, {"x": 1, "z": 1}])
+def test_a_first_record_with_a_value_too_few_or_too_many_is_refused(values: dict[str, int]):
+    @dataclass(slots=True, kw_only=True)
+    class Row:
+        x: int
+
+    with pytest.raises(TypeError, match="argument"):
+        Row(**values)
+
+
 def test_records_of_equal_content_are_equal_and_have_one_hash():
     assert Point(x=1, note="a") == Point(x=1, note="b")
     assert hash(Point(x=1, note="a")) == hash(Point(x=1, note="b"))

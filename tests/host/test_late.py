@@ -6,7 +6,7 @@ import collections
 
 import pytest
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import LIBRARIES, late, libraries
 
 
 def test_an_attribute_or_a_whole_module_is_loaded() -> None:
@@ -17,3 +17,8 @@ def test_an_attribute_or_a_whole_module_is_loaded() -> None:
 def test_a_name_that_is_not_there_is_an_error() -> None:
     with pytest.raises(AttributeError):
         late("collections:Nothing")
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARIES))
+def test_each_library_of_the_table_is_there_when_its_attribute_is_read(name: str) -> None:
+    assert getattr(libraries, name).__name__ == LIBRARIES[name]

@@ -8,14 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
-from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
+from hermes_agent.app.commands.command import Desk, NoCommand, command_of, find_command, perform
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.one_run import give_back, told_of
 from hermes_agent.store.inbox import Ending, Unreadable
@@ -61,8 +59,7 @@ def parse_command(text: str) -> tuple[str, bool]:
 
 def bypasses_queue(name: str) -> bool:
     """Whether the command of that name runs ahead of the queue."""
-    command: Command = late(COMMAND_TABLE[name])
-    return command.at_once
+    return command_of(name).at_once
 
 
 class CommandQueue:

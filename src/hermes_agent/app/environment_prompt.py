@@ -10,10 +10,9 @@ from pathlib import Path
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.core.section import BYTES_PER_TOKEN
 from hermes_agent.host.files import sentence
-from hermes_agent.host.late import late
+from hermes_agent.scanner import scan
 
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
-SCREENED = "hermes_agent.scanner.scan:screened"
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 TEXTS = (".md", ".mdc", ".txt")
 """Endings of what a context file may be a link to."""
@@ -75,7 +74,7 @@ def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     removed."""
     if not text:
         return "", ()
-    clean, reason = late(SCREENED)(text, name)
+    clean, reason = scan.screened(text, name)
     return clean, (f"{name}: a part was left out of the prompt ({reason}).",) if reason else ()
 
 

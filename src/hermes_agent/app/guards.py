@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -66,11 +66,11 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionHook:
-    """Checks `permission` before each call. `commands` knows a session's shells, `variables` are their environment;
-    `smart` is the auxiliary model asked before a person, if any."""
+    """Asks `permission` before each call. `commands` gives what knows those of a session, `variables` are what they
+    see; `smart` is asked before a person where there is one."""
 
     permission: Permission
-    commands: Commands
+    commands: Callable[[], Commands]
     variables: Mapping[str, str]
     standpoint: Standpoint
     smart: Smart | None = None
@@ -104,17 +104,17 @@ class PermissionHook:
             arguments=proposed.arguments,
             session=context.session,
             workspace=context.workspace,
-            folder=await self.commands.directory(context.session) if runs_commands else "",
+            folder=await self.commands().directory(context.session) if runs_commands else "",
             environment=cache(partial(self._environment, proposed)) if runs_commands else str,
             principal=context.speaker,
             granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,
             unasked=standpoint.unasked.holds_for(context.speaker),
-            feeds=await self.commands.fed(context.session, proposed.arguments) if runs_commands else "",
+            feeds=await self.commands().fed(context.session, proposed.arguments) if runs_commands else "",
         )
 
     def _environment(self, proposed: Proposed) -> str:
-        seen = self.commands.exported(proposed.context.session) or self.variables
+        seen = self.commands().exported(proposed.context.session) or self.variables
         return fingerprint(seen, str(proposed.arguments.get(COMMAND, "")))
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:
@@ -231,7 +231,7 @@ def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> Permiss
     is_smart = needs.get(ApprovalSettings).mode == "smart"
     return PermissionHook(
         permission=needs.made(PERMISSION),
-        commands=needs.made(TOOLSETS["shell"]),
+        commands=partial(needs.made, TOOLSETS["shell"]),
         variables=scrubbed(environment(), needs.get(TerminalSettings).env_passthrough),
         standpoint=standpoint,
         smart=Smart(judge, RandomIds().short) if is_smart else None,

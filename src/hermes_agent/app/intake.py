@@ -80,7 +80,7 @@ MOST_SHOWN = 20_000
 """Bytes of the beginning and the end that are shown of a text."""
 LARGEST_PICTURE = 5_000_000
 """Bytes of a picture that providers take."""
-ENDING = re.compile(r"\.\w{1,10}$")
+ENDING = r"\.\w{1,10}$"
 HOW = (
     "Before you say anything about what is not shown here, read it there with your tools (`read_file` with `offset` "
     "and `limit`, `search_files`, the terminal); without such tools, say that you have not seen it."
@@ -132,7 +132,7 @@ class Intake:
     def keep(self, part: Part) -> Spooled:
         """Save the part as a file. Raises `StoreError`."""
         content = part.text.encode("utf-8", "replace") if isinstance(part, Text) else base64.b64decode(part.data)
-        ending = ENDING.search(part.name) if isinstance(part, File) else None
+        ending = re.search(ENDING, part.name) if isinstance(part, File) else None
         try:
             return spool(self.folder, (content,), ending[0] if ending else ".txt")
         except HomeError as error:
@@ -217,7 +217,7 @@ def _bytes(part: Part) -> int:
 
 
 FOLDERS = ("cache/input/", "cache/results/")
-FILE = re.compile(r"cache/(?:input|results)/[0-9a-f]{20}(?:\.\w{1,10})?")
+FILE = r"cache/(?:input|results)/[0-9a-f]{20}(?:\.\w{1,10})?"
 
 
 @asynccontextmanager
@@ -231,7 +231,7 @@ async def without_files(store: Store, home: Home, session: str = "") -> AsyncIte
 
 
 def _named(bodies: Sequence[str]) -> set[str]:
-    return {name for body in bodies for name in FILE.findall(body)}
+    return {name for body in bodies for name in re.findall(FILE, body)}
 
 
 def _remove(home: Home, names: set[str]) -> None:

@@ -125,12 +125,15 @@ class Agent:
 
     def record(self, file: str | Path) -> None:
         """Record all runs from now on into this new file."""
-        self._tape = late(TAPE)(record=str(file))
+        self._insert(record=str(file))
 
     def replay(self, file: str | Path, *, nearest: bool = False, live_from: int | None = None) -> None:
         """Answer from a recording from now on: strictly, or with `nearest` from the most similar exchange, or up to
         the step `live_from`. Raises `CassetteError`."""
-        self._tape = late(TAPE)(replay=str(file), nearest=nearest, live_from=live_from)
+        self._insert(replay=str(file), nearest=nearest, live_from=live_from)
+
+    def _insert(self, **how: Any) -> None:  # noqa: ANN401 - as `tape` takes them
+        self._tape = late(TAPE)(**how)
 
     def run(self, prompt: str) -> RunResult:
         """Send a prompt and wait for the reply. Raises `HermesError` on failure. Not for use inside an event loop."""

@@ -17,7 +17,7 @@ from hermes_agent.app.tool_sources import FixedTools
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
-from hermes_agent.host.late import Needs, late
+from hermes_agent.host.late import Needs
 from hermes_agent.tools.surfaces import check_toolset, toolsets_of
 
 FILE = Path(__file__).with_suffix(".json")
@@ -108,7 +108,6 @@ TOOLSETS: Mapping[str, str] = {
 """Each by what makes it of its needs, in the order in which the prompt names their tools."""
 IN_CHATS = frozenset({"sending"})
 """Those that only chats have: elsewhere nobody would get what they send."""
-COLLECT = "hermes_agent.tools.schema:collect"
 
 
 class BuiltIn(FixedTools):
@@ -150,7 +149,6 @@ class BuiltIn(FixedTools):
 
     def load(self, toolset: str) -> tuple[Tool, ...]:
         """Import and build the tools of a toolset."""
-        made, aside = late(COLLECT)([self._needs.made(self.table[toolset])])
-        assert not aside, aside
-        tools: tuple[Tool, ...] = made
-        return tools
+        made = FixedTools([self._needs.made(self.table[toolset])])
+        assert not made.quarantined, made.quarantined
+        return tuple(made.tools("", ()))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from difflib import get_close_matches
+from typing import TypeAlias
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock, SystemClock
@@ -18,8 +20,8 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker, Ledger
-from hermes_agent.providers.dialect import Dialect
-from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.dialects import dialect_of
+from hermes_agent.providers.mixture import Mixture
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.routing.chain import Chain, Leg, by_name, leg_of
 from hermes_agent.providers.routing.cooldowns import CoolDowns, Use
@@ -29,13 +31,10 @@ from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import Store
 
-if TYPE_CHECKING:
-    from hermes_agent.providers.mixture import Mixture
-
 
 def refused_by(route: Route, tools: Iterable[ToolSchema]) -> list[Quarantined]:
     """Tools that the route's dialect cannot express, with the reason."""
-    dialect: Dialect = late(DIALECTS[route.dialect])
+    dialect = dialect_of(route.dialect)
     return [Quarantined(name=tool.name, reason=tool.reason) for tool in fitted(tools, dialect.tools)[1]]
 
 
@@ -53,7 +52,7 @@ def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:
     mixtures = loaded.value.moa
     mixture = mixtures.get(route.model)
     if mixture is None:
-        near = late("difflib").get_close_matches(route.model, mixtures, n=1)
+        near = get_close_matches(route.model, mixtures, n=1)
         guess = f" Did you mean `{near[0]}`?" if near else ""
         raise NoModel(f"There is no mixture `{route.model}` (section `moa` of config.yaml).{guess}")
     answers = aggregator_of(mixture)
@@ -98,7 +97,6 @@ def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:
 
 
 log = logging.getLogger(__name__)
-MIXTURE = "hermes_agent.providers.mixture:Mixture"
 Answerer: TypeAlias = "Broker | Mixture"
 Reachable = Callable[[Route], Awaitable[Route]]
 """Gives a route its address."""
@@ -178,7 +176,7 @@ class Models:
                 members.append(Broker(await self.chain(member, alone=True), ledger))
             except NoModel as reason:
                 unusable.append((member, str(reason)))
-        made: Mixture = late(MIXTURE)(
+        return Mixture(
             name,
             members=members,
             aggregator=Broker(await self.chain(aggregator_of(settings)), ledger),
@@ -186,7 +184,12 @@ class Models:
             clock=self.clock,
             unusable=unusable,
         )
-        return made
+
+
+async def started(vendor: Vendor, closing: AsyncExitStack) -> str:
+    """The address of a vendor that lives in this process, which is started until `closing` ends."""
+    address: str = await closing.enter_async_context(late(vendor.server)())
+    return address
 
 
 class StoredCoolDowns:

@@ -32,8 +32,7 @@ from hermes_agent.store.database import open_store
 from hermes_agent.store.workers import Timings
 
 log = logging.getLogger(__name__)
-TAPES = "hermes_agent.replay.cassettes:opened_seam"
-PROCESS = "hermes_agent.replay.lines:Process"
+TAPES = "hermes_agent.replay.cassettes"
 
 
 @asynccontextmanager
@@ -111,6 +110,7 @@ def inserted_tape(
     if options.tape is None:
         yield Seam(clock, RandomIds()), "", None, None
         return
-    process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
-    with late(TAPES)(options.tape, secrets.redact, process) as inserted:
+    tapes = late(TAPES)
+    process = tapes.Process(queue=options.queue, attended=options.attended, rules=settings.rules)
+    with tapes.opened_seam(options.tape, secrets.redact, process) as inserted:
         yield inserted

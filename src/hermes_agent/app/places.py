@@ -10,14 +10,13 @@ from pathlib import Path
 
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.jail import QUIET, Jail, Walls, scrubbed
+from hermes_agent.sandbox.jail import QUIET, Jail, Walls, jail_of, scrubbed
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
 
 TRY_SECONDS, TRY_CODE = 60, 7
-JAIL_OF = "hermes_agent.sandbox.jail:jail_of"
 
 
 def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
@@ -52,7 +51,7 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
         return settings.place
     if settings.jail == "none":
         return "local, without a jail"
-    jail = _jail(settings.jail, walls(home, settings))
+    jail = jail_of(settings.jail, walls(home, settings))
     return f"local, jailed by {jail.name}{', with network' if settings.network else ''}"
 
 
@@ -63,24 +62,19 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
 
     seen = replace(walls(home, settings), readable=(str(home.skills),))
     env = scrubbed(variables, settings.env_passthrough)
-    return _on_this_machine(home.cache / "skills-exec", env, partial(_jail, kind, seen))
+    return _on_this_machine(home.cache / "skills-exec", env, partial(jail_of, kind, seen))
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
     """Jailed and unjailed commands keep separate records: what a jailed command wrote is never read outside."""
     if settings.jail == "none":
         return _on_this_machine(home.cache / "exec", env, None)
-    return _on_this_machine(home.cache / "jailed", env, partial(_jail, settings.jail, walls(home, settings)))
+    return _on_this_machine(home.cache / "jailed", env, partial(jail_of, settings.jail, walls(home, settings)))
 
 
 def _on_this_machine(folder: Path, env: Mapping[str, str], jail: Callable[[], Jail] | None) -> Place:
     place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail)
     return place
-
-
-def _jail(kind: str, seen: Walls) -> Jail:
-    made: Jail = late(JAIL_OF)(kind, seen)
-    return made
 
 
 def walls(home: Home, settings: TerminalSettings) -> Walls:

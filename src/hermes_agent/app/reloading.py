@@ -13,14 +13,13 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.config import Loaded, load
-from hermes_agent.host.late import late
+from hermes_agent.host.file_watch import watching
 from hermes_agent.host.schema import Plain
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
-WATCHING = "hermes_agent.host.file_watch:watching"
 REST_SECONDS = 0.2
 """How long a file must be left alone before it is read: editors write more than once."""
 STORE = "store"
@@ -68,7 +67,7 @@ class Reloading:
         progress."""
         task = spawn(self._follow(), name="settings")
         names = {path.name for path in self._files}
-        with late(WATCHING)(self._home.root, lambda written: self.wake() if written in names else None) as hears:
+        with watching(self._home.root, lambda written: self.wake() if written in names else None) as hears:
             if not hears:
                 log.info("this system does not tell when config.yaml is written: `hermes gateway reload` does")
             try:

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
@@ -31,14 +31,20 @@ if TYPE_CHECKING:
     from hermes_agent.skills.writing import Writer
     from hermes_agent.store.versions import By
 
-# What a first answer needs none of.
-TOOLS = "hermes_agent.skills.managing:SkillTools"
-BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
-WRITER = "hermes_agent.skills.writing:Writer"
-VERSIONS = "hermes_agent.skills.versions:SkillVersions"
-IS_ASKED_FOR = "hermes_agent.learning.typed:is_asked_for"
-INVOKE = "hermes_agent.skills.invoke:invoke"
-PRELOADED = "hermes_agent.skills.invoke:preloaded"
+PARTS = {
+    "invoke": "hermes_agent.skills.invoke",
+    "managing": "hermes_agent.skills.managing",
+    "typed": "hermes_agent.learning.typed",
+    "versions": "hermes_agent.skills.versions",
+    "writing": "hermes_agent.skills.writing",
+}
+"""What a first answer needs none of."""
+
+
+def _part(name: str) -> Any:  # noqa: ANN401 - a module of the table
+    return late(PARTS[name])
+
+
 LONGEST_OUTPUT = 16_000
 """Bytes that are read of what a skill's command printed."""
 SKILLS = "skills"
@@ -91,11 +97,11 @@ class Skills:
     @cached_property
     def tools(self) -> SkillTools:
         """The toolset `skills`, as the agent uses it."""
-        return self.tools_by(late(BY_THE_AGENT))
+        return self.tools_by(_part("managing").BY_THE_AGENT)
 
     def tools_by(self, by: By) -> SkillTools:
         """The skill tools with changes recorded under this author."""
-        made: SkillTools = late(TOOLS)(
+        made: SkillTools = _part("managing").SkillTools(
             self.library,
             self.usage,
             self._occasion_of,
@@ -128,12 +134,12 @@ class Skills:
 
     def writer(self, store: Store) -> Writer:
         """The skill writer, with its version history in that store."""
-        made: Writer = late(WRITER)(
+        made: Writer = _part("writing").Writer(
             library=self.library,
-            versions=late(VERSIONS)(store, self._clock, self.home),
+            versions=_part("versions").SkillVersions(store, self._clock, self.home),
             ids=self._ids,
             guarded=self._settings.guard_agent_created,
-            is_asked_for=partial(late(IS_ASKED_FOR), store),
+            is_asked_for=partial(_part("typed").is_asked_for, store),
         )
         return made
 
@@ -149,7 +155,7 @@ class Skills:
         """Expand a line such as `/skill words` into message parts of `who`, the skill text first; None if no skill
         has that name. Raises `ToolError`."""
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
-        found: Invoked | None = await late(INVOKE)(
+        found: Invoked | None = await _part("invoke").invoke(
             self.library, line, workspace=workspace, session=session, run=run, occasion=here
         )
         if found is None:
@@ -165,7 +171,7 @@ class Skills:
         `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
-        found: tuple[tuple[str, ...], str] = await late(PRELOADED)(
+        found: tuple[tuple[str, ...], str] = await _part("invoke").preloaded(
             self.library, chosen, workspace=workspace, session=session, run=run, occasion=here
         )
         used, text = found

@@ -21,7 +21,7 @@ from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of
+from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
 from hermes_agent.app.process import Options, Process
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
@@ -40,9 +40,11 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.notes import snapshot as notes_of
 from hermes_agent.memory.settings import person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
+from hermes_agent.providers.local import real_window
 from hermes_agent.providers.route import Route
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.replay.seam import Seam
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from hermes_agent.app.skills import Offer
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
-REAL_WINDOW = "hermes_agent.providers.local:real_window"
 
 
 class SettingsSnapshot:
@@ -157,8 +158,7 @@ class SettingsSnapshot:
             return UNKNOWN_WINDOW
         if not route.vendor.window_probe or self.settings.model.window is not None:
             return route.facts.window
-        real: int | None = await late(REAL_WINDOW)(process.http, route)
-        return real or route.facts.window
+        return await real_window(process.http, route) or route.facts.window
 
     async def broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The named model, else this process's, else the configured one; `first` as in `Brokers`. Raises `NoModel`."""
@@ -183,12 +183,11 @@ class SettingsSnapshot:
             return route
         vendor = route.vendor
         if vendor.name not in self._started:
-            self._started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
+            self._started[vendor.name] = await started(vendor, self.closing)
         return replace(route, base_url=self._started[vendor.name])
 
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
-SNAPSHOT = "hermes_agent.memory.notes:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
@@ -310,7 +309,7 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
         workspace=Path(record.workspace),
         place=place_of(record.conversation, process.options.platform),
         now=process.machine.now(),
-        notes=lambda: late(SNAPSHOT)(process.home, snapshot.settings.memory, person),
+        notes=lambda: notes_of(process.home, snapshot.settings.memory, person),
         window=window,
     )
     # What lies in the home is as near as the database: a thread would cost several times what it takes.

@@ -15,7 +15,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
 from hermes_agent.app.tool_sources import ToolSource
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.effects import Capability
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
@@ -24,6 +24,7 @@ from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
@@ -53,7 +54,6 @@ CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
-WRONG_WITH = "hermes_agent.tools.permission.remembered:wrong_with"
 
 CLI = "cli"
 SMALL_WINDOW = 16_384
@@ -167,12 +167,12 @@ class Toolkit:
             return hook
 
         wanted = HOOKS if self._settings.checkpoints.enabled else HOOKS[:-1]
-        return tuple(FirstUse(partial(make, where)) for where in wanted)
+        return tuple(FirstUse(partial(make, where), heeds_reads=where != CHECKPOINTS) for where in wanted)
 
     def wrong(self) -> tuple[str, ...]:
         """Warnings about unreadable files of the tools."""
         file = self._needs.get(Home).root / APPROVALS
-        said: str = late(WRONG_WITH)(file) if file.exists() else ""
+        said = wrong_with(file) if file.exists() else ""
         return (said,) if said else ()
 
     async def close(self) -> None:
@@ -186,10 +186,10 @@ class Toolkit:
 
 
 class FirstUse:
-    """Hook that is built at the first tool call; a run without tools never builds it."""
+    """A hook that is made when the first call comes that it heeds: an answer without tools needs none of it."""
 
-    def __init__(self, make: Callable[[], Hook]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Hook], *, heeds_reads: bool) -> None:
+        self._make, self._heeds_reads = make, heeds_reads
 
     @cached_property
     def _hook(self) -> Hook:
@@ -197,8 +197,12 @@ class FirstUse:
 
     async def before_call(self, proposed: Proposed) -> None:
         """As the hook itself."""
-        await self._hook.before_call(proposed)
+        if self._heeds(proposed):
+            await self._hook.before_call(proposed)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """As the hook itself."""
-        return await self._hook.after_call(proposed, answer)
+        return await self._hook.after_call(proposed, answer) if self._heeds(proposed) else answer
+
+    def _heeds(self, proposed: Proposed) -> bool:
+        return self._heeds_reads or proposed.facts.effect is not Effect.READS

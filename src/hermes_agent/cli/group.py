@@ -11,6 +11,7 @@ from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
 from hermes_agent.cli.surface import Surface
 from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
 from hermes_agent.host.late import late
+from hermes_agent.host.nearest import nearest_key
 from hermes_agent.version import VERSION
 
 LONGEST_SENTENCE = 200
@@ -33,7 +34,7 @@ class Subcommands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            near = late("hermes_agent.host.nearest:nearest_key")(args[0], COMMANDS)
+            near = nearest_key(args[0], COMMANDS)
             meant = f"Did you mean `hermes {near}`?" if near else "`hermes --help` lists them."
             ctx.fail(f"There is no command `{args[0]}`. {meant} A question goes behind -z.")
         return super().resolve_command(ctx, args)

@@ -8,7 +8,7 @@ import sys
 from hermes_agent.host.late import late
 from hermes_agent.version import VERSION
 
-QUIET = 50_000
+QUIET = 150_000
 """New objects between two looks for garbage. Imports make many that stay; looking at them again and again takes 7 % of
 the start."""
 

@@ -13,7 +13,6 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
 
 if TYPE_CHECKING:
-    from hermes_agent.app.process import Options
     from hermes_agent.app.system import System
 from hermes_agent.cli.surface import Surface
 
@@ -39,13 +38,12 @@ def ask(surface: Surface, operation: Callable[[Access[OfflineSystem]], Awaitable
     return asyncio.run(run())
 
 
-def ask_system(
-    surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], options: Options | None = None
-) -> T:
-    """Run one operation that needs a whole system."""
+def ask_system(surface: Surface, operation: Callable[[Access[System]], Awaitable[T]], model: str = "") -> T:
+    """Do one operation that needs a whole system, whose sessions are answered by `model` (empty: the usual one)."""
 
     async def run() -> T:
-        async with late("hermes_agent.app.opening:open_system")(surface.home.ensure(), options) as system:
+        opening = late("hermes_agent.app.opening")
+        async with opening.open_system(surface.home.ensure(), opening.Options(model=model)) as system:
             return await operation(Access(system=system, who=system.owner, folder=str(current_folder())))
 
     return asyncio.run(run())

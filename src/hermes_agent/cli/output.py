@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 GAP = "  "
@@ -66,7 +66,7 @@ def width(text: str) -> int:
     """Terminal columns of a text: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
-    columns: int = late("wcwidth:wcswidth")(text)
+    columns: int = libraries.wcwidth.wcswidth(text)
     return len(text) if columns < 0 else columns
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 
 from hermes_agent.app.models import model_settings, route_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import NoModel
-from hermes_agent.host.late import late
 from hermes_agent.providers.catalog import find, known_models
 from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.vendor import Vendor
@@ -51,7 +51,7 @@ def refuse_typo(surface: Surface, route: Route) -> None:
     ]
     if route.vendor.mixes or route.name in known or find(route.vendor, route.model) is not None:
         return
-    near = late("difflib").get_close_matches(route.name, known, n=3, cutoff=CLOSE)
+    near = get_close_matches(route.name, known, n=3, cutoff=CLOSE)
     if route.vendor.server and known:
         near = near or known
     if near:

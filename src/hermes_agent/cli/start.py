@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hermes_agent.cli.exits import Exit
@@ -17,9 +17,11 @@ from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, find_home
 
-ONESHOT = "hermes_agent.cli.oneshot:run"
-CHAT = "hermes_agent.cli.chat:run"
-COMMANDS = "hermes_agent.cli.group:run"
+SURFACES: Mapping[str, str] = {
+    "chat": "hermes_agent.cli.chat:run",
+    "commands": "hermes_agent.cli.group:run",
+    "one-shot": "hermes_agent.cli.oneshot:run",
+}
 COMPLETION = "_HERMES_COMPLETE"
 UNWRITTEN = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
 """What writing our output ends with where its reader or its disk is at an end."""
@@ -33,7 +35,7 @@ def start(arguments: Sequence[str]) -> int:
     activity.set(Activity(notify=print_error))
     try:
         invocation = None if COMPLETION in environment() else parse(arguments)
-        code = int(late(COMMANDS)(arguments) if invocation is None else converse(invocation))
+        code = run_surface("commands", arguments) if invocation is None else converse(invocation)
         sys.stdout.flush()
     except HermesError as error:
         sys.stderr.write(f"{error}\n")
@@ -71,8 +73,7 @@ def converse(invocation: Invocation) -> int:
         sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
     if invocation.question is None and at_terminal and not (invocation.json or invocation.result or invocation.files):
-        chat: int = late(CHAT)(invocation)
-        return chat
+        return run_surface("chat", invocation)
     came = read_stdin(invocation.prompt, find_home(invocation.profile).cache / "input")
     asked = replace(
         invocation, question=invocation.prompt.strip(), piped=came.strip() if isinstance(came, str) else came
@@ -82,5 +83,10 @@ def converse(invocation: Invocation) -> int:
             "There is no prompt. Use `hermes -z PROMPT`, or pipe one in. `hermes --help` lists everything else.\n"
         )
         return Exit.USAGE
-    answer: int = late(ONESHOT)(asked)
-    return answer
+    return run_surface("one-shot", asked)
+
+
+def run_surface(name: str, given: Sequence[str] | Invocation) -> int:
+    """Have a surface of the table do what it was given; its exit code."""
+    code: int = late(SURFACES[name])(given)
+    return code

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hermes_agent.app.settings import Settings
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config import Loaded, load
-from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, find_home
 from hermes_agent.host.secrets import Secrets, open_secrets
 
 if TYPE_CHECKING:
     pass
-
-SETTINGS = "hermes_agent.app.settings:Settings"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +35,7 @@ class Surface:
     @cached_property
     def schema(self) -> type[Any]:
         """The class of all settings."""
-        schema: type[Any] = late(SETTINGS)
-        return schema
+        return Settings
 
     @property
     def loaded(self) -> Loaded[Any]:

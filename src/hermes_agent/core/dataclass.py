@@ -1,18 +1,19 @@
 """A drop-in `dataclass` decorator that creates classes several times faster than the standard library's.
 
-The standard one compiles six functions for each frozen class; for two hundred classes that was a quarter of the
-time until the first request. This one compiles only `__init__`, when the first instance is made; comparison, hash
-and repr are shared functions. Assignment to a frozen instance is prevented by the type checker, and in tests at
-run time (`ENFORCED`). `fields`, `replace`, `match` and slots work as usual.
+The standard one compiles six functions for each frozen class; two hundred of them were a quarter of the time until the
+first request. Here `__init__` alone is compiled, once more than `FEW` records are made; comparing, hashing and showing
+are shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it
+enforced (`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 ENFORCED = False
 """Whether values of frozen classes that are made from now on refuse to be changed."""
@@ -54,10 +55,6 @@ def _without_search(cls: type[object], made: Callable[[type[object]], type[objec
     return decorated
 
 
-MADE = object()
-"""Stands for a default that is made anew for each record."""
-
-
 def _refuse(self: object, name: str, *_value: object) -> None:
     raise dataclasses.FrozenInstanceError(f"{self.__class__.__qualname__}.{name} is not to be changed")
 
@@ -69,35 +66,53 @@ def _restore(self: object, state: tuple[dict[str, object] | None, dict[str, obje
             object.__setattr__(self, name, value)
 
 
+FEW = 8
+"""Records of a class that are filled field by field: compiling takes as long as twenty of them."""
+
+
 def _late_init(cls: type[object]) -> Callable[..., None]:
-    """Compiles the real one when it is first called."""
+    """Fills the first records field by field, and compiles the real one for more, or where the values do not fit."""
+    made, fields = count(), dataclasses.fields(cls)  # type: ignore[arg-type]  # it is one
 
     def __init__(self: object, *args: object, **values: object) -> None:  # noqa: N807 - it becomes one
-        real = cls.__init__ = _init(cls)  # type: ignore[method-assign]  # also for those that inherit it
-        real(self, *args, **values)
+        if args or next(made) >= FEW or not _fill(self, fields, values):
+            real = cls.__init__ = _init(cls)  # type: ignore[method-assign]  # also for those that inherit it
+            real(self, *args, **values)
+        elif told := getattr(self, "__post_init__", None):
+            told()
 
     return __init__
 
 
+def _fill(self: object, fields: Sequence[dataclasses.Field[Any]], values: dict[str, object]) -> bool:
+    """Set every field; False where one has no value, or there are values of none."""
+    rest = [field for field in fields if field.name not in values or not field.init]
+    usual = {
+        each.name: each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+        for each in rest
+    }
+    if dataclasses.MISSING in usual.values() or len(values) + len(rest) != len(fields):
+        return False
+    for name, value in (values | usual).items():
+        object.__setattr__(self, name, value)
+    return True
+
+
 def _init(cls: type[object]) -> Callable[..., None]:
     by_place, by_name, body = ["self"], ["*"], []
-    known: dict[str, object] = {"MADE": MADE, "put": object.__setattr__}
-    is_kept = cls.__setattr__ is _refuse
+    known: dict[str, object] = {"MISSING": dataclasses.MISSING, "put": object.__setattr__}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one
-        name, default, value = field.name, "", field.name
-        if field.default is not dataclasses.MISSING:
-            known[f"default_{name}"] = field.default
-            default = f"=default_{name}"
-        elif field.default_factory is not dataclasses.MISSING:
-            known[f"make_{name}"] = field.default_factory
-            default, value = "=MADE", f"make_{name}() if {name} is MADE else {name}"
+        name, is_made = field.name, field.default_factory is not dataclasses.MISSING  # made anew for each record
+        known |= {f"default_{name}": field.default, f"make_{name}": field.default_factory}
+        value = f"make_{name}() if {name} is MISSING else {name}" if is_made else name
         if field.init:
-            (by_name if field.kw_only else by_place).append(name + default)
+            (by_name if field.kw_only else by_place).append(
+                f"{name}=default_{name}" if is_made or field.default is not dataclasses.MISSING else name
+            )
         else:
-            known[name] = MADE if default == "=MADE" else field.default
-        body.append(f"put(self, {name!r}, {value})" if is_kept else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
+            known[name] = field.default
+        body.append(f"put(self, {name!r}, {value})" if cls.__setattr__ is _refuse else f"self.{name} = {value}")
+    body += ["self.__post_init__()"] * hasattr(cls, "__post_init__")
     head = ", ".join(by_place + by_name * (len(by_name) > 1))
     exec(f"def __init__({head}):\n " + "\n ".join(body or ["pass"]), known)
     made: Callable[..., None] = known["__init__"]  # type: ignore[assignment]  # it was just compiled

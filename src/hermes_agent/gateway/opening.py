@@ -31,8 +31,14 @@ def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
         if name not in CHANNELS:
             raise ConfigError(no_channel(name))
         if channel.enabled:
-            kinds[name] = late(CHANNELS[name])
+            kinds[name] = kind_of(name)
     return kinds
+
+
+def kind_of(name: str) -> Kind:
+    """A channel of the table."""
+    kind: Kind = late(CHANNELS[name])
+    return kind
 
 
 def unfit(settings: GatewaySettings) -> dict[str, str]:
@@ -43,7 +49,7 @@ def unfit(settings: GatewaySettings) -> dict[str, str]:
         if name not in CHANNELS:
             found[key] = no_channel(name)
             continue
-        kind: Kind = late(CHANNELS[name])
+        kind = kind_of(name)
         for option in channel.options.keys() - kind.options.keys():
             found[f"{key}.options.{option}"] = no_option(kind, option)
     return found
@@ -61,8 +67,7 @@ def platform_of(name: str) -> Platform | None:
     """Prompt facts of a channel, or of a built-in platform."""
     if name not in CHANNELS:
         return own_platform(name)
-    kind: Kind = late(CHANNELS[name])
-    return kind.platform
+    return kind_of(name).platform
 
 
 def is_hidden(kind: Kind | None) -> bool:

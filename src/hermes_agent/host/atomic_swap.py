@@ -3,7 +3,6 @@ simultaneous save is not lost."""
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -14,6 +13,7 @@ from time import monotonic, sleep
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import reason, way_out, write_private
+from hermes_agent.host.late import libraries
 
 HERE, NO_REPLACE, EXCHANGE = -100, 1, 2
 """Of Linux's renameat2."""
@@ -35,11 +35,11 @@ def renamed(old: Path, new: Path, how: int) -> None:
     """Rename without replacing anything, or exchange the two files. Raises `OSError`, and `NotImplementedError`
     where the system or the file system can do neither."""
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        rename = libraries.ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError as error:
         raise NotImplementedError from error
     if rename(HERE, os.fsencode(old), HERE, os.fsencode(new), how):
-        number = ctypes.get_errno()
+        number = libraries.ctypes.get_errno()
         if number in CANNOT:
             raise NotImplementedError
         raise OSError(number, os.strerror(number))

@@ -13,7 +13,7 @@ from yaml import YAMLError
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import Loaded, remember
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.host.lock_file import locked
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home
@@ -154,7 +154,7 @@ def _edit(
 
 
 def _changed(home: Home, before: bytes, change: Any) -> bytes:  # noqa: ANN401 - a callable over a ruamel document
-    ruamel = late("ruamel.yaml")
+    ruamel = libraries.ruamel_yaml
     yaml = ruamel.YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from hermes_agent.host.late import libraries
 
 CLOSED_AFTER_WRITING, MOVED_HERE = 0x008, 0x080
 EVENT = struct.Struct("iIII")
@@ -34,7 +35,7 @@ def watching(folder: Path, heed: Callable[[str], None]) -> Iterator[bool]:
 
 def _opened(folder: Path) -> int:
     """What can be read from when something was written there; negative where nothing can."""
-    system = ctypes.CDLL(None)
+    system = libraries.ctypes.CDLL(None)
     try:
         handle = int(system.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         watch = system.inotify_add_watch(handle, os.fsencode(folder), CLOSED_AFTER_WRITING | MOVED_HERE)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import late, libraries
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,13 +50,13 @@ class Http:
     @cached_property
     def failures(self) -> tuple[type[Exception], ...]:
         """Exceptions for failures of the network rather than of the response; for an `except` clause."""
-        module = late("httpx2")
+        module = libraries.httpx2
         return (module.TransportError, module.DecodingError, module.StreamError, module.InvalidURL)
 
     @cached_property
     def unsent(self) -> tuple[type[Exception], ...]:
         """Those of `failures` after which nothing was sent, because no connection was made."""
-        module = late("httpx2")
+        module = libraries.httpx2
         return (module.ConnectError, module.ConnectTimeout, module.InvalidURL, module.UnsupportedProtocol)
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class Http:
 
 
 def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
-    module = late("httpx2")
+    module = libraries.httpx2
     # Without certificates to check against, the context of the plain client refuses every https server.
     empty = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     verify = module.create_ssl_context(trust_env=not local) if secure else empty

@@ -10,6 +10,36 @@ from typing import Any, TypeVar
 from hermes_agent.core.errors import ConfigError
 
 T = TypeVar("T")
+LIBRARIES: Mapping[str, str] = {
+    "aiosmtplib": "aiosmtplib",
+    "asyncpg": "asyncpg",
+    "aws_auth": "botocore.auth",
+    "aws_errors": "botocore.exceptions",
+    "aws_request": "botocore.awsrequest",
+    "aws_session": "botocore.session",
+    "ctypes": "ctypes",
+    "docx": "docx",
+    "eddsa": "Crypto.Signature.eddsa",
+    "elliptic_curves": "Crypto.PublicKey.ECC",
+    "google_auth": "google.auth",
+    "httpx2": "httpx2",
+    "imap_tools": "imap_tools",
+    "lexbor": "selectolax.lexbor",
+    "markdown_it": "markdown_it",
+    "nio": "nio",
+    "openpyxl": "openpyxl",
+    "pypdf": "pypdf",
+    "ruamel_yaml": "ruamel.yaml",
+    "tomllib": "tomllib",
+    "tree_sitter": "tree_sitter",
+    "tree_sitter_bash": "tree_sitter_bash",
+    "vodozemac": "vodozemac",
+    "wcwidth": "wcwidth",
+    "websockets": "httpx2.websockets",
+    "wsproto": "wsproto",
+    "yaml": "yaml",
+}
+"""The libraries that no start may wait for, by their names as attributes of `libraries`."""
 
 
 def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is cannot be said here
@@ -17,6 +47,16 @@ def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is 
     module, _, attribute = where.partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+class Libraries:
+    """Imports what `LIBRARIES` names when its attribute is read, as in `libraries.yaml.safe_load`."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as `late`
+        return late(LIBRARIES[name])
+
+
+libraries = Libraries()
 
 
 class Needs:

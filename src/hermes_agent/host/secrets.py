@@ -147,8 +147,8 @@ def _back(text: str, form: str, at: int) -> int:
 
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
-QUOTED = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)\"""")
+LINE = r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*"
+QUOTED = r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)\""""
 TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 SHAPES = (
     r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
@@ -273,7 +273,7 @@ class Secrets:
             after: list[str] = []
             written = False
             for old in before.splitlines(keepends=True):
-                found = LINE.fullmatch(old.rstrip("\r\n"))
+                found = re.fullmatch(LINE, old.rstrip("\r\n"))
                 if found is None or found["name"] != name:
                     after.append(old if old.endswith("\n") else f"{old}\n")
                 elif not written:
@@ -294,7 +294,7 @@ def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secr
     kept: dict[str, str] = {}
     warnings: list[str] = []
     for number, line in enumerate((_text(home) or "").splitlines(), 1):
-        found = LINE.fullmatch(line)
+        found = re.fullmatch(LINE, line)
         if found:
             kept[found["name"]] = _unquoted(found["value"])
         elif line.strip() and not line.lstrip().startswith("#"):
@@ -327,7 +327,7 @@ def _wide_mode(home: Home) -> list[str]:
 
 
 def _unquoted(value: str) -> str:
-    if quoted := QUOTED.match(value):
+    if quoted := re.match(QUOTED, value):
         return re.sub(r"\\([\"\\$`])", r"\1", quoted["double"]) if quoted["single"] is None else quoted["single"]
     return re.split(r"\s#", value, maxsplit=1)[0].rstrip()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.host.tasks import first_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LARGEST_MESSAGE = 4_000_000
 """Bytes of one message; Discord tells of a large server in about one million."""
-LIBRARY = "httpx2.websockets"
 
 
 class SocketClosed(HermesError):
@@ -39,7 +38,7 @@ class Socket:
         """Send a JSON message. Raises `SocketClosed`."""
         try:
             await self._session.send_text(json.dumps(value))
-        except late(f"{LIBRARY}:HTTPXWSException") as error:
+        except libraries.websockets.HTTPXWSException as error:
             raise SocketClosed("The connection broke.") from error
 
     async def leave(self, code: int) -> None:
@@ -54,10 +53,10 @@ class Socket:
                 text = await self._session.receive_text()
         except TimeoutError as error:
             raise SocketClosed("The platform is silent.") from error
-        except late(f"{LIBRARY}:WebSocketDisconnect") as error:
+        except libraries.websockets.WebSocketDisconnect as error:
             why = f"{error.code} {error.reason}".strip()
             raise SocketClosed(f"The platform ended the connection ({why}).", error.code) from error
-        except late(f"{LIBRARY}:HTTPXWSException") as error:
+        except libraries.websockets.HTTPXWSException as error:
             raise SocketClosed("The connection broke.") from error
         try:
             found = json.loads(text)
@@ -82,7 +81,7 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
                 await socket.leave(leaves)
     except BaseExceptionGroup as group:
         raise first_of(group) from group
-    except late(f"{LIBRARY}:WebSocketUpgradeError") as error:
+    except libraries.websockets.WebSocketUpgradeError as error:
         raise SocketClosed(f"The platform opens no connection ({error.response.status_code}).") from error
     except http.failures as error:
         raise SocketClosed(f"The platform cannot be reached: {error}") from error
@@ -91,6 +90,6 @@ async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterato
 def require(extra: str) -> None:
     """Raise `ConfigError` if the WebSocket library is not installed."""
     try:
-        late("wsproto")
+        libraries.wsproto  # noqa: B018 - whether it is here
     except ImportError as error:
         raise ConfigError(f"The {extra} channel needs more: pip install 'hermes-runtime[{extra}]'.") from error

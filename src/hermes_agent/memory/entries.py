@@ -8,10 +8,8 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.host.late import late
-from hermes_agent.scanner.finding import Finding
+from hermes_agent.scanner.scan import alarms
 
-ALARMS = "hermes_agent.scanner.scan:alarms"
 SEPARATOR = "§"
 """The line that stands between two entries."""
 
@@ -107,8 +105,7 @@ def _new(content: str, others: Sequence[str]) -> str:
 
 def check(entry: str) -> None:
     """Raise `ToolError` for an entry that must not enter every later prompt."""
-    grave: tuple[Finding, ...] = late(ALARMS)(entry)
-    if grave:
+    if grave := alarms(entry):
         reasons = ", ".join(dict.fromkeys(f"{each.category.value}: {each.what}" for each in grave))
         raise ToolError(
             f"Not noted, the text looks unsafe ({reasons}).",

@@ -13,8 +13,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, Protected
 from hermes_agent.core.ids import Ids
+from hermes_agent.host.atomic_swap import aside_of, replace_known
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
-from hermes_agent.host.late import late
 from hermes_agent.host.locks import held, in_thread
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, entries_of, joined, merged, size_of
@@ -25,8 +25,6 @@ from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Ver
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
-ASIDE = "hermes_agent.host.atomic_swap:aside_of"
-REPLACE = "hermes_agent.host.atomic_swap:replace_known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +165,7 @@ class Notes:
     async def _found(self, item: str) -> bytes | None:
         """The file as it is. What a person saved in the very moment in which a program died is put back first."""
         path = self.path(item)
-        aside: Path = late(ASIDE)(path)
+        aside = aside_of(path)
         taken = await asyncio.to_thread(read_small, aside)
         if taken is not None:
             if not await self.store.versions.holds(Kind.MEMORY, item, 0, taken):
@@ -181,7 +179,7 @@ class Notes:
         if not intended:
             last = await self.store.versions.latest(Kind.MEMORY, item)
         after = last.change.after if last else None
-        replaced = await in_thread(partial(late(REPLACE), self.path(item), taken, after))
+        replaced = await in_thread(partial(replace_known, self.path(item), taken, after))
         if last and intended and replaced:
             await self._files.drop(last)
 
@@ -192,8 +190,7 @@ class Notes:
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-        done: bool = late(REPLACE)(path, content, before)
-        return done
+        return replace_known(path, content, before)
 
     async def _protected(self, item: str, by: By) -> frozenset[str]:
         """The entries that these may not change."""

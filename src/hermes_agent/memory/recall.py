@@ -11,15 +11,13 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import Backend, BackendFor, Exchange, SourceFor
-from hermes_agent.scanner.finding import Finding
+from hermes_agent.memory.entries import check
+from hermes_agent.scanner.scan import alarms
 
 log = logging.getLogger(__name__)
 
-CHECK = "hermes_agent.memory.entries:check"
-ALARMS = "hermes_agent.scanner.scan:alarms"
 SECONDS = 2.0
 """The longest that recalling may take."""
 
@@ -161,7 +159,7 @@ class RecallTools:
     @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,))
     async def recall_add(self, context: CallContext, fact: str) -> str:
         """Keep one fact in the memory of earlier conversations: one sentence that stands by itself."""
-        late(CHECK)(fact)
+        check(fact)
         await (await self._backend_for(context)).add(fact.strip(), await self._source_for(context))
         return "Kept."
 
@@ -182,5 +180,5 @@ def unfenced(text: str) -> str:
 def _clean(text: str) -> str:
     plain = " ".join(TAG.sub("", text).split())
     plain = plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}…"
-    grave: Sequence[Finding] = late(ALARMS)(plain)
+    grave = alarms(plain)
     return f"[left out: {grave[0].category.value}, {grave[0].what}]" if grave else plain

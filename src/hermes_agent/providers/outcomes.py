@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,7 +26,6 @@ from hermes_agent.core.errors import (
     ThinkingRefused,
     TimedOut,
 )
-from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.wire import Table
 
@@ -77,44 +77,38 @@ OPENAI_ERRORS: Table = {
 }
 """The kinds and codes of errors as OpenAI names them, and everybody who speaks one of its protocols."""
 
-# Providers tell these cases apart in words alone: a 400 of any of them may be one.
-BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
+# Providers tell these cases apart in words alone: a 400 of any of them may be one. Compiled with the first such answer.
+BY_WORDS: tuple[tuple[str, type[ProviderError]], ...] = (
     (
-        re.compile(
-            r"invalid .?signature.? in .?thinking|thinking.{0,60}blocks.{0,60}cannot be modified"
+        (
+            r"(?s)invalid .?signature.? in .?thinking|thinking.{0,60}blocks.{0,60}cannot be modified"
             r"|(thought|thinking).?signature.{0,40}(not valid|invalid|missing|corrupt)"
             r"|(invalid|missing|corrupt\w*).{0,12}thought.?signature"
             r"|encrypted.content.{0,200}could not be (verified|decrypted|parsed)"
             r"|of type .?reasoning.? was provided without|without its required .?reasoning.? item"
-            r"|previous.response.{0,100}not found",
-            re.I | re.S,
+            r"|previous.response.{0,100}not found"
         ),
         ThinkingRefused,
     ),
     (
-        re.compile(
+        (
             r"context.{0,12}(length|window|size)|prompt is too long|input is too long|too many (input )?tokens"
             r"|maximum (input|prompt) length|exceed\w* the (model's )?(context|available context)"
-            r"|input length and .?max_tokens|input token count .{0,40}exceeds",
-            re.I,
+            r"|input length and .?max_tokens|input token count .{0,40}exceeds"
         ),
         ContextTooLong,
     ),
     (
-        re.compile(
-            r"credit balance|insufficient (credit|quota|balance|funds)|exceeded your current quota|billing", re.I
-        ),
+        r"credit balance|insufficient (credit|quota|balance|funds)|exceeded your current quota|billing",
         OutOfCredit,
     ),
     (
-        re.compile(
-            r"(not a valid model|model identifier is invalid|model .{0,80}(not exist|not found|not supported))", re.I
-        ),
+        r"(not a valid model|model identifier is invalid|model .{0,80}(not exist|not found|not supported))",
         ModelNotFound,
     ),
-    (re.compile(r"request.{0,20}too large|payload too large|entity too large", re.I), PayloadTooLarge),
-    (re.compile(r"content (management )?policy|content filter|safety system|flagged", re.I), ContentRefused),
-    (re.compile(r"(invalid|incorrect|missing) .{0,20}api.?key", re.I), AuthRefused),
+    (r"request.{0,20}too large|payload too large|entity too large", PayloadTooLarge),
+    (r"content (management )?policy|content filter|safety system|flagged", ContentRefused),
+    (r"(invalid|incorrect|missing) .{0,20}api.?key", AuthRefused),
 )
 
 ADVICE: Mapping[type[ProviderError], str] = {
@@ -235,7 +229,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     if seconds is not None or not said:
         return seconds
     try:
-        moment: datetime = late("email.utils:parsedate_to_datetime")(said)
+        moment: datetime = parsedate_to_datetime(said)
     except ValueError:
         return None
     return max(0.0, moment.timestamp() - now)
@@ -268,7 +262,7 @@ def _kind(errors: Table, detail: _Detail, status: int) -> type[ProviderError]:
             return kind
     if status in WORDY_STATUS:
         for words, kind in BY_WORDS:
-            if words.search(detail.message or ""):
+            if re.search(words, detail.message or "", re.IGNORECASE):
                 return kind
     if status in BY_STATUS:
         return BY_STATUS[status]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -14,7 +15,6 @@ from urllib.parse import quote, urlsplit
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
 from hermes_agent.providers.catalog import (
     FREE,
     UNKNOWN,
@@ -136,7 +136,7 @@ class Route:
 def load_vendor(name: str) -> Vendor:
     """The facts of a vendor; an unknown name raises `NoModel` with the nearest known one."""
     if name not in VENDORS:
-        near = late("difflib").get_close_matches(name, VENDORS, n=1)
+        near = get_close_matches(name, VENDORS, n=1)
         guess = f" Did you mean `{near[0]}`?" if near else ""
         raise NoModel(f"No vendor is called `{name}`.{guess} Known: {', '.join(VENDORS)}.")
     return VENDORS[name]
@@ -253,7 +253,7 @@ def _address(vendor: Vendor, region: str, settings: ModelSettings, secrets: Secr
         return said or _filled(vendor.base_url, vendor, secrets)
     if region in vendor.regions:
         return _filled(vendor.regions[region], vendor, secrets)
-    near = late("difflib").get_close_matches(region, vendor.regions, n=1)
+    near = get_close_matches(region, vendor.regions, n=1)
     guess = f" Did you mean `{near[0]}`?" if near else ""
     where = " or ".join(("`model.region`", *vendor.region_names))
     raise NoModel(f"{vendor.title} has no region `{region}` ({where}).{guess} Known: {', '.join(vendor.regions)}.")

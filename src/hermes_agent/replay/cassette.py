@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import ModelRequest, Prefix, TextDelta, ThinkingDelta
 from hermes_agent.core.section import short_hash, tools_text
 from hermes_agent.host.files import PRIVATE_FILE, reason, way_out
-from hermes_agent.host.late import late
 from hermes_agent.replay.lines import (
     VERSION,
     Answered,
@@ -301,7 +301,7 @@ class Questions:
 
 def likeness(one: str, other: str) -> float:
     """Similarity of the beginnings of two texts, from 0 to 1."""
-    return float(late("difflib:SequenceMatcher")(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
+    return float(SequenceMatcher(None, one[:LOOKED_AT], other[:LOOKED_AT], autojunk=False).ratio())
 
 
 def _is_said(message: Message) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.secrets import SHAPES
+from hermes_agent.host.secrets import MARKS, SHAPES
 from hermes_agent.scanner.finding import Category, Severity
 
 
@@ -76,13 +76,13 @@ INJECTIONS = _rules(
     (
         Severity.BLOCK,
         DROPS,
-        "ignor|olvid|desobedece",
+        "ignora|olvida|desobedece",
         r"\b(?:ignora|olvida|desobedece)\w*\s+(?:\w+\s+){0,3}(?:instrucciones|istruzioni|instruções|reglas)",
     ),
     (
         Severity.BLOCK,
         DROPS,
-        "ignore|oublie",
+        "précédent|antérieur|ci-dessus",
         r"\b(?:ignore[zr]?|oublie[zr]?)\s+(?:\w+\s+){0,3}(?:instructions|consignes|règles)\s+"
         r"(?:précédentes|antérieures|ci-dessus)",
     ),
@@ -309,7 +309,7 @@ PERSISTENCES = _rules(
     (
         Severity.WARN,
         "runs something at every log-in",
-        "rc|profile",
+        "bashrc|zshrc|profile",
         rf"\b(?:curl|wget|nc|bash -i|python\d? -c|base64 -d)\b[^\n]{{0,160}}>>\s*{_LOGIN_FILES}",
     ),
     (
@@ -321,7 +321,7 @@ PERSISTENCES = _rules(
     (
         Severity.WARN,
         "opens a shell to the outside",
-        "/dev/tcp|/bin/",
+        "/dev/tcp|/bin/sh|/bin/bash",
         r"\bbash\s+-i\s*>&\s*/dev/tcp/|\bnc\b[^\n]{0,60}\s-e\s*/bin/(?:ba)?sh|/dev/tcp/\d{1,3}(?:\.\d{1,3}){3}/\d+",
     ),
     (
@@ -330,7 +330,7 @@ PERSISTENCES = _rules(
         "currentversion|schtasks",
         r"\breg(?:\.exe)?\s+add\s+[^\n]{0,60}\\CurrentVersion\\Run\b|\bschtasks(?:\.exe)?\s+/create\b",
     ),
-    (Severity.NOTE, "changes what a shell does at log-in", "rc|profile", rf">>\s*{_LOGIN_FILES}"),
+    (Severity.NOTE, "changes what a shell does at log-in", "bashrc|zshrc|profile", rf">>\s*{_LOGIN_FILES}"),
     (
         Severity.NOTE,
         "starts with the system",
@@ -343,7 +343,7 @@ KEYS = Rule(
     category=Category.SECRET,
     severity=Severity.WARN,
     what="looks like a key",
-    hints=("sk-", "gh", "akia", "asia", "xox", "aiza", "eyj", "private key"),
+    hints=tuple(mark.lower() for mark in MARKS),
     pattern="|".join(SHAPES),
     flags=re.NOFLAG,
 )

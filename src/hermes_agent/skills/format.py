@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.skills.skill import FILE, FOLDERS, Ours, Skill, SkillHeader
 
 LONGEST_NAME = 64
@@ -121,7 +121,7 @@ def _name_problems(fields: Mapping[str, Any], folder: str) -> list[str]:
 
 def _fields(head: str) -> Mapping[str, Any]:
     # Every scalar is a text, so that `name: 007` and `version: 1.10` are what they look like.
-    yaml = late("yaml")
+    yaml = libraries.yaml
     try:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # builds texts, lists and maps alone
         found = yaml.load(head, Loader=loader)

@@ -17,7 +17,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.skills.format import filled, name_problems, variables_of
 from hermes_agent.skills.library import Library, NoSkill, NotHere
 from hermes_agent.skills.skill import Occasion, Parameter, Skill, SkillHeader
@@ -76,7 +76,7 @@ class Bundles:
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         path = self._folder / f"{bundle.name}.yaml"
         plain = {key: value for key, value in msgspec.to_builtins(bundle).items() if value}
-        text = late("yaml").safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
+        text = libraries.yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
         write_private(path, text.encode())
         return path
 
@@ -94,10 +94,10 @@ def bundles_of(skills: Path) -> Bundles:
 
 def _read(content: bytes, path: Path) -> Bundle:
     try:
-        fields: Any = late("yaml").safe_load(content)  # Parsed here: what comes out is a Bundle.
+        fields: Any = libraries.yaml.safe_load(content)  # Parsed here: what comes out is a Bundle.
         named = {"name": path.stem, **fields} if isinstance(fields, dict) else fields
         bundle = msgspec.convert(named, Bundle)
-    except (late("yaml").YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (libraries.yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise BadBundle(f"{path} is not a bundle: {' '.join(str(error).split())}.") from error
     problems = _problems(bundle)
     if bundle.name != path.stem:

@@ -100,12 +100,11 @@ async def decided(ended: Ended, context: CallContext) -> Ended:
 LENT = ".lent"
 LENT_IN = "secrets"
 """The folder of the cache where secrets stand while a command has them."""
-_NAME = re.compile(r"[^\w-]", re.ASCII)
 
 
 def exec_name(text: str) -> str:
     """The text as part of an exec id: unchanged if valid, otherwise sanitized with a hash."""
-    plain = _NAME.sub("_", text)
+    plain = re.sub(r"[^\w-]", "_", text, flags=re.ASCII)
     if plain == text and len(text) <= 120:
         return plain
     return f"{plain[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

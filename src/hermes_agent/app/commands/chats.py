@@ -8,6 +8,7 @@ from functools import partial
 
 from hermes_agent.app.chats.settings import home_of
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
 from hermes_agent.host.locks import change_under
@@ -72,9 +73,7 @@ TOPIC = Command(
 )
 
 
-SET = "hermes_agent.host.config_edit:set_value"
-UNSET = "hermes_agent.host.config_edit:unset"
-SETTINGS = "hermes_agent.app.settings:Settings"
+EDITS = {"off": "hermes_agent.host.config_edit:unset", "": "hermes_agent.host.config_edit:set_value"}
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 
@@ -84,17 +83,13 @@ async def sethome(desk: Desk, rest: str) -> Done:
     if place.platform not in desk.runtime.settings.gateway.channels:
         raise HermesError("Only a chat of the gateway can be a home.")
     key = f"gateway.channels.{place.platform}.home"
-    match rest:
-        case "off":
-            change = partial(late(UNSET), home, late(SETTINGS), key)
-            await change_under(home.locks / "config.lock", partial(change, locks=False))
-            return Done(text=f"{place.platform} has no home chat any more.")
-        case "":
-            change = partial(late(SET), home, late(SETTINGS), key, home_of(place))
-            await change_under(home.locks / "config.lock", partial(change, locks=False))
-            return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
-        case _:
-            raise HermesError(HOME_USAGE)
+    if rest not in EDITS:
+        raise HermesError(HOME_USAGE)
+    change = partial(late(EDITS[rest]), home, Settings, key, *(() if rest else (home_of(place),)))
+    await change_under(home.locks / "config.lock", partial(change, locks=False))
+    if rest:
+        return Done(text=f"{place.platform} has no home chat any more.")
+    return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
 
 
 SETHOME = Command(

@@ -101,8 +101,13 @@ def find_command(line: str) -> tuple[Command, str] | None:
         raise NoCommand(
             f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`.")
         )
+    return command_of(name), rest.strip()
+
+
+def command_of(name: str) -> Command:
+    """A command of the table."""
     command: Command = late(COMMANDS[name])
-    return command, rest.strip()
+    return command
 
 
 async def perform(desk: Desk) -> Done | None:

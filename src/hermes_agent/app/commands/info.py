@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_agent.app.chats.people import may
 from hermes_agent.app.chats.settings import ChannelSettings
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Command, Desk, Done, command_of
 from hermes_agent.app.operations.costs import (
     LimitLine,
     Total,
@@ -14,7 +14,6 @@ from hermes_agent.app.operations.costs import (
     list_limits,
     session_totals,
 )
-from hermes_agent.host.late import late
 
 WIDEST_USE = 28
 """Columns of the words of commands in /help."""
@@ -25,7 +24,7 @@ async def show_help(desk: Desk, rest: str) -> Done:
     rules = desk.runtime.settings.gateway.channels.get(desk.inbound.conversation.platform, ChannelSettings())
     theirs = [name for name in COMMANDS if may(rules, desk.inbound.principal.standing, name)]
     names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else theirs
-    commands: list[Command] = [late(COMMANDS[name]) for name in names]
+    commands = [command_of(name) for name in names]
     uses = [f"/{command.name} {command.arguments}".rstrip() for command in commands]
     width = min(max(map(len, uses)), WIDEST_USE)
     pairs = zip(uses, (command.summary for command in commands), strict=True)

@@ -7,14 +7,13 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.models import Answerer, Models, StoredCoolDowns
+from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, started
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Reply
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route, load_vendor
@@ -70,7 +69,7 @@ async def ask_once(
         async def reachable(found: Route) -> Route:
             if found.base_url:
                 return found
-            return replace(found, base_url=await closing.enter_async_context(late(found.vendor.server)()))
+            return replace(found, base_url=await started(found.vendor, closing))
 
         http = Http()
         closing.push_async_callback(http.close)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Command
+from hermes_agent.app.commands.command import command_of
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +26,7 @@ HERE = (
 
 def names() -> list[Name]:
     """All commands."""
-    commands: list[Command] = [late(where) for where in COMMANDS.values()]
+    commands = map(command_of, COMMANDS)
     shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
     return [*shared, *HERE]
 

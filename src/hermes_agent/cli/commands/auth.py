@@ -17,11 +17,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.signin.facts import SignIn
-from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh
+from hermes_agent.providers.signin.token_refresh import SignedIn, TokenRefresh, sign_in_of
 from hermes_agent.providers.signin.ways import Shown, Tokens, by_code, by_device
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
@@ -68,7 +67,7 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
     Hermes shows a page and, for openai-codex, a code. After your sign-in there it saves the tokens in auth.json, for
     you alone, and renews them.
     """
-    facts: SignIn = late(vendor.sign_in)
+    facts = sign_in_of(vendor)
     signed_in = asyncio.run(sign_in(surface, facts))
     if not surface.loaded.value.model.default:
         set_value(surface.home, surface.schema, "model.default", f"{vendor.name}/{vendor.default_model}")
@@ -153,7 +152,7 @@ async def paste() -> str:
 def sign_ins(surface: Surface) -> list[Way]:
     """The saved sign-ins."""
     kept = token_refresh_of(surface).file.read()
-    return [way_of(late(vendor.sign_in), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
+    return [way_of(sign_in_of(vendor), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
 
 
 def keys(surface: Surface) -> list[Way]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import click
 
+from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.host.late import late
-
-CHAT = "hermes_agent.cli.chat:run"
 
 
 @click.command(short_help="Start a chat, as `hermes` alone does.")
 @pass_surface
 def chat(surface: Surface) -> int:
     """Start a chat, as `hermes` alone does. The options of a chat stand before: `hermes -c chat`."""
-    code: int = late(CHAT)(surface.invocation)
-    return code
+    return run_surface("chat", surface.invocation)

@@ -19,14 +19,13 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import moment
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
+from hermes_agent.gateway.opening import kind_of
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
-from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes_agent.gateway.channel import Kind
 
 NO_CHANNEL = "No channel is enabled: `hermes gateway setup` shows how."
 
@@ -135,7 +134,7 @@ def setup(channel: str) -> None:
         return
     if channel not in CHANNELS:
         raise ConfigError(f"There is no channel `{channel}`. There are: {', '.join(CHANNELS)}.")
-    kind: Kind = late(CHANNELS[channel])
+    kind = kind_of(channel)
     key = f"hermes config set gateway.channels.{channel}"
     kept = ", ".join(f"`hermes secrets set {name}`" for name in kind.secrets)
     steps = [

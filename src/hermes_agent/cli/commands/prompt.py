@@ -14,7 +14,6 @@ from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.section import Section, join_sections
 from hermes_agent.core.tool import Quarantined
-from hermes_agent.host.late import late
 
 WHOLE = "system"
 SAME = "Both prompts are the same, byte for byte."
@@ -44,8 +43,7 @@ def prompt(
     if session:
         parts = ask(surface, partial(session_prompt, name=session))
     else:
-        options = late("hermes_agent.app.process:Options")(model=surface.invocation.model)
-        parts, aside = ask_system(surface, new_prompt, options)
+        parts, aside = ask_system(surface, new_prompt, surface.invocation.model)
     if against:
         other = {part.name: part.hash for part in ask(surface, partial(session_prompt, name=against))}
         parts = [part for part in parts if other.get(part.name) != part.hash]

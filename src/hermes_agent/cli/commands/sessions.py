@@ -16,13 +16,13 @@ from hermes_agent.app.operations.sessions import SessionRecord, Stats
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, shortened, show, table
+from hermes_agent.cli.start import run_surface
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.clock import moment
 from hermes_agent.core.events import Entry
 from hermes_agent.core.plural import plural
-from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -35,7 +35,6 @@ FORMATS: dict[str, Callable[[SessionRecord, Sequence[Entry]], str]] = {
     "html": as_html,
 }
 CLI = "cli"
-ONESHOT = "hermes_agent.cli.oneshot:run"
 
 
 @click.group(short_help="List, read, search, export and delete sessions.")
@@ -154,8 +153,7 @@ def resume(surface: Surface, session: str) -> int:
     terminal's is answered here, a chat's by the gateway."""
     found = ask(surface, partial(operations.find_session, name=session))
     if found.surface == CLI:
-        code: int = late(ONESHOT)(replace(surface.invocation, resume=found.id, question=""))
-        return code
+        return run_surface("one-shot", replace(surface.invocation, resume=found.id, question=""))
     if ask(surface, partial(resume_run, record=found)):
         say(f"{found.id} goes on; its reply comes in its chat ({found.surface}), as soon as a gateway runs.")
     else:

@@ -14,19 +14,19 @@ from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
+from hermes_agent.cli.skills.shelf import SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.time_format import Since
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.late import late
 from hermes_agent.memory.settings import Target
 
-SKILL = "hermes_agent.cli.skills.shelf:SKILL"
 KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.TEXT: click.STRING,
     Kind.NUMBER: click.INT,
     Kind.COUNT: click.IntRange(1),
     Kind.SINCE: Since(),
+    Kind.SKILL: SKILL,
     Kind.SWITCH: click.BOOL,
 }
 
@@ -48,7 +48,7 @@ def _command(verb: Verb, ask_for: Callable[..., Any]) -> click.Command:
 
 
 def _parameter(argument: Argument) -> click.Parameter:
-    kind = late(SKILL) if argument.kind is Kind.SKILL else KINDS[argument.kind]
+    kind = KINDS[argument.kind]
     metavar = argument.metavar or None
     if argument.flag:
         names, is_flag = [argument.name, *argument.flag.split()], argument.kind is Kind.SWITCH

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.app.chats.settings import GatewaySettings, place_named
 from hermes_agent.app.operations import chats
 from hermes_agent.app.settings import WebhookRoute, WebhookSettings
@@ -30,7 +31,6 @@ from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import read_state
 from hermes_agent.host.config_edit import set_values, unset
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
 from hermes_agent.host.secrets import check_name
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ def _attachment(path: str) -> Attachment:
 SCHEMES = ("generic", "github", "gitlab", "svix")
 ROUTE = re.compile(r"[\w-]{1,60}", re.ASCII)
 NO_WORD = re.compile(r"\W")
-SIGNED = "hermes_agent.api.webhooks.signatures:signed"
 ACCEPTED = 300
 ROUTE_HEADS = ("ROUTE", "SIGNED AS", "SECRET", "EVENTS", "DELIVERED TO")
 
@@ -214,7 +213,7 @@ def test(surface: Surface, route: str, event: str, url: str) -> None:
         raise ConfigError(f"webhooks.routes.{route}.secret names no secret that is set.")
     body = (b"" if sys.stdin.isatty() else sys.stdin.buffer.read()) or b"{}"
     event = event or next(iter(chosen.events), "test")
-    proof: dict[str, str] = late(SIGNED)(chosen.scheme, secret, body, SystemClock().now(), event)
+    proof = signed(chosen.scheme, secret, body, SystemClock().now(), event)
     address = f"{url or f'http://{settings.host}:{settings.port}'}/webhooks/{route}"
     answer = asyncio.run(_post(address, body, {"content-type": "application/json", **proof}))
     say(answer)

@@ -6,6 +6,7 @@ import secrets
 
 import click
 
+from hermes_agent.app.chats.platforms import PlatformOf
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED
@@ -20,6 +21,11 @@ from hermes_agent.host.loops import run as run_loop
 PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
 
+def _platform_of() -> PlatformOf:
+    found: PlatformOf = late(PLATFORM_OF)
+    return found
+
+
 @click.command(short_help="Run the sessions of gateways and API servers.")
 @pass_surface
 def worker(surface: Surface) -> None:
@@ -31,7 +37,7 @@ def worker(surface: Surface) -> None:
 async def _work(surface: Surface) -> None:
     model = surface.invocation.model
     tape = recording_of(surface.invocation)
-    options = Options(queue=SERVED, own_only=False, model=model, reviews=True, tape=tape, platform=late(PLATFORM_OF))
+    options = Options(queue=SERVED, own_only=False, model=model, reviews=True, tape=tape, platform=_platform_of())
     with told_to_end() as told:
         async with open_system(surface.home.ensure(), options) as runtime:
             if runtime.notice:
@@ -60,7 +66,7 @@ def run(surface: Surface) -> None:
 async def _serve(surface: Surface) -> None:
     with told_to_end(DRAIN_SECONDS + PATIENCE) as told:
         home, tape = surface.home.ensure(), recording_of(surface.invocation)
-        await late(SERVE)(home, announce, until_told=told.wait, tape=tape, platform=late(PLATFORM_OF))
+        await late(SERVE)(home, announce, until_told=told.wait, tape=tape, platform=_platform_of())
 
 
 @api.command()

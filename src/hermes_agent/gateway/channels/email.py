@@ -32,7 +32,7 @@ from hermes_agent.gateway.email.sending import Author, Post, Thread, enclose, wr
 from hermes_agent.gateway.inbound_events import Hear, Media, Quoted, Said, Sender
 from hermes_agent.gateway.upload import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 log = logging.getLogger(__name__)
 
@@ -271,7 +271,7 @@ def _server(options: Mapping[str, str], name: str) -> Address:
 def make(needs: Needs) -> Channel:
     """Factory of the email channel. Raises `ConfigError`."""
     try:
-        late("imap_tools"), late("aiosmtplib"), late("markdown_it")
+        libraries.imap_tools, libraries.aiosmtplib, libraries.markdown_it  # noqa: B018 - whether they are here
     except ImportError as error:
         raise ConfigError("The email channel needs more: pip install 'hermes-runtime[email]'.") from error
     options = {name: needs.options.get(name, option.default) for name, option in OPTIONS.items()}

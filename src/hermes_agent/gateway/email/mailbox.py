@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, TokenRefused
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 if TYPE_CHECKING:
     from imap_tools.mailbox import BaseMailBox
@@ -144,7 +144,7 @@ class Mailbox:
         login = self._login
         try:
             box.login(login.user, login.password, initial_folder=None)
-        except late("imap_tools:MailboxLoginError") as error:
+        except libraries.imap_tools.MailboxLoginError as error:
             if LATER.search(str(error)):
                 raise NotNow(f"The mail server {self._address.host} lets nobody in for now: {error}") from error
             raise TokenRefused(
@@ -232,7 +232,7 @@ def _speaking_over(line: socket.socket, host: str) -> BaseMailBox:
         def open(self, host: str = "", port: int = 0, timeout: float | None = None) -> None:  # noqa: ARG002  as imaplib calls it
             self.host, self.sock, self.file = host, line, line.makefile("rb")
 
-    class Box(late("imap_tools:BaseMailBox")):  # type: ignore[misc]  # loaded when it is needed
+    class Box(libraries.imap_tools.BaseMailBox):  # type: ignore[misc, name-defined]  # loaded when it is needed
         def _get_mailbox_client(self) -> imaplib.IMAP4:
             return Client(host)
 

@@ -18,7 +18,7 @@ from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, Outcom
 from hermes_agent.gateway.email.mailbox import Address
 from hermes_agent.gateway.email.reading import OWN_IDS
 from hermes_agent.gateway.text.markdown import html
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 if TYPE_CHECKING:
     import aiosmtplib
@@ -40,7 +40,7 @@ class Post:
 
     async def send(self, to: Sequence[str], content: bytes) -> None:
         """Send a mail. Raises `ChannelError` as `Channel.send` in `gateway/channel.py`."""
-        library = late("aiosmtplib")
+        library = libraries.aiosmtplib
         async with self._connected() as client:
             try:
                 await client.mail(self.own)
@@ -69,14 +69,14 @@ class Post:
             try:
                 await client.rcpt(address)
                 taken += 1
-            except late("aiosmtplib:SMTPRecipientRefused") as error:
+            except libraries.aiosmtplib.SMTPRecipientRefused as error:
                 last = error
         if not taken and last is not None:
             raise last
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[aiosmtplib.SMTP]:
-        library, where = late("aiosmtplib"), self.address
+        library, where = libraries.aiosmtplib, self.address
         client: aiosmtplib.SMTP = library.SMTP(
             hostname=where.host,
             port=where.port,

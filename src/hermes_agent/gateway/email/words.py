@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -61,7 +61,7 @@ class Style:
 
 def visible_text(html: str, *, quotes: bool = True) -> str:
     """The visible text of HTML, in lines. Without `quotes`, quoted earlier mails are removed."""
-    tree: LexborHTMLParser = late("selectolax.lexbor:LexborHTMLParser")(html[:LARGEST_HTML])
+    tree: LexborHTMLParser = libraries.lexbor.LexborHTMLParser(html[:LARGEST_HTML])
     if tree.body is None:
         return ""
     if not quotes:
@@ -204,7 +204,7 @@ def _rules(text: str) -> Iterator[tuple[str, str]]:
 def _selected(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     try:
         return list(tree.css(selector))
-    except late("selectolax.lexbor:SelectolaxError"):  # It is no selector.
+    except libraries.lexbor.SelectolaxError:  # It is no selector.
         return []
 
 

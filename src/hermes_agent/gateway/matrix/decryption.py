@@ -21,7 +21,7 @@ from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device
 from hermes_agent.gateway.matrix.rooms import Crypto, Rooms, Say
 from hermes_agent.gateway.matrix.signing import Vouching
 from hermes_agent.gateway.matrix.verifying import PREFIX, Party, VerificationReplies
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +104,16 @@ class Decryption(Crypto):
         return ENCRYPTED, made
 
     def lock(self, content: bytes) -> tuple[bytes, Event]:
-        made, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
+        made, keys = libraries.nio.crypto.attachments.encrypt_attachment(content)
         return bytes(made), dict(keys)
 
     def unlock(self, content: bytes, keys: Event) -> bytes:
         key, digest = text(inside(keys, "key").get("k")), text(inside(keys, "hashes").get("sha256"))
         try:
-            return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, text(keys.get("iv"))))
-        except (late("nio.exceptions:EncryptionError"), TypeError, ValueError) as error:
+            return bytes(
+                libraries.nio.crypto.attachments.decrypt_attachment(content, key, digest, text(keys.get("iv")))
+            )
+        except (libraries.nio.EncryptionError, TypeError, ValueError) as error:
             raise NeverHere("The file cannot be decrypted.") from error
 
     async def close(self) -> None:
@@ -133,11 +135,11 @@ class Decryption(Crypto):
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, *given)
 
     def _open(self, user: str, device: str) -> None:
-        self._devices.nio = late("nio")
+        self._devices.nio = libraries.nio
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._olm is not None:
             self._olm.store.database.close()
-        store = late("nio.store:SqliteStore")(user, device, str(self._folder))
+        store = libraries.nio.store.SqliteStore(user, device, str(self._folder))
         self._devices.olm = machine()(user, device, store)
 
     def _learn(self, found: Event) -> None:
@@ -222,7 +224,7 @@ def machine() -> Any:  # noqa: ANN401  another library's
     """The crypto engine's class, extended: nio accepts requested keys only from verified devices of its own account.
     A key that a device forwards for its own session is as trustworthy as one sent unasked, since the Olm channel
     identifies the device."""
-    base: Any = late("nio.crypto:Olm")
+    base: Any = libraries.nio.crypto.Olm
 
     def take(self: Any, sender: str, sender_key: str, payload: dict[str, Any]) -> Any:  # noqa: ANN401  that library's
         content = table(payload.get("content"))

@@ -15,7 +15,7 @@ from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client, Event, inside, table, text
 from hermes_agent.host.files import read_small, write_private
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 USAGES = ("master", "self_signing", "user_signing")
 SEED_BYTES = 32
@@ -48,7 +48,7 @@ class Keys:
     def signed(self, usage: str, content: Values) -> Values:
         """The content with an added signature of that key."""
         bare = {name: value for name, value in content.items() if name not in ("signatures", "unsigned")}
-        made = late("Crypto.Signature.eddsa").new(self._key(usage), "rfc8032").sign(canonical(bare))
+        made = libraries.eddsa.new(self._key(usage), "rfc8032").sign(canonical(bare))
         signatures = {user: dict(table(each)) for user, each in table(content.get("signatures")).items()}
         signatures.setdefault(self.user, {})[f"ed25519:{self.public(usage)}"] = unpadded(made)
         return {**bare, "signatures": signatures}
@@ -67,7 +67,7 @@ class Keys:
         return f"ed25519:{self.public('master')}" in inside(found, "master_keys", self.user, "keys")
 
     def _key(self, usage: str) -> Any:  # noqa: ANN401  another library's
-        return late("Crypto.PublicKey.ECC").construct(curve="ed25519", seed=self.seeds[usage])
+        return libraries.elliptic_curves.construct(curve="ed25519", seed=self.seeds[usage])
 
 
 def kept(path: Path, user: str) -> Keys | None:

@@ -22,7 +22,7 @@ from hermes_agent.gateway.matrix.client import Event, inside, table, text
 from hermes_agent.gateway.matrix.devices import Devices
 from hermes_agent.gateway.matrix.rooms import Rooms, Say
 from hermes_agent.gateway.matrix.signing import canonical, unpadded
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ class Sas:
             raise Wrong("m.unexpected_message", "A key is not what comes next.")
         self.theirs = text(content.get("key"))
         try:
-            self.shared = self.key.diffie_hellman(late("vodozemac:Curve25519PublicKey").from_base64(self.theirs))
-        except (late("vodozemac:KeyException"), late("vodozemac:SasException"), ValueError) as error:
+            self.shared = self.key.diffie_hellman(libraries.vodozemac.Curve25519PublicKey.from_base64(self.theirs))
+        except (libraries.vodozemac.KeyException, libraries.vodozemac.SasException, ValueError) as error:
             raise Wrong("m.invalid_message", "The key is none.") from error
         return [(f"{PREFIX}key", {"key": self._public, **self.way})]
 
@@ -109,7 +109,7 @@ class Sas:
             f"{self.own.user}|{self.own.device}|{self._public}",
         )
         made = self.shared.bytes(f"MATRIX_KEY_VERIFICATION_SAS|{'|'.join(sides)}|{self.mark}")
-        signs = late("nio.crypto:Sas").emoji
+        signs = libraries.nio.crypto.Sas.emoji
         return ", ".join(" ".join(signs[index]) for index in made.emoji_indices)
 
     def compared(self, content: Event) -> list[Reply]:
@@ -185,7 +185,7 @@ class Verifying:
                 raise Wrong(
                     "m.key_mismatch", "The keys of that device are not known: verify in a room that both are in."
                 )
-            sas = Sas(own=own, other=other, mark=at[1], way=way, key=late("vodozemac:Sas")())
+            sas = Sas(own=own, other=other, mark=at[1], way=way, key=libraries.vodozemac.Sas())
             self._running[at] = sas
             while len(self._running) > MOST:
                 self._running.popitem(last=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
 from hermes_agent.gateway.text.markdown import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 Size = Callable[[str], int]
 
@@ -124,5 +124,5 @@ def _whole_character(text: str, at: int) -> int:
     if not 0 < at < len(text):
         return at
     begins = max(0, at - LONGEST_CHARACTER)
-    start: int = late("wcwidth:grapheme_boundary_before")(text[begins : at + 1], at + 1 - begins)
+    start: int = libraries.wcwidth.grapheme_boundary_before(text[begins : at + 1], at + 1 - begins)
     return begins + start if start else at

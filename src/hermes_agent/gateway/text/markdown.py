@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -258,6 +258,6 @@ def _piece(dialect: Dialect, within: frozenset[str], kind: str, found: re.Match[
 def html(text: str) -> str:
     """Render Markdown as HTML. Tags are shown as text; remote pictures become links, so that opening a mail is not
     tracked."""
-    parser: MarkdownIt = late("markdown_it:MarkdownIt")("commonmark", {"html": False, "breaks": True})
+    parser: MarkdownIt = libraries.markdown_it.MarkdownIt("commonmark", {"html": False, "breaks": True})
     rendered: str = parser.enable(["table", "strikethrough"]).disable("image").render(text)
     return rendered

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hermes_agent.host.late import late
+from hermes_agent.providers.dialect import Dialect
+
 DIALECTS: dict[str, str] = {
     "openai_chat": "hermes_agent.providers.dialects.openai_chat:DIALECT",
     "openai_responses": "hermes_agent.providers.dialects.openai_responses:DIALECT",
@@ -9,3 +12,9 @@ DIALECTS: dict[str, str] = {
     "gemini": "hermes_agent.providers.dialects.gemini:DIALECT",
     "bedrock": "hermes_agent.providers.dialects.bedrock:DIALECT",
 }
+
+
+def dialect_of(name: str) -> Dialect:
+    """A dialect of the table."""
+    dialect: Dialect = late(DIALECTS[name])
+    return dialect

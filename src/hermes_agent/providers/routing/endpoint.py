@@ -16,13 +16,13 @@ from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
 from hermes_agent.core.shape import Shape, marks_of
 from hermes_agent.core.spending import Bid, Grant
-from hermes_agent.host.late import late
 from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.client import Client, Patience
-from hermes_agent.providers.dialect import ConversationCompiler, Dialect
-from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.dialect import ConversationCompiler
+from hermes_agent.providers.dialects import dialect_of
+from hermes_agent.providers.local import real_window
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.reading import json_bytes
 from hermes_agent.providers.route import Route
@@ -35,7 +35,6 @@ HEX = 10
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
-REAL_WINDOW = "hermes_agent.providers.local:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,7 @@ class Endpoint:
         self.route = route
         self._chain = chain
         self._ledger = ledger
-        self._dialect: Dialect = late(DIALECTS[route.dialect])
+        self._dialect = dialect_of(route.dialect)
         self._compilers: OrderedDict[tuple[str, str], tuple[ConversationCompiler, CacheShape]] = OrderedDict()
         self._probes = MOST_PROBES if route.vendor.window_probe and chain.settings.window is None else 0
 
@@ -115,7 +114,7 @@ class Endpoint:
         if not self._probes:
             return
         self._probes -= 1
-        window = await late(REAL_WINDOW)(self._chain.http, self.route)
+        window = await real_window(self._chain.http, self.route)
         if window and window != self.route.facts.window:
             self.route = replace(self.route, facts=replace(self.route.facts, window=window))
             self._compilers.clear()

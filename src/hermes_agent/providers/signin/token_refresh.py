@@ -51,6 +51,12 @@ class _File:
     sign_ins: dict[str, SignedIn]
 
 
+def sign_in_of(vendor: Vendor) -> SignIn:
+    """How people sign in to a vendor that has a way to."""
+    facts: SignIn = late(vendor.sign_in)
+    return facts
+
+
 class AuthFile:
     """The token file `auth.json`; writers hold its lock (see `TokenRefresh`)."""
 
@@ -140,7 +146,7 @@ class TokenRefresh:
         Raises `AuthRefused` where nobody is signed in or they must sign in again, `Unreachable` or `ServerFailed`
         where the refresh failed for now, `HomeError`.
         """
-        facts: SignIn = late(vendor.sign_in)
+        facts = sign_in_of(vendor)
         signed_in = self._known(facts)
         if not self._fresh(signed_in, refused):
             async with self._locked():

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from hermes_agent.core.errors import AuthRefused
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.wire import Wire
@@ -31,11 +31,11 @@ def _signed(route: Route, url: str, wire: Wire) -> dict[str, str]:
     try:
         credentials = _session().get_credentials()
         frozen = credentials and credentials.get_frozen_credentials()
-        signer = late("botocore.auth:SigV4Auth")
-        request = late("botocore.awsrequest:AWSRequest")("POST", url, dict(wire.headers), wire.body)
+        signer = libraries.aws_auth.SigV4Auth
+        request = libraries.aws_request.AWSRequest("POST", url, dict(wire.headers), wire.body)
     except ImportError as error:
         raise failure(route, AuthRefused, NO_BOTOCORE) from error
-    except late("botocore.exceptions:BotoCoreError") as error:
+    except libraries.aws_errors.BotoCoreError as error:
         raise failure(route, AuthRefused, f"cannot be asked: {str(error).rstrip('.')}.") from error
     if frozen is None:
         raise failure(route, AuthRefused, NO_CREDENTIALS)
@@ -46,4 +46,4 @@ def _signed(route: Route, url: str, wire: Wire) -> dict[str, str]:
 @cache
 def _session() -> Any:  # noqa: ANN401 - botocore has no types
     """One for the process: it holds credentials that renew themselves."""
-    return late("botocore.session:get_session")()
+    return libraries.aws_session.get_session()

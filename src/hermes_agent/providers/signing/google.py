@@ -13,7 +13,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.wire import Wire
@@ -35,7 +35,7 @@ def _signed(route: Route, url: str) -> dict[str, str]:
         _credentials().before_request(_ask, "POST", url, headers)
     except ImportError as error:
         raise failure(route, AuthRefused, NO_GOOGLE_AUTH) from error
-    except late("google.auth.exceptions:GoogleAuthError") as error:
+    except libraries.google_auth.exceptions.GoogleAuthError as error:
         raise failure(route, AuthRefused, f"cannot be asked: {_sentence(error)}.") from error
     return headers
 
@@ -47,7 +47,7 @@ def _sentence(error: Exception) -> str:
 @cache
 def _credentials() -> Any:  # noqa: ANN401 - google-auth has no types
     """One for the process: it keeps its token until that expires."""
-    credentials, _project = late("google.auth:default")(scopes=SCOPES)
+    credentials, _project = libraries.google_auth.default(scopes=SCOPES)
     return credentials
 
 
@@ -69,11 +69,11 @@ def _ask(
     **_: object,
 ) -> _Answer:
     """Its way to the token server, so that it needs no HTTP library of its own."""
-    module = late("httpx2")
+    module = libraries.httpx2
     try:
         answer = module.request(
             method, url, content=body, headers=dict(headers or {}), timeout=timeout or TOKEN_SECONDS
         )
     except module.HTTPError as error:
-        raise late("google.auth.exceptions:TransportError")(error) from error
+        raise libraries.google_auth.exceptions.TransportError(error) from error
     return _Answer(status=answer.status_code, headers=answer.headers, data=answer.content)

@@ -12,7 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.store.transaction import Value
 
 # 08 connection; 57P01-03 the server shuts down, crashed or starts; 53300 it has no connection left.
@@ -55,7 +55,7 @@ class Link(Protocol):
 
 def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
     try:
-        return late("asyncpg")
+        return libraries.asyncpg
     except ModuleNotFoundError as error:
         raise DatabaseUnreachable(
             "store.url is PostgreSQL, and its driver is not installed: pip install 'hermes-runtime[postgres]'"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-import tomllib
 import warnings
 from collections.abc import Callable
 from pathlib import PurePath
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 
 MOST_BYTES = 1 << 20  # beyond, reading it takes longer than the change itself
 _SHOWN = 200
@@ -53,14 +52,14 @@ def _json(text: str) -> str:
 
 def _toml(text: str) -> str:
     try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        libraries.tomllib.loads(text)
+    except (libraries.tomllib.TOMLDecodeError, RecursionError) as error:
         return str(error)
     return ""
 
 
 def _yaml(text: str) -> str:
-    yaml = late("yaml")
+    yaml = libraries.yaml
     try:
         for _ in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             pass

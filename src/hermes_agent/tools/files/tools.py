@@ -14,8 +14,9 @@ from msgspec import Meta
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.host.late import Needs, late
+from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
+from hermes_agent.tools.files import searching
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
 from hermes_agent.tools.files.guard import Guard, guard_of
 from hermes_agent.tools.files.patching import Edits, parse_patch
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from hermes_agent.tools.files.searching import Found
 
 # Searching runs a process of its own; its machinery is loaded with the first search.
-SEARCHING = "hermes_agent.tools.files.searching"
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -127,7 +127,6 @@ class FileTools:
         """
         real = await asyncio.to_thread(lambda: self._searchable(path, context.workspace))
         names = target == "files"
-        searching = late(SEARCHING)
         query = searching.Query(
             root=real,
             pattern="" if names else pattern,
@@ -136,8 +135,7 @@ class FileTools:
         )
         found = await searching.search(query, ripgrep=self._ripgrep)
         allowed = await asyncio.to_thread(lambda: self._allowed(found, real))
-        answer: Answer = searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
-        return answer
+        return searching.listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
 
     def _searchable(self, path: str, workspace: str) -> Path:
         real = self._guard.locate(path, workspace)

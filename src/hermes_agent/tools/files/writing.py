@@ -12,7 +12,7 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.core.tool import CallContext
-from hermes_agent.host.late import late
+from hermes_agent.tools.files.checking import new_problem
 from hermes_agent.tools.files.content import coding_of, storable
 from hermes_agent.tools.files.guard import Guard, cannot, open_regular
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
@@ -168,9 +168,6 @@ def _shifted(span: str, by: int) -> str:
     return f"{int(first) + by}{comma}{count}"
 
 
-PROBLEM = "hermes_agent.tools.files.checking:new_problem"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """A requested change of the file at `path`. `make` returns the new content (None: delete) and a message; `blind`
@@ -274,7 +271,7 @@ def _change_report(before: Version, content: bytes | None, path: str) -> str:
         return " The content is the same as before."
     new = _readable(content)
     old = None if before.content is None else _readable(before.content)
-    problem = late(PROBLEM)(path, old, new)
+    problem = new_problem(path, old, new)
     words = f" {problem}" if problem else ""
     return words if old is None else f"{words}\n{unified(old, new, path)}"
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
-from hermes_agent.host.late import late
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
-    COMMANDS,
     Allowed,
     Decision,
     Denied,
     NeedsApproval,
     Request,
     binding,
+    commands,
     data_of,
     folder_of,
     texts_in,
@@ -46,7 +45,7 @@ def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
         return True
     command = request.arguments.get(COMMAND)
     if Capability.EXEC in request.needs and isinstance(command, str):
-        return bool(_commands().cover(globs, command, where, folder_of(request)))
+        return bool(commands().cover(globs, command, where, folder_of(request)))
     paths = request.facts.paths or ()
     outside = [path for path in paths if where.is_outside(path)] or paths
     return bool(outside) and all(any(fnmatchcase(f"{request.tool}:{path}", glob) for glob in globs) for path in outside)
@@ -134,12 +133,12 @@ class Permission:
 
     def _verdict(self, request: Request) -> Verdict:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
-        if marked and (path := _commands().overwritten(request)):
+        if marked and (path := commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
-            verdict: Verdict = _commands().verdict_on(request, where)
+            verdict: Verdict = commands().verdict_on(request, where)
             return verdict
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
@@ -164,9 +163,5 @@ class Permission:
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND) or data_of(request)
         if self._settings.deny and isinstance(command, str):
-            names += [" ".join(command.split()), *_commands().programs_of(command, folder_of(request))]
+            names += [" ".join(command.split()), *commands().programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
-
-
-def _commands() -> Any:  # noqa: ANN401 - what reads commands, loaded with the first call that has one
-    return late(COMMANDS)

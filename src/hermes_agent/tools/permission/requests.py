@@ -103,13 +103,17 @@ def folder_of(request: Request) -> str:
     return os.path.normpath(Path(base) / named) if isinstance(named, str) and named else base
 
 
+def commands() -> Any:  # noqa: ANN401 - the module that reads commands, loaded with the first call that has one
+    return late(COMMANDS)
+
+
 def binding(request: Request) -> str:
     """The hash that an approval is bound to: principal, tool, command (or all arguments), folder and environment.
     For a single program, spacing and quotes do not matter."""
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
-        about = late(COMMANDS).words_of(command) or command.strip()
+        about = commands().words_of(command) or command.strip()
     parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
 

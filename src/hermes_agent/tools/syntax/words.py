@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.tools.syntax.simple import (
     COMPUTED,
     NAME,
@@ -57,14 +57,14 @@ def text_of(node: Node) -> str:
 
 
 def _parsed(text: str) -> Node:
-    parser = late("tree_sitter:Parser")(_language())
+    parser = libraries.tree_sitter.Parser(_language())
     root: Node = parser.parse(text.encode("utf-8", "replace")).root_node
     return root
 
 
 @cache
 def _language() -> Any:  # noqa: ANN401 - a type of a library that is loaded when it is used
-    return late("tree_sitter:Language")(late("tree_sitter_bash:language")())
+    return libraries.tree_sitter.Language(libraries.tree_sitter_bash.language())
 
 
 def _broken(root: Node) -> Node | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.host.late import late
+from hermes_agent.host.late import late, libraries
 from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 from hermes_agent.tools.files.documents import DOCUMENTS, Damaged
 from hermes_agent.tools.web.pages import Page
@@ -16,7 +16,6 @@ from hermes_agent.tools.web.pages import Page
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-PARSER = "selectolax.lexbor:LexborHTMLParser"
 # What is never words of the page, and what is around them.
 DROPPED = "script, style, noscript, template, svg, iframe, form, button, select, dialog, [hidden], [aria-hidden=true]"
 AROUND = "nav, footer, aside, [role=navigation], [role=banner], [role=contentinfo], [role=search]"
@@ -36,7 +35,7 @@ _EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "code": "`", "kbd":
 
 def to_markdown(html: str, url: str) -> tuple[str, str]:
     """Title and main part of an HTML page as Markdown. Links are absolute; hidden content is dropped."""
-    tree: LexborHTMLParser = late(PARSER)(html)
+    tree: LexborHTMLParser = libraries.lexbor.LexborHTMLParser(html)
     title = tree.css_first("title")
     heading = " ".join(title.text().split()) if title is not None else ""
     body = tree.body

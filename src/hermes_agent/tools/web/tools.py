@@ -13,17 +13,15 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import Needs, late
+from hermes_agent.host.late import Needs
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.scanner.scan import judged
 from hermes_agent.tools.files.content import storable
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import WebSettings
+from hermes_agent.tools.web import pages, searching
+from hermes_agent.tools.web.reading import read_apart
 
-# What is asked for here is loaded with the first call.
-PAGES = "hermes_agent.tools.web.pages"
-READ = "hermes_agent.tools.web.reading:read_apart"
-SEARCHING = "hermes_agent.tools.web.searching"
-JUDGED = "hermes_agent.scanner.scan:judged"
 NEEDS = (Capability.NET,)
 SHOWN_CHARS = 600
 
@@ -41,7 +39,7 @@ class WebTools:
         self, query: str, context: CallContext, count: Annotated[int, Meta(ge=1, le=20)] = 5
     ) -> Answer:
         """Search the web. Read the pages that matter with web_extract."""
-        searching, seconds = late(SEARCHING), _within(self._settings.timeout, context)
+        seconds = _within(self._settings.timeout, context)
         chosen = searching.choose(self._settings.search, self._key_of)
         found = await searching.search(self._http, chosen, query, count, seconds=seconds)
         rows = [
@@ -54,16 +52,16 @@ class WebTools:
     @tool(effect=Effect.READS, needs=NEEDS)
     async def web_extract(self, url: str, context: CallContext) -> Answer:
         """Read a web page or PDF as Markdown."""
-        settings, pages = self._settings, late(PAGES)
+        settings = self._settings
         addresses = pages.Addresses(blocked=settings.blocked, private=settings.private_hosts)
         fetching = pages.Pages(self._http, addresses, seconds=settings.timeout, most=settings.max_mb << 20)
         page = await fetching.fetch(url.strip(), _within(settings.timeout, context))
-        return await asyncio.to_thread(_of_web, await late(READ)(page))
+        return await asyncio.to_thread(_of_web, await read_apart(page))
 
 
 def _of_web(text: str) -> Answer:
     """Web text as an answer, preceded by the scanner's warning if there is one."""
-    text, told = late(JUDGED)(storable(text))
+    text, told = judged(storable(text))
     answer = said(text, origin=Origin.WEB)
     return replace(answer, parts=(Text(text=told, origin=Origin.RUNTIME), *answer.parts)) if told else answer
 

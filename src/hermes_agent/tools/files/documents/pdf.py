@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.tools.files.documents import Damaged
 
 MOST_PAGES = 500
@@ -14,7 +14,7 @@ MOST_PAGES = 500
 def lines_of(content: bytes) -> list[str]:
     """Lines with `[page 1 of 9]` before each page. Raises `Damaged`, also for one with a password."""
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns of each oddity of each file
-    module = late("pypdf")
+    module = libraries.pypdf
     try:
         reader = module.PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.tools.files.documents import Damaged
 from hermes_agent.tools.files.documents.word import MOST_LINES, check_archive
 
@@ -19,16 +19,23 @@ def lines_of(content: bytes) -> list[str]:
     Formulas show their last computed value.
     """
     check_archive(content)
-    broken = late("openpyxl.utils.exceptions:InvalidFileException")
+    library = libraries.openpyxl
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells of every extension of the format that it leaves out
-            book = late("openpyxl:load_workbook")(io.BytesIO(content), read_only=True, data_only=True)
+            book = library.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             try:
                 return list(_rows(book))
             finally:
                 book.close()
-    except (broken, ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
+    except (
+        library.utils.exceptions.InvalidFileException,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        SyntaxError,
+    ) as error:
         raise Damaged("it is not an Excel workbook") from error
 
 

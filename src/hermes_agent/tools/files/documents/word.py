@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.tools.files.documents import Damaged
 
 MOST_UNPACKED = 300 << 20
@@ -28,11 +28,11 @@ def check_archive(content: bytes) -> None:
 def lines_of(content: bytes) -> list[str]:
     """Headings as `## words`, list items as `- words`, a table's rows as `a | b`. Raises `Damaged`."""
     check_archive(content)
-    module, broken = late("docx"), late("docx.opc.exceptions:OpcError")
+    module = libraries.docx
     try:
         document = module.Document(io.BytesIO(content))
         return list(_blocks(document.iter_inner_content()))
-    except (broken, ValueError, KeyError, SyntaxError, AttributeError) as error:
+    except (module.opc.exceptions.OpcError, ValueError, KeyError, SyntaxError, AttributeError) as error:
         raise Damaged("it is not a Word document") from error
 
 

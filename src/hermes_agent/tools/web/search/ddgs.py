@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urljoin, urlsplit
 
-from hermes_agent.host.late import late
+from hermes_agent.host.late import libraries
 from hermes_agent.tools.web.searching import Asking, Result, Unsearched
 
-PARSER = "selectolax.lexbor:LexborHTMLParser"
 HOPS = ("/l/", "/y.js")
 """Addresses through which DuckDuckGo counts clicks: to a page, and to an advertisement."""
 
@@ -23,7 +22,7 @@ class Ddgs:
         return Asking(url=f"{address}/html/", form={"q": query}, headers={"Referer": f"{address}/"})
 
     def results(self, body: bytes) -> list[Result]:
-        tree = late(PARSER)(body.decode("utf-8", "replace"))
+        tree = libraries.lexbor.LexborHTMLParser(body.decode("utf-8", "replace"))
         if tree.css_first(".anomaly-modal__title, #challenge-form") is not None:
             raise Unsearched(
                 "DuckDuckGo takes this machine for a robot and gave no results.",
