@@ -15,6 +15,7 @@ from pathlib import Path
 
 import machine
 import mutants
+import pythons
 import wall
 
 PYTHON = [sys.executable, "-I"]
@@ -54,7 +55,7 @@ GATES = (
     ),
     Gate(title="types", command=[*PYTHON, "-m", "mypy"], mend="say what each value is where mypy points"),
 )
-REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed that pytest printed"
+REPEAT = "-m pytest FILE::TEST, with the --randomly-seed that pytest printed"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
 GROUND = Path(__file__).with_name("coverage.toml")
@@ -65,7 +66,7 @@ RAISE = "test the lines named above; after ./check --full, .venv-dev/bin/python 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./check", description="Run every gate and test.")
     parser.add_argument("--fast", action="store_true", help="leave out the slow tests and the coverage")
-    parser.add_argument("--full", action="store_true", help="measure the coverage of every package and process")
+    parser.add_argument("--full", action="store_true", help="measure the coverage of all, run every other Python")
     parser.add_argument(
         "--mutants", action="store_true", help="change the source to see what no test notices; takes hours"
     )
@@ -82,25 +83,40 @@ def main() -> int:
     outcomes: list[Outcome] = []
     if not asked.full:
         os.environ["COVERAGE_RCFILE"] = str(GROUND)
-    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast)):
+    others, skipped = tests_elsewhere() if asked.full else ([], [])
+    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast), *others):
         if not any(outcome.stood for outcome in outcomes):  # What was cut short covered next to nothing.
             outcomes.append(run(gate))
-    return report(outcomes)
+    return report(outcomes, skipped)
 
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
-    """The tests, and the coverage where every one of them can run. What failed beside others, on cores that they share,
-    is run once more alone: many tests are about seconds."""
-    workers = 1 + (os.cpu_count() or 1)  # half of the time of a test is waiting
-    pytest = ["-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
-    pytest += ["-m", "not slow"] if fast else []
-    pytest += ["--color=yes"] if sys.stdout.isatty() else []
-    measured = ["-m", "coverage", "run"] if covered else []
-    together, alone = [*PYTHON, *measured, *pytest], [*PYTHON, *measured, "-m", "pytest", *AGAIN]
-    gates = [Gate(title="tests", command=together, mend=REPEAT, aloud=True, alone=alone)]
+    """The tests, and the coverage where every one of them can run."""
+    gates = [suite("tests", [*PYTHON, *(["-m", "coverage", "run"] if covered else [])], fast=fast)]
     if covered:
         gates.append(Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE))
     return gates
+
+
+def tests_elsewhere() -> tuple[list[Gate], list[str]]:
+    """The tests under each other Python; a line for each one that this machine does not have."""
+    gates, skipped = [], []
+    for version in pythons.others():
+        try:
+            gates.append(suite(f"Python {version}", [str(pythons.provide(version)), "-I"]))
+        except pythons.NoPython as reason:
+            skipped.append(f"skipped: the tests under Python {version}: {reason}")
+    return gates, skipped
+
+
+def suite(title: str, python: Sequence[str], *, fast: bool = False) -> Gate:
+    """What failed beside others, on cores that they share, is run once more alone: many tests are about seconds."""
+    workers = 1 + (os.cpu_count() or 1)  # half of the time of a test is waiting
+    together = [*python, "-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
+    together += ["-m", "not slow"] if fast else []
+    together += ["--color=yes"] if sys.stdout.isatty() else []
+    alone = [*python, "-m", "pytest", *AGAIN]
+    return Gate(title=title, command=together, mend=f"{python[0]} {REPEAT}", aloud=True, alone=alone)
 
 
 def run(gate: Gate) -> Outcome:
@@ -148,8 +164,8 @@ def started(command: Sequence[str], stacks: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=variables, process_group=0, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def report(outcomes: Sequence[Outcome]) -> int:
-    """One line for each gate that failed; pytest's own summary is the last line."""
+def report(outcomes: Sequence[Outcome], skipped: Sequence[str] = ()) -> int:
+    """One line for each gate that failed and each that was skipped; pytest's own summaries are the last lines."""
     failed = [outcome for outcome in outcomes if outcome.code]
     print("-" * min(shutil.get_terminal_size().columns, 120))
     for name in (name for outcome in outcomes for name in outcome.only_alone):
@@ -161,7 +177,7 @@ def report(outcomes: Sequence[Outcome]) -> int:
         print(f"FAILED {outcome.gate.title}: {stood}{outcome.gate.mend}")
     seconds = sum(outcome.seconds for outcome in outcomes)
     print(f"{len(outcomes) - len(failed)} of {len(outcomes)} gates passed in {seconds:.0f} s")
-    print(next((outcome.output[-1].strip() for outcome in outcomes if outcome.gate.aloud and outcome.output), ""))
+    print(*skipped, *(each.output[-1].strip() for each in outcomes if each.gate.aloud and each.output), sep="\n")
     return 1 if failed else 0
 
 

@@ -32,7 +32,7 @@ class MemoryProvider:
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
-        self._settings, self._store = needs.get(MemorySettings), needs.get(Store)
+        self._settings, self._store = needs.get(MemorySettings), needs.later(Store)
         self._is_owner = needs.get(Standings).is_owner
         self._recalls: dict[str, Recall] = {}
         self._sessions: dict[str, str] = {}
@@ -64,7 +64,7 @@ class MemoryProvider:
             await recall.close()
 
     async def _for(self, context: CallContext) -> Backend:
-        record = await self._store.sessions.get(context.session)
+        record = await self._store().sessions.get(context.session)
         key = context.speaker or (record.principal if record else "")
         person = person_of(key, self._is_owner, record.conversation if record else "")
         if person.shared or not key:
@@ -72,13 +72,13 @@ class MemoryProvider:
         return self._recall(person).backend
 
     async def _source(self, context: CallContext) -> Source:
-        record = await self._store.sessions.get(context.session)
+        record = await self._store().sessions.get(context.session)
         return Source(
             author=Author.FOREGROUND,
             principal=context.speaker or (record.principal if record else ""),
             session=context.session,
-            first=await self._store.history.said_at(context.session),
-            last=await self._store.history.last_number(context.session),
+            first=await self._store().history.said_at(context.session),
+            last=await self._store().history.last_number(context.session),
             key=context.key,
         )
 
@@ -94,7 +94,7 @@ class MemoryProvider:
             secret=self._needs.get(Secrets).get,
             url=self._settings.provider_url,
             space=space_in(self._settings.provider_space, person),
-            store=self._store,
+            store=self._store(),
             clock=self._needs.get(Clock),
             folder=self._needs.get(Home).memories,
             environment=scrubbed(environment()),

@@ -40,8 +40,9 @@ async def at(tmp_path):
 
 def has_device(at: Hearing, user: str, room: str = ROOM, device: str = "A") -> None:
     """Somebody has a device, and is in the room."""
-    olm = nio.crypto.Olm(user, device, SqliteMemoryStore(user, device))
-    shared = olm.share_keys()
+    store = SqliteMemoryStore(user, device)
+    shared = nio.crypto.Olm(user, device, store).share_keys()
+    store.database.close()
     at.platform.keys.setdefault("device_keys", {}).setdefault(user, {})[device] = shared["device_keys"]
     (name, key), *_ = shared["one_time_keys"].items()
     at.platform.one_time.setdefault(user, {})[device] = {name: key}

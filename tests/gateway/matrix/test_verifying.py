@@ -246,8 +246,9 @@ def says(at: Hearing, mark: str, user: str = ANN) -> None:
 
 
 def has_device(at: Hearing, user: str) -> dict:
-    olm = nio.crypto.Olm(user, "A", SqliteMemoryStore(user, "A"))
-    keys: dict = olm.share_keys()["device_keys"]
+    store = SqliteMemoryStore(user, "A")
+    keys: dict = nio.crypto.Olm(user, "A", store).share_keys()["device_keys"]
+    store.database.close()
     at.platform.keys.setdefault("device_keys", {})[user] = {"A": keys}
     return keys
 
