@@ -1,4 +1,5 @@
-"""The models that can be named: those of the catalogue and those of the settings, with what is known of each."""
+"""The models that can be named: those of the catalogue and those of the settings, with what is known of each; and the
+route and the key of the one that a command means."""
 
 from __future__ import annotations
 
@@ -9,17 +10,78 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.models import model_settings, sign_ins
-from hermes_agent.cli.routes import key_name
+from hermes_agent.app.models import model_settings, route_of, sign_ins
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
-from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, known_models, overridden
+from hermes_agent.host.late import late
+from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, find, known_models, overridden
 from hermes_agent.providers.local import Place, look_around
-from hermes_agent.providers.route import Route, choose, load_vendor
+from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
+
+CLOSE = 0.8
+"""How like a known name another one is that was probably mistyped."""
+
+
+def route_to(surface: Surface, name: str = "") -> Route:
+    """The route to the named model, otherwise to the configured one. Raises `NoModel`."""
+    return route_of(surface.loaded, surface.secrets, name)
+
+
+def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
+    """The same, also to a model whose key is not there yet, and then the sentence that says so (otherwise empty).
+    Raises `NoModel` where more than the key is missing."""
+    try:
+        return route_to(surface, name), ""
+    except NoModel as error:
+        settings = model_settings(surface.loaded, name)
+        vendor = VENDORS.get(vendor_of(settings))
+        if not settings.default or vendor is None:
+            raise
+        names = load_vendor(vendor_of(settings)).key_names
+
+        def secret(asked: str) -> str:
+            return surface.secrets.get(asked) or ("none-yet" if asked in names else "")
+
+        try:
+            route = choose(settings, secret, surface.loaded.value.models)
+        except NoModel:
+            raise error from None
+        return replace(route, key=""), str(error)
+
+
+def refuse_typo(surface: Surface, route: Route) -> None:
+    """Raise `NoModel` for a name that nobody has heard of and that looks like one that is known."""
+    known = [
+        each for each in (*known_models(), *surface.loaded.value.models) if each.startswith(f"{route.vendor.name}/")
+    ]
+    if route.vendor.mixes or route.name in known or find(route.vendor, route.model) is not None:
+        return
+    near = late("difflib").get_close_matches(route.name, known, n=3, cutoff=CLOSE)
+    if route.vendor.server and known:
+        near = near or known
+    if near:
+        raise NoModel(
+            f"The catalogue knows no `{route.name}`. Did you mean {' or '.join(f'`{each}`' for each in near)}? "
+            "`--force` takes it as it is."
+        )
+
+
+def key_name(surface: Surface, vendor: Vendor) -> str:
+    """The name under which this vendor's key is there, empty where it is not."""
+    return next((name for name in vendor.key_names if surface.secrets.get(name)), "")
+
+
+def single(surface: Surface, name: str) -> Route:
+    """The route to a model that may work for a purpose. Raises `NoModel`, also for a mixture."""
+    route = route_to(surface, name)
+    if route.vendor.mixes:
+        raise NoModel(f"{route.name} is a mixture, which only answers conversations: name a single model here.")
+    return route
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

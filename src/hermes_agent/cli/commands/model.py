@@ -10,10 +10,19 @@ import click
 from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleModel
 from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.offers import (
+    ModelName,
+    Offer,
+    key_name,
+    offers_of,
+    refuse_typo,
+    route_to,
+    route_without,
+    searched,
+    single,
+)
 from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.picker_choices import Choice, pick
-from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without, single
 from hermes_agent.cli.surface import Surface, ask, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
