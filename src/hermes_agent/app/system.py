@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.intake import Intake, is_small
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import refused_by, route_of
@@ -31,7 +30,6 @@ from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.route import Route
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.event_bus import notify
@@ -172,11 +170,6 @@ class System(Process):
         return self.snapshots.now.skills
 
     @property
-    def notes(self) -> Notes:
-        """The notes of the home."""
-        return self.snapshots.now.notes
-
-    @property
     def learner(self) -> Learner:
         """Who learns here."""
         return self.snapshots.now.learner
@@ -185,11 +178,6 @@ class System(Process):
     def hooks(self) -> Hooks | None:
         """The person's own programs that are told of events; None where there are none."""
         return self.snapshots.now.hooks
-
-    @property
-    def auxiliary(self) -> Auxiliary:
-        """Gives the model that works for a purpose."""
-        return self.snapshots.now.background.model
 
     @property
     def build(self) -> Build:

@@ -3,8 +3,7 @@
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.runs import mail_at
-from hermes_agent.app.operations.sessions import get_session, list_sessions, read_log, search_messages
+from hermes_agent.app.operations.sessions import get_session, list_sessions, mail_at, read_log, search_messages
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place

@@ -3,8 +3,8 @@
 import pytest
 from wcwidth import wcswidth
 
+from hermes_agent.cli.chat.begin import as_written
 from hermes_agent.cli.chat.panel import Live
-from hermes_agent.cli.chat.plain import as_written
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.events import Event, Outcome, RunEnded, RunStarted, ToolProgress
 from hermes_agent.core.model import CallDelta, ThinkingDelta

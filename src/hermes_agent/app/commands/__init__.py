@@ -10,7 +10,7 @@ COMMANDS: dict[str, str] = {
     "branch": "hermes_agent.app.commands.sessions:BRANCH",
     "title": "hermes_agent.app.commands.sessions:TITLE",
     "undo": "hermes_agent.app.commands.sessions:UNDO",
-    "rollback": "hermes_agent.app.commands.rollback:ROLLBACK",
+    "rollback": "hermes_agent.app.commands.sessions:ROLLBACK",
     "retry": "hermes_agent.app.commands.sessions:RETRY",
     "continue": "hermes_agent.app.commands.runs:CONTINUE",
     "stop": "hermes_agent.app.commands.runs:STOP",

@@ -4,19 +4,25 @@ is not there; the owner reaches all."""
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.intake import without_files
+from hermes_agent.app.settings import SERVED
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Entry
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Role
 from hermes_agent.host.late import late
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.app.system import System
+    from hermes_agent.store.inbox import Mail as Mail
     from hermes_agent.store.search import Hit as Hit
 
 __all__ = ("Hit", "SessionRecord", "Stats")
@@ -150,3 +156,102 @@ async def resume_session(access: Access[System], where: Conversation, name: str)
     await hermes.make_current(where, record.id)
     await hermes.resume(record.id)
     return record
+
+
+async def was_cut_short(system: HomeSystem, session: str) -> bool:
+    """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
+    entries = await system.store.history.entries(session)
+    ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
+    return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
+
+
+async def run_cost(system: HomeSystem, session: str, run: str) -> float | None:
+    """US dollars that a run of a session has cost; None where a price is unknown."""
+    costs = [row.cost for row in await system.store.usage.rows(session) if row.run == run]
+    return None if None in costs else sum(filter(None, costs))
+
+
+async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
+    """Have a gateway work on a session again; False where its last run has ended well."""
+    store = access.system.store
+    if await store.lanes.insist(record.id):
+        return True
+    if not await was_cut_short(access.system, record.id):
+        return False
+    platform, _, user = record.principal.partition(":")
+    inbound = Inbound(
+        source="cli",
+        source_id=RandomIds().short(),
+        principal=Principal(platform=platform, user=user),
+        conversation=Conversation.parse(record.conversation),
+        parts=(),
+        received=access.system.clock.now(),
+        resumes=True,
+    )
+    return await store.inbox.accept(inbound, record.id, SERVED) is not None
+
+
+async def undo_messages(access: Access[System], session: str, count: int = 1) -> list[Entry]:
+    """Take back the last messages of a person, with all that followed; those that were taken back, oldest first. The
+    log keeps all. Raises `HermesError` where there is none, and where a run is under way."""
+    said: list[Entry] = []
+    async for page in access.system.store.history.pages(session):
+        for entry in page:
+            match entry.event:
+                case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
+                    said.append(entry)
+                case Undone(to=to):
+                    said = [each for each in said if each.number <= to]
+                case _:
+                    pass
+    if not (undone := said[-count:]):
+        raise HermesError("There is nothing to undo.")
+    async with access.system.hermes.holding(session) as journal:
+        await journal.commit(Undone(to=undone[0].number - 1))
+    return undone
+
+
+async def log_of(system: HomeSystem, session: str, after: int = 0) -> list[Entry]:
+    """The log of a session, from a number on, for a program that was let in to it."""
+    return await system.store.history.entries(session, after)
+
+
+async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) -> AsyncIterator[Entry]:
+    """The events of one run, from a number on; the rest of the log is not read."""
+    async for page in system.store.history.of_run(session, run, after):
+        for entry in page:
+            if entry.run == run:
+                yield entry
+
+
+def mail_log(system: HomeSystem, session: str, row: int) -> AsyncIterator[Sequence[Entry]]:
+    """The part of a log that can tell of the run that took the message of that row, in pages."""
+    return system.store.history.of_mail(session, row)
+
+
+async def last_number(system: HomeSystem, session: str) -> int:
+    """The number of the last event of a log; 0 where there is none."""
+    return await system.store.history.last_number(session)
+
+
+async def begin_with(system: System, session: str, events: Sequence[Durable]) -> None:
+    """Write down what was said before, in a session that has no log yet."""
+    async with system.hermes.holding(session) as journal:
+        if not journal.session.number:  # Another process may have begun it meanwhile.
+            await journal.commit(*events)
+
+
+async def mail_at(system: HomeSystem, row: int) -> Mail | None:
+    """Where the message of that row of the inbox stands."""
+    return await system.store.inbox.at(row)
+
+
+async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Mail | None, str]:
+    """Where the message of that identity stands (None: nowhere), and what tells it from another one."""
+    mail = await system.store.inbox.find(source, source_id)
+    return mail, "" if mail is None else await system.store.inbox.digest(mail.id)
+
+
+async def has_other_mail(system: HomeSystem, session: str, row: int) -> bool:
+    """Whether mail of the session beside that row has no end yet."""
+    return await system.store.inbox.has_other(session, row)

@@ -11,13 +11,74 @@ from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.status import Status
+from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
-from hermes_agent.core.events import Entry
+from hermes_agent.cli.output import shortened, width
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Entry, Event, Replied
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
+
+GAP = " · "
+
+
+@dataclass(slots=True, kw_only=True)
+class Status:
+    """What the line says.
+
+    `window` and `used` are tokens (`used` None: not known), `cost` is in US dollars and leaves out `unpriced` calls.
+    """
+
+    model: str
+    window: int
+    session: str = ""
+    title: str = ""
+    notice: bool = False
+    used: int | None = None
+    calls: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def see(self, event: Event) -> None:
+        """Count a reply."""
+        match event:
+            case Replied(usage=usage, cost=cost):
+                self.calls += 1
+                self.used = usage.input + usage.output if usage.known else self.used
+                self.cost += cost or 0.0
+                self.unpriced += cost is None
+            case _:
+                pass
+
+    @property
+    def context(self) -> str:
+        """How full the model's window is."""
+        if not self.calls:
+            return ""
+        if self.used is None or not self.window:
+            return "context unknown"
+        return f"context {100 * self.used / self.window:.0f} %"
+
+    @property
+    def price(self) -> str:
+        """What the session has cost."""
+        if not self.calls:
+            return ""
+        if self.unpriced == self.calls:
+            return "cost unknown"
+        return f"${self.cost:.4f}" + (" + unknown" if self.unpriced else "")
+
+    def line(self, activity: str, columns: int) -> str:
+        """The line in at most so many columns; the least important parts leave first."""
+        name = one_line(self.title or self.session, 30)
+        parts = [activity, "! config.yaml" if self.notice else "", self.model, self.context, self.price, name]
+        least_first = [5, 4, 1, 3, 2]
+        while width(GAP.join(filter(None, parts))) > columns and least_first:
+            parts[least_first.pop(0)] = ""
+        return shortened(GAP.join(filter(None, parts)), columns)
+
 
 MOST_SKILLS = 1_000
 

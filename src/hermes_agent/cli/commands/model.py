@@ -32,15 +32,6 @@ from hermes_agent.providers.catalog import Price, catalogue_date
 from hermes_agent.providers.route import Route, load_vendor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What a choice led to: `effective` is the model that answers now, which the environment may have chosen."""
-
-    model: str
-    effective: str
-    notes: tuple[str, ...]
-
-
 @click.group(
     short_help="Show, choose and test the model.",
     epilog="Examples: `hermes model pick`, `hermes model set anthropic/claude-opus-5-5`.",
@@ -122,7 +113,7 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json:
         return
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
-    kept = Kept(model=route.name, effective=route.name, notes=limits_of(route))
+    kept = {"model": route.name, "effective": route.name, "notes": limits_of(route)}
     show(kept, lambda _: f"{route.name} now works for `{purpose}`.", as_json=as_json)
 
 
@@ -186,14 +177,14 @@ def keep(surface: Surface, name: str, as_json: bool) -> None:
     route, missing = route_without(surface, name)
     set_value(surface.home, surface.schema, "model.default", route.name)
     notes = (*limits_of(route), *([missing] if missing else []))
-    kept = Kept(model=route.name, effective=surface.loaded.value.model.default, notes=notes)
+    effective = surface.loaded.value.model.default
     if as_json:
-        say_json(kept)
+        say_json({"model": route.name, "effective": effective, "notes": notes})
         return
-    say(f"{kept.model} is now the default model." if missing else f"The default model is now {kept.model}.")
-    if kept.effective != kept.model:
-        remark(f"But HERMES_MODEL says {kept.effective}, and the environment comes first.")
-    for note in kept.notes:
+    say(f"{route.name} is now the default model." if missing else f"The default model is now {route.name}.")
+    if effective != route.name:
+        remark(f"But HERMES_MODEL says {effective}, and the environment comes first.")
+    for note in notes:
         remark(note)
 
 
