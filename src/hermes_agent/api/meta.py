@@ -59,7 +59,10 @@ def _operation(each: Endpoint, known: dict[type[Any], Any], components: dict[str
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in SLOT.findall(each.path)
         ],
-        "responses": {str(each.status): _answer(each, known), "default": _problem(known)},
+        "responses": {
+            str(each.status): _answer(each, known),
+            "default": {"description": "Not done, and why.", "content": {JSON: {"schema": known[ErrorAnswer]}}},
+        },
     }
     if each.is_open:
         operation["security"] = []
@@ -84,10 +87,6 @@ def _answer(each: Endpoint, known: dict[type[Any], Any]) -> dict[str, Any]:
     if each.streams:
         content[EVENTS] = {}
     return {"description": "Done.", "content": content}
-
-
-def _problem(known: dict[type[Any], Any]) -> dict[str, Any]:
-    return {"description": "Not done, and why.", "content": {JSON: {"schema": known[ErrorAnswer]}}}
 
 
 MOST_SKILLS = 500

@@ -4,15 +4,27 @@ from pathlib import Path
 import pytest
 from wcwidth import wcswidth
 
+from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import ChatSession, Status
+from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Replied
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.host.paths import find_home
+
+
+def test_every_command_is_offered_once_with_a_summary():
+    offered = [each.name for each in names()]
+
+    assert offered == [*COMMANDS, "quit", "keys", "thinking"]
+    assert all(each.summary for each in names())
+
+
+def test_help_tells_what_only_a_terminal_has():
+    assert [line.split()[0] for line in more_help().split("\n")] == [f"/{each.name}" for each in HERE]
 
 
 def status() -> Status:

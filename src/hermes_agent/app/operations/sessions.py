@@ -1,4 +1,5 @@
-"""Sessions: found, listed, read, searched, named, copied and deleted. Another person's session is told of like one that
+"""Sessions with their runs and prompts: found, listed, read, searched, named, copied and deleted, taken back and gone
+on with. Another person's session is told of like one that
 is not there; the owner reaches all."""
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.intake import without_files
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Role
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
@@ -255,3 +260,54 @@ async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Ma
 async def has_other_mail(system: HomeSystem, session: str, row: int) -> bool:
     """Whether mail of the session beside that row has no end yet."""
     return await system.store.inbox.has_other(session, row)
+
+
+TOOLS = "tools"
+"""The name of the last section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One section: its name, size and hash, and its text."""
+
+    name: str
+    bytes: int
+    tokens: int
+    hash: str
+    text: str
+
+
+async def session_prompt(access: Access[HomeSystem], name: str) -> list[Part]:
+    """The prompt that a session began with. Raises `UnknownSession` where there is none."""
+    session = await find_session(access, name)
+    prefix = await access.system.store.prefixes.get(session.prefix) if session.prefix else None
+    if prefix is None:
+        raise UnknownSession(f"Session {session.id} has no prompt yet: nothing was asked in it.")
+    return parts_of(prefix.sections, prefix.prefix.tools)
+
+
+async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quarantined, ...]]:
+    """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
+    system = access.system
+    record = SessionRecord(
+        id="",
+        principal=access.who.key,
+        conversation=Conversation(platform="cli", chat_kind="folder", chat=access.folder).key,
+        surface="cli",
+        model=system.model,
+        workspace=access.folder,
+        created=0.0,
+        updated=0.0,
+    )
+    sections, tools = await system.snapshots.prompt(record)
+    return parts_of(sections, tools), system.not_offered()
+
+
+def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:
+    """The sections in their order, the tools last."""
+    texts = [(section.name, section.text) for section in sections]
+    texts.append((TOOLS, tools_text(tuple(tools))))
+    return [
+        Part(name=name, bytes=len(text.encode()), tokens=estimate_tokens(text), hash=short_hash(text), text=text)
+        for name, text in texts
+    ]

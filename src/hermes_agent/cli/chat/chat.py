@@ -10,8 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import ChatSession, Status
-from hermes_agent.cli.chat.menu import more_help
+from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
 from hermes_agent.cli.chat.questions import answer_of
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript

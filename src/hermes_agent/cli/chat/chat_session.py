@@ -1,4 +1,5 @@
-"""The chat's side of the conversation: which session it is, and where a line that was typed goes."""
+"""The chat's side of the conversation: which session it is, where a line that was typed goes, which
+commands it may begin with, and the status line."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hermes_agent.app.commands.command import Desk, Done, perform
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands.command import Command, Desk, Done, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
@@ -18,8 +20,46 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, Event, Replied
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A command as the menu shows it."""
+
+    name: str
+    summary: str
+    arguments: str = ""
+
+
+HERE = (
+    Name(name="quit", summary="Leave (also Ctrl-D)."),
+    Name(name="keys", summary="Show the keys."),
+    Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
+)
+"""What only a terminal has."""
+
+
+def names() -> list[Name]:
+    """Every command."""
+    commands: list[Command] = [late(where) for where in COMMANDS.values()]
+    shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
+    return [*shared, *HERE]
+
+
+def usage(line: str) -> str:
+    """How the command is used whose name a line begins with; empty where it is none, or takes nothing."""
+    word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
+    found = next((each for each in names() if each.name == word and each.arguments), None)
+    return f"/{found.name} {found.arguments}" if found is not None else ""
+
+
+def more_help() -> str:
+    """The lines of `/help` about what only a terminal has."""
+    return "\n".join(f"/{each.name:<12}{each.summary}" for each in HERE)
+
 
 GAP = " · "
 
