@@ -8,6 +8,7 @@ from functools import partial
 
 from hermes_agent.app.chats.settings import home_of
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
 from hermes_agent.host.lock_file import change_under
@@ -74,7 +75,6 @@ TOPIC = Command(
 
 SET = "hermes_agent.host.config_edit:set_value"
 UNSET = "hermes_agent.host.config_edit:unset"
-SETTINGS = "hermes_agent.app.settings:Settings"
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 
@@ -86,11 +86,11 @@ async def sethome(desk: Desk, rest: str) -> Done:
     key = f"gateway.channels.{place.platform}.home"
     match rest:
         case "off":
-            change = partial(late(UNSET), home, late(SETTINGS), key)
+            change = partial(late(UNSET), home, Settings, key)
             await change_under(home.locks / "config.lock", partial(change, locks=False))
             return Done(text=f"{place.platform} has no home chat any more.")
         case "":
-            change = partial(late(SET), home, late(SETTINGS), key, home_of(place))
+            change = partial(late(SET), home, Settings, key, home_of(place))
             await change_under(home.locks / "config.lock", partial(change, locks=False))
             return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
         case _:
