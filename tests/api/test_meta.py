@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hermes_agent.api.endpoint import Nothing
+from hermes_agent.api.meta import description
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.openapi import description
 from hermes_agent.api.serve import ENDPOINTS, Servers, keys_of, serve
 from hermes_agent.app.settings import ApiKeySettings, ApiSettings, Settings, WebhookSettings
 from hermes_agent.core.errors import ConfigError

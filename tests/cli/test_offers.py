@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.offers import is_ready, offers_of, searched
+import pytest
+
+from hermes_agent.cli.offers import is_ready, offers_of, searched, single
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.errors import NoModel
 from hermes_agent.providers.catalog import known_models
 from hermes_agent.providers.route import load_vendor
+
+
+def test_a_mixture_works_for_no_purpose(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("moa:\n  council:\n    members: [demo/scripted, demo/scripted]\n")
+    surface = Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)})
+
+    assert single(surface, "demo/scripted").name == "demo/scripted"
+    with pytest.raises(NoModel, match="name a single model"):
+        single(surface, "moa/council")
 
 
 def surface(home: Path, **variables: str) -> Surface:

@@ -3,7 +3,7 @@
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command
 from hermes_agent.cli.chat.chat import KEYS, QUIT
-from hermes_agent.cli.chat.menu import HERE
+from hermes_agent.cli.chat.chat_session import HERE
 from hermes_agent.cli.chat.questions import MEANINGS
 from hermes_agent.host.late import late
 from tests.docs.pages import code, out_of_step, page, table

@@ -98,7 +98,7 @@ async def test_reviews_that_are_killed_leave_files_and_ledger_in_step(tmp_path: 
 async def in_step(here: Place, home: Path) -> None:
     """Each file is what its newest version says, and whole; what a kill left intended is settled by the next look."""
     store = here.runtime.store
-    await here.runtime.notes.notice(["MEMORY.md"])
+    await here.runtime.snapshots.now.notes.notice(["MEMORY.md"])
     versions = here.runtime.skills.writer(store).versions
     names = {item.partition("/")[0] for item in await store.versions.items(Kind.SKILL)}
     names |= {file.parent.name for file in (home / "skills").rglob("SKILL.md")}

@@ -24,8 +24,7 @@ from hermes_agent.api.response_schemas import (
 from hermes_agent.api.run_view import RESPONSE, RunView, shown
 from hermes_agent.api.runs import Number
 from hermes_agent.api.service import SELF, Begun
-from hermes_agent.app.operations.runs import has_other_mail, log_of
-from hermes_agent.app.operations.sessions import delete_session
+from hermes_agent.app.operations.sessions import delete_session, has_other_mail, log_of
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.host.inbound.message import Refused
 from hermes_agent.host.inbound.sse import event, streamed

@@ -9,11 +9,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import field
 from functools import lru_cache
 
-from hermes_agent.api import chat, meta, responses, runs, sessions
+from hermes_agent.api import completion, meta, responses, runs, sessions
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, EndpointApp, Nothing
 from hermes_agent.api.keys import Keys, open_keys
+from hermes_agent.api.meta import description
 from hermes_agent.api.metrics import Metrics
-from hermes_agent.api.openapi import description
 from hermes_agent.api.problems import JSON, answer_of
 from hermes_agent.api.service import AgentService
 from hermes_agent.api.webhooks.incoming import check as check_webhooks
@@ -39,7 +39,7 @@ async def describe(state: AppState, call: Call[Nothing, Nothing]) -> Answer:  # 
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    chat.CHAT_COMPLETIONS,
+    completion.CHAT_COMPLETIONS,
     *responses.ENDPOINTS,
     *runs.ENDPOINTS,
     *sessions.ENDPOINTS,

@@ -18,8 +18,17 @@ from hermes_agent.api.run_view import Ref, RunView, ref_of
 from hermes_agent.app.intake import is_small
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.chats import retried
-from hermes_agent.app.operations.runs import begin_with, find_mail, mail_at, mail_log
-from hermes_agent.app.operations.sessions import SessionRecord, branch_session, current_session, get_session, read_log
+from hermes_agent.app.operations.sessions import (
+    SessionRecord,
+    begin_with,
+    branch_session,
+    current_session,
+    find_mail,
+    get_session,
+    mail_at,
+    mail_log,
+    read_log,
+)
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession

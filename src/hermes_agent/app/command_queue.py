@@ -170,17 +170,14 @@ class CommandQueue:
                 gone = {each.withdraws for _, each in waiting if isinstance(each, Inbound)} - {""}
                 text = ""
                 if not {inbound.withdraws, inbound.identity} & gone:
-                    text = self._not_done(lease) or await self._do(inbound)
+                    dead = lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
+                    text = dead or await self._do(inbound)
                 released = await self._end(lease, row, _letter(inbound, inbound.conversation, text, row))
         except StoreError as error:
             await give_back(self._store, lease, error)
             raise
         finally:
             self._locks.on_released(lease)
-
-    def _not_done(self, lease: Lease) -> str:
-        """Why a command of this lane is not retried; empty if it may run."""
-        return lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
 
     async def _end(self, lease: Lease, row: int, letter: Letter, refused: str = "") -> bool:
         """Commit the end of a command (`refused`: why it was not run) with its answer. Returns whether the lane is

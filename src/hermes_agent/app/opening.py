@@ -11,9 +11,8 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.household import local_owner, open_store_of
 from hermes_agent.app.process import Options as Options
 from hermes_agent.app.settings import Settings, standing_by_key
-from hermes_agent.app.settings_snapshots import SettingsSnapshots
 from hermes_agent.app.skills import Reserved
-from hermes_agent.app.system import System
+from hermes_agent.app.system import SettingsSnapshots, System
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Standings

@@ -46,7 +46,7 @@ HOOKS = (
     "hermes_agent.app.guards:subfolder_context_hook",
     "hermes_agent.app.guards:guardrail_hook",
     "hermes_agent.app.guards:permission_hook",
-    "hermes_agent.app.checkpoints:checkpoint_hook",
+    "hermes_agent.app.guards:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
 PERMISSION, CHECKPOINTS = HOOKS[3:]

@@ -8,13 +8,13 @@ import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.surface import Surface
 from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
 from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.version import VERSION
 
 LONGEST_SENTENCE = 200
+SURFACE = "hermes_agent.cli.surface:Surface"
 
 
 class Subcommands(click.Group):
@@ -53,7 +53,7 @@ def _uncut(command: click.Command) -> None:
 
 @click.pass_context
 def _options_given(context: click.Context, /, **given: str | bool | tuple[str, ...] | None) -> None:
-    if not isinstance(context.obj, Surface):
+    if context.obj is None:
         values = {name: value for name, value in given.items() if value is not None}
         invocation = Invocation(**values)  # type: ignore[arg-type]  # the table says which is which
         if invocation.is_taped and context.invoked_subcommand not in TAPED:
@@ -62,7 +62,7 @@ def _options_given(context: click.Context, /, **given: str | bool | tuple[str, .
                 f"Nothing of `hermes {context.invoked_subcommand}` is recorded or replayed: --record and --replay are"
                 f" for the chat, -z, {taped}."
             )
-        context.obj = Surface(invocation=invocation)
+        context.obj = late(SURFACE)(invocation=invocation)
 
 
 def _parameter(option: Option) -> click.Option:

@@ -70,11 +70,6 @@ def platform_of(name: str) -> Platform | None:
     return kind_of(name).platform
 
 
-def is_hidden(kind: Kind | None) -> bool:
-    """Whether the channel's user ids are phone numbers or addresses."""
-    return kind is not None and kind.hash_ids
-
-
 def left_on(kinds: Mapping[str, Kind], settings: GatewaySettings) -> dict[str, Kind]:
     """The channels that the settings do not disable."""
     there = ChannelSettings(enabled=True)
@@ -97,7 +92,11 @@ async def open_gateway(
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway
     channels = Channels(kinds=dict(kinds_of(settings) if kinds is None else kinds))
-    access = AccessControl(settings.channels, lambda name: is_hidden(channels.kinds.get(name)), loaded.privacy.hash_ids)
+    access = AccessControl(
+        settings.channels,
+        lambda name: name in channels.kinds and channels.kinds[name].hash_ids,
+        loaded.privacy.hash_ids,
+    )
     options = Options(
         queue=SERVED,
         own_only=False,

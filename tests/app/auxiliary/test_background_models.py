@@ -69,7 +69,7 @@ def naming(heard):
 
 
 async def ask(here, purpose, call_id="c1"):
-    model = await here.runtime.auxiliary(purpose, here.record)
+    model = await here.runtime.snapshots.now.background.model(purpose, here.record)
     small = Small(
         call_id=call_id, purpose="whatever", system="Be short.", message=said("Who?"), whose=(here.record.id, "", 0)
     )
@@ -116,13 +116,13 @@ async def test_where_it_cannot_even_be_asked_the_model_that_answers_is(tmp_path)
 async def test_it_may_be_asked_for_alone(tmp_path):
     async with place(tmp_path, naming, more="auxiliary:\n  web:\n    model: anthropic/claude-haiku-5-5\n") as here:
         with pytest.raises(NoModel):
-            await here.runtime.auxiliary(Purpose.WEB, here.record, alone=True)
+            await here.runtime.snapshots.now.background.model(Purpose.WEB, here.record, alone=True)
 
 
 async def test_it_has_its_own_time(tmp_path):
     more = "auxiliary:\n  judge:\n    model: custom/beside\n    seconds: 1\n"
     async with place(tmp_path, [Hang()], more=more) as here:
-        model = await here.runtime.auxiliary(Purpose.JUDGE, here.record, alone=True)
+        model = await here.runtime.snapshots.now.background.model(Purpose.JUDGE, here.record, alone=True)
         small = Small(call_id="c1", purpose="judge", system="", message=said("Who?"), whose=("", "", 0), deadline=1e12)
 
         with pytest.raises(TimedOut):

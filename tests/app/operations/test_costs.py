@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.costs import Total, cached_share, dollars, list_limits, together
-from hermes_agent.app.operations.runs import run_cost
+from hermes_agent.app.operations.sessions import run_cost
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.model import Usage

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes_agent.app.operations.models import ask_once
-from hermes_agent.cli.operation import offline
+from hermes_agent.cli.offers import route_to
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.routes import route_to
-from hermes_agent.cli.surface import Surface
+from hermes_agent.cli.surface import Surface, offline
 from hermes_agent.store.usage import GroupBy
 
 

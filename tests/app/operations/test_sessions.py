@@ -3,8 +3,15 @@
 import pytest
 
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.runs import mail_at
-from hermes_agent.app.operations.sessions import get_session, list_sessions, read_log, search_messages
+from hermes_agent.app.operations.sessions import (
+    get_session,
+    list_sessions,
+    mail_at,
+    new_prompt,
+    read_log,
+    search_messages,
+    session_prompt,
+)
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
@@ -34,3 +41,15 @@ async def test_mail_is_found_by_its_row(tmp_path):
 
         assert (await mail_at(here.runtime, submitted.inbox)).session == here.record.id
         assert await mail_at(here.runtime, 999) is None
+
+
+async def test_a_session_has_a_prompt_once_something_was_asked_in_it(tmp_path):
+    async with place(tmp_path, counting) as here:
+        owner = Access(system=here.runtime, who=here.runtime.owner, folder=here.record.workspace)
+        with pytest.raises(UnknownSession, match="no prompt yet"):
+            await session_prompt(owner, here.record.id)
+        await here.say("Hi")
+        frozen, (fresh, _) = await session_prompt(owner, here.record.id), await new_prompt(owner)
+
+    assert [part.name for part in frozen] == [part.name for part in fresh]
+    assert frozen[-1].name == "tools"

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from hermes_agent.cli.chat.chat import in_view, place_line, replay, retell, short_path
-from hermes_agent.cli.chat.status import Status
+from hermes_agent.cli.chat.chat_session import Status
 from hermes_agent.core.events import Answered, Asked, Durable, Entry, MessageTaken, Outcome, RunStarted, Undone
 from hermes_agent.core.messages import Origin, said
 from tests.cli.chat.conftest import Open

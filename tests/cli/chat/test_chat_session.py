@@ -2,13 +2,79 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from wcwidth import wcswidth
 
+from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import ChatSession
+from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.errors import HermesError, UnknownSession
+from hermes_agent.core.events import Replied
+from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.host.paths import find_home
+
+
+def test_every_command_is_offered_once_with_a_summary():
+    offered = [each.name for each in names()]
+
+    assert offered == [*COMMANDS, "quit", "keys", "thinking"]
+    assert all(each.summary for each in names())
+
+
+def test_help_tells_what_only_a_terminal_has():
+    assert [line.split()[0] for line in more_help().split("\n")] == [f"/{each.name}" for each in HERE]
+
+
+def status() -> Status:
+    return Status(model="vendor/model", window=1000, session="20260101_120000_abcdef")
+
+
+def reply(cost: float | None = 0.01, usage: Usage | None = None) -> Replied:
+    return Replied(
+        turn=1,
+        call_id="c",
+        message=Message(role=Role.ASSISTANT, parts=()),
+        stop=StopReason.END,
+        usage=usage or Usage(input=200, output=50),
+        provider="vendor",
+        model="model",
+        cost=cost,
+        seconds=1.0,
+    )
+
+
+def test_context_is_what_the_last_request_filled_and_costs_add_up():
+    line = status()
+    line.see(reply())
+    line.see(reply(usage=Usage(input=450, output=50)))
+
+    assert line.context == "context 50 %"
+    assert line.price == "$0.0200"
+
+
+def test_unknown_is_said_and_not_taken_for_nothing():
+    line = status()
+    assert (line.context, line.price) == ("", "")
+
+    line.see(reply(cost=None, usage=Usage(known=False)))
+    assert (line.context, line.price) == ("context unknown", "cost unknown")
+
+    line.see(reply())
+    assert (line.context, line.price) == ("context 25 %", "$0.0100 + unknown")
+
+
+def test_the_least_important_leaves_first():
+    line = status()
+    line.see(reply())
+    line.title, line.notice = "日本語の題", True
+
+    assert line.line("idle", 120) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100 · 日本語の題"
+    assert line.line("idle", 60) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100"
+    assert line.line("idle", 40) == "idle · vendor/model · context 25 %"
+    for columns in range(1, 80):
+        assert wcswidth(line.line("idle", columns)) <= columns
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from hermes_agent.cli.chat.chat_session import names
 from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
-from hermes_agent.cli.chat.menu import names
 
 
 @pytest.fixture

@@ -3,7 +3,71 @@
 import pytest
 from wcwidth import wcswidth
 
+from hermes_agent.cli.chat.begin import as_written
+from hermes_agent.cli.chat.panel import Live
+from hermes_agent.cli.chat.text import plain
+from hermes_agent.core.events import Event, Outcome, RunEnded, RunStarted, ToolProgress
+from hermes_agent.core.model import CallDelta, ThinkingDelta
 from tests.cli.chat.conftest import Open
+from tests.cli.chat.test_transcript import TOOL, TURN, delta, shown
+
+
+def live(*events: Event, height: int = 20, width: int = 40) -> list[str]:
+    transcript, _ = shown(*events)
+    return [plain(line) for line in Live(transcript, as_written).lines(0.0, width, height)]
+
+
+def activity(*events: Event) -> str:
+    transcript, _ = shown(*events)
+    return Live(transcript, as_written).activity(0.0)
+
+
+def test_nothing_open_takes_no_line():
+    assert live() == []
+    assert live(RunStarted(), TURN) == []
+
+
+def test_the_unfinished_words_follow_the_finished_ones():
+    assert live(TURN, delta("one\n\ntwo")) == ["", "two"]
+    assert live(TURN, delta("Look:\n- a")) == ["Look:", "- a"]
+
+
+def test_a_block_that_is_higher_than_the_screen_shows_its_end():
+    lines = live(TURN, delta("```\n" + "\n".join(map(str, range(50)))), height=5)
+    assert lines[-1] == "49"
+    assert len(lines) <= 5
+
+
+def test_running_calls_have_a_line_each_with_their_progress():
+    progress = ToolProgress(call_id="1", tool="look", text="half way")
+    assert live(TURN, TOOL, progress) == ["", "• look: here · half way"]
+
+
+def test_the_last_thoughts_are_shown_while_thinking():
+    assert live(TURN, ThinkingDelta(text="a\nb\nc")) == ["", "∴ b", "∴ c"]
+
+
+def test_messages_that_were_not_read_yet_are_shown():
+    transcript, _ = shown(RunStarted())
+    transcript.wait(1, "hurry\nup")
+    lines = Live(transcript, as_written).lines(0.0, 40, 20)
+    assert [plain(line) for line in lines] == ["", "> hurry up (queued)"]
+
+
+@pytest.mark.parametrize("width", [20, 33])
+def test_no_line_is_wider_than_the_terminal(width: int):
+    thoughts = ThinkingDelta(text="日本語で考えている " * 20)
+    assert all(wcswidth(line) <= width for line in live(TURN, TOOL, thoughts, width=width))
+
+
+def test_what_is_going_on():
+    assert activity() == "idle"
+    assert "thinking" in activity(RunStarted(), TURN)
+    assert "writing" in activity(RunStarted(), TURN, delta("x"))
+    assert "look" in activity(RunStarted(), TURN, TOOL)
+    assert "patch" in activity(RunStarted(), TURN, CallDelta(name="patch"))
+    assert activity(RunStarted(), RunEnded(outcome=Outcome.ANSWERED, text="", turns=1)) == "idle"
+
 
 IDLE = " idle ·"
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.agent.loop import STILL_CUT
-from hermes_agent.cli.chat.plain import as_written
+from hermes_agent.cli.chat.begin import as_written
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.cli.chat.transcript import Transcript, Words
 from hermes_agent.core.effects import Effect

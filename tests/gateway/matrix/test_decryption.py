@@ -105,7 +105,7 @@ class TestReal:
             locked = (await ann.client.download(shown[1]["file"]["url"])).body
             assert play.channel._crypto.unlock(locked, shown[1]["file"]) == b"content" != locked
 
-            play.channel._rooms._messages.clear()
+            play.channel._rooms.messages.clear()
             await ann.react(room, first, "2\ufe0f\u20e3")
             uploaded, keys = await ann.client.upload(io.BytesIO(b"picture"), "image/png", encrypt=True, filesize=7)
             place = {"file": {**keys, "url": uploaded.content_uri}, "info": {"mimetype": "image/png"}}

@@ -73,7 +73,8 @@ TOPIC = Command(
 )
 
 
-EDITS = {"off": "hermes_agent.host.config_edit:unset", "": "hermes_agent.host.config_edit:set_value"}
+SET = "hermes_agent.host.config_edit:set_value"
+UNSET = "hermes_agent.host.config_edit:unset"
 HOME_USAGE = "Send `/sethome` in the chat that shall be the home, or `/sethome off`."
 
 
@@ -83,13 +84,17 @@ async def sethome(desk: Desk, rest: str) -> Done:
     if place.platform not in desk.runtime.settings.gateway.channels:
         raise HermesError("Only a chat of the gateway can be a home.")
     key = f"gateway.channels.{place.platform}.home"
-    if rest not in EDITS:
-        raise HermesError(HOME_USAGE)
-    change = partial(late(EDITS[rest]), home, Settings, key, *(() if rest else (home_of(place),)))
-    await change_under(home.locks / "config.lock", partial(change, locks=False))
-    if rest:
-        return Done(text=f"{place.platform} has no home chat any more.")
-    return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
+    match rest:
+        case "off":
+            change = partial(late(UNSET), home, Settings, key)
+            await change_under(home.locks / "config.lock", partial(change, locks=False))
+            return Done(text=f"{place.platform} has no home chat any more.")
+        case "":
+            change = partial(late(SET), home, Settings, key, home_of(place))
+            await change_under(home.locks / "config.lock", partial(change, locks=False))
+            return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
+        case _:
+            raise HermesError(HOME_USAGE)
 
 
 SETHOME = Command(

@@ -1,13 +1,20 @@
-"""Slash commands generated from operation nouns and verbs: /learn, /curator and /memory."""
+"""Slash commands whose words are the verbs of a noun: /learn, /curator, /memory; and /skills and
+/bundles: which there are."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
+from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.verbs import Noun, say_verb
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Standing
+from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
+from hermes_agent.skills.library import shown
 
 
 async def _say(noun: Noun, desk: Desk, rest: str) -> Done:
@@ -44,5 +51,59 @@ MEMORY = Command(
     summary="Show the notes about you and their changes, or undo a change.",
     arguments="[log|undo [ID]|facts]",
     act=memory,
+    while_running=True,
+)
+
+LINES = 40
+
+
+async def skills(desk: Desk, rest: str) -> Done:
+    """List the skills visible to this session, or search them."""
+    if desk.inbound.principal.standing is Standing.GUEST:
+        raise HermesError("Guests see no skills.")
+    library = desk.runtime.skills.library
+    occasion = desk.runtime.skills.occasion(desk.record.id, desk.record.conversation)
+    if rest:
+        headers = await library.candidates(rest, desk.record.workspace, occasion, 10)
+    else:
+        headers = await library.all(desk.record.workspace, occasion, limit=LINES)
+    lines = [shown(header) + (" (a command has this name)" if header.name in COMMANDS else "") for header in headers]
+    lines += [f"{folder}: {problem}" for folder, problem in await library.broken(desk.record.workspace)]
+    if not rest and len(headers) == LINES:
+        lines.append("There are more: `/skills WORDS` finds one, `hermes skills list` shows all.")
+    return Done(text="\n".join(lines) or "There are no skills.")
+
+
+async def bundles(desk: Desk, rest: str) -> Done:
+    """List the bundles, or the skills of one."""
+    if desk.inbound.principal.standing is Standing.GUEST:
+        raise HermesError("Guests see no skills.")
+    kept = bundles_of(desk.runtime.skills.library.places.home)
+    names = [rest] if rest else await asyncio.to_thread(kept.names)
+    lines = [await asyncio.to_thread(_report, kept, name) for name in names]
+    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")
+
+
+def _report(kept: Bundles, name: str) -> str:
+    try:
+        found = kept.there(name)
+    except BadBundle as error:
+        return str(error)
+    about = f" {found.description}" if found.description else ""
+    return f"/{found.name}:{about} ({', '.join(found.skills)})"
+
+
+BUNDLES = Command(
+    name="bundles",
+    summary="List bundles of skills, or the skills of one.",
+    arguments="[name]",
+    act=bundles,
+    while_running=True,
+)
+SKILLS = Command(
+    name="skills",
+    summary="List the skills, or those that fit some words.",
+    arguments="[words]",
+    act=skills,
     while_running=True,
 )

@@ -5,8 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.paths import Home
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints, Restored
+from hermes_agent.tools.settings import CheckpointSettings
+
+FOLDER = "checkpoints"
+
+
+def checkpoints_of(home: Home, settings: CheckpointSettings, clock: Clock) -> Checkpoints:
+    """The checkpoint store of a home."""
+    return Checkpoints(home.root / FOLDER, settings, clock)
 
 
 def when(at: float) -> str:

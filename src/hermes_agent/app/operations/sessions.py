@@ -1,22 +1,33 @@
-"""Operations on sessions: find, list, read, search, rename, branch, resume and delete. Sessions of other people are
-reported as missing; the owner reaches all."""
+"""Sessions with their runs and prompts: found, listed, read, searched, named, copied and deleted, taken back and gone
+on with. Another person's session is told of like one that
+is not there; the owner reaches all."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.intake import without_files
+from hermes_agent.app.settings import SERVED
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Entry
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded, Undone
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Role
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.app.operations.sessions import SessionRecord
     from hermes_agent.app.system import System
+    from hermes_agent.store.inbox import Mail as Mail
     from hermes_agent.store.search import Hit as Hit
 
 __all__ = ("Hit", "SessionRecord", "Stats")
@@ -150,3 +161,153 @@ async def resume_session(access: Access[System], where: Conversation, name: str)
     await hermes.make_current(where, record.id)
     await hermes.resume(record.id)
     return record
+
+
+async def was_cut_short(system: HomeSystem, session: str) -> bool:
+    """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
+    entries = await system.store.history.entries(session)
+    ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
+    return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
+
+
+async def run_cost(system: HomeSystem, session: str, run: str) -> float | None:
+    """A run's cost in US dollars; None if a price is unknown."""
+    costs = [row.cost for row in await system.store.usage.rows(session) if row.run == run]
+    return None if None in costs else sum(filter(None, costs))
+
+
+async def resume_run(access: Access[HomeSystem], record: SessionRecord) -> bool:
+    """Hand a session back to the gateway to continue; False if its last run ended normally."""
+    store = access.system.store
+    if await store.lanes.insist(record.id):
+        return True
+    if not await was_cut_short(access.system, record.id):
+        return False
+    platform, _, user = record.principal.partition(":")
+    inbound = Inbound(
+        source="cli",
+        source_id=RandomIds().short(),
+        principal=Principal(platform=platform, user=user),
+        conversation=Conversation.parse(record.conversation),
+        parts=(),
+        received=access.system.clock.now(),
+        resumes=True,
+    )
+    return await store.inbox.accept(inbound, record.id, SERVED) is not None
+
+
+async def undo_messages(access: Access[System], session: str, count: int = 1) -> list[Entry]:
+    """Undo a person's last messages with everything after them. Returns the undone entries, oldest first; the log
+    keeps all. Raises `HermesError` if there are none, or during a run."""
+    said: list[Entry] = []
+    async for page in access.system.store.history.pages(session):
+        for entry in page:
+            match entry.event:
+                case MessageTaken(message=message, inbox=inbox) if message.role is Role.USER and inbox:
+                    said.append(entry)
+                case Undone(to=to):
+                    said = [each for each in said if each.number <= to]
+                case _:
+                    pass
+    if not (undone := said[-count:]):
+        raise HermesError("There is nothing to undo.")
+    async with access.system.hermes.holding(session) as journal:
+        await journal.commit(Undone(to=undone[0].number - 1))
+    return undone
+
+
+async def log_of(system: HomeSystem, session: str, after: int = 0) -> list[Entry]:
+    """The log of a session after a number. The caller has checked access."""
+    return await system.store.history.entries(session, after)
+
+
+async def run_log(system: HomeSystem, session: str, run: str, after: int = 0) -> AsyncIterator[Entry]:
+    """Iterate the events of one run after a number, without reading the rest of the log."""
+    async for page in system.store.history.of_run(session, run, after):
+        for entry in page:
+            if entry.run == run:
+                yield entry
+
+
+def mail_log(system: HomeSystem, session: str, row: int) -> AsyncIterator[Sequence[Entry]]:
+    """The part of a log, in pages, that can hold the run which handled this inbox row."""
+    return system.store.history.of_mail(session, row)
+
+
+async def last_number(system: HomeSystem, session: str) -> int:
+    """The number of the last event of a log; 0 where there is none."""
+    return await system.store.history.last_number(session)
+
+
+async def begin_with(system: System, session: str, events: Sequence[Durable]) -> None:
+    """Write earlier messages into a session that has no log yet."""
+    async with system.hermes.holding(session) as journal:
+        if not journal.session.number:  # Another process may have begun it meanwhile.
+            await journal.commit(*events)
+
+
+async def mail_at(system: HomeSystem, row: int) -> Mail | None:
+    """The state of an inbox row."""
+    return await system.store.inbox.at(row)
+
+
+async def find_mail(system: HomeSystem, source: str, source_id: str) -> tuple[Mail | None, str]:
+    """The state of the message with this source id (None: unknown), and its content digest."""
+    mail = await system.store.inbox.find(source, source_id)
+    return mail, "" if mail is None else await system.store.inbox.digest(mail.id)
+
+
+async def has_other_mail(system: HomeSystem, session: str, row: int) -> bool:
+    """Whether the session has other unfinished inbox rows."""
+    return await system.store.inbox.has_other(session, row)
+
+
+TOOLS = "tools"
+"""The name of the last section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One prompt section: name, size, hash and text."""
+
+    name: str
+    bytes: int
+    tokens: int
+    hash: str
+    text: str
+
+
+async def session_prompt(access: Access[HomeSystem], name: str) -> list[Part]:
+    """The prompt that a session started with. Raises `UnknownSession` if it has none."""
+    session = await find_session(access, name)
+    prefix = await access.system.store.prefixes.get(session.prefix) if session.prefix else None
+    if prefix is None:
+        raise UnknownSession(f"Session {session.id} has no prompt yet: nothing was asked in it.")
+    return parts_of(prefix.sections, prefix.prefix.tools)
+
+
+async def new_prompt(access: Access[System]) -> tuple[list[Part], tuple[Quarantined, ...]]:
+    """The prompt of a new session in this folder, and the tools not offered to its model."""
+    system = access.system
+    record = SessionRecord(
+        id="",
+        principal=access.who.key,
+        conversation=Conversation(platform="cli", chat_kind="folder", chat=access.folder).key,
+        surface="cli",
+        model=system.model,
+        workspace=access.folder,
+        created=0.0,
+        updated=0.0,
+    )
+    sections, tools = await system.snapshots.prompt(record)
+    return parts_of(sections, tools), system.not_offered()
+
+
+def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:
+    """The sections in order, the tools last."""
+    texts = [(section.name, section.text) for section in sections]
+    texts.append((TOOLS, tools_text(tuple(tools))))
+    return [
+        Part(name=name, bytes=len(text.encode()), tokens=estimate_tokens(text), hash=short_hash(text), text=text)
+        for name, text in texts
+    ]

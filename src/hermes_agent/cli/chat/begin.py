@@ -3,18 +3,137 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Mapping
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat import open_chat
-from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
+from hermes_agent.cli.chat.chat import Chat, open_chat
+from hermes_agent.cli.chat.questions import question_lines
+from hermes_agent.cli.chat.text import clean, plain
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import asked_to_end
 from hermes_agent.host.paths import environment, find_home
+
+WIDTH = 160
+"""Cells that a summary may have where the output is no terminal; replies are not cut."""
+MOST_WAITING = 1000
+"""Lines that were read and not yet taken, before no more are read."""
+
+
+class PlainPage:
+    """Standard output as a `Page`."""
+
+    @property
+    def width(self) -> int:
+        """The terminal's width."""
+        try:
+            return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+        except (OSError, ValueError):
+            return WIDTH
+
+    def write(self, lines: str) -> None:
+        """Print lines at once."""
+        sys.stdout.write(f"{plain(lines)}\n")
+        sys.stdout.flush()
+
+
+def as_written(block: str, _width: int) -> str:
+    """A Markdown block unrendered."""
+    return clean(block).strip("\n")
+
+
+class Lines:
+    """Asynchronous line reader for a terminal or pipe, without a blocking thread. Reading pauses while many lines
+    are queued, as a pipe may be endless."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._begun = b""
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._is_full = self._over = False
+
+    def open(self) -> None:
+        """Start or resume reading."""
+        self._is_full = False
+        asyncio.get_running_loop().add_reader(self._handle, self._read)
+
+    def close(self) -> None:
+        """Stop reading; a waiting `next` returns None."""
+        self._over = True
+        asyncio.get_running_loop().remove_reader(self._handle)
+        self._lines.put_nowait(None)
+
+    async def next(self) -> str | None:
+        """The next line; None at the end."""
+        if self._is_full and not self._over and self._lines.qsize() < MOST_WAITING:
+            self.open()
+        return await self._lines.get()
+
+    def _read(self) -> None:
+        piece = os.read(self._handle, 65536)
+        *whole, self._begun = (self._begun + piece).split(b"\n")
+        for line in whole:
+            self._lines.put_nowait(line.decode("utf-8", "replace"))
+        if not piece:
+            if self._begun:
+                self._lines.put_nowait(self._begun.decode("utf-8", "replace"))
+            self.close()
+        elif self._lines.qsize() >= MOST_WAITING:
+            self._is_full = True
+            asyncio.get_running_loop().remove_reader(self._handle)
+
+
+class LineMode:
+    """Chat loop in line mode: reads the next line when the run has ended or asks something."""
+
+    def __init__(self, chat: Chat, page: PlainPage, lines: Lines) -> None:
+        self._chat = chat
+        self._page = page
+        self._lines = lines
+        self._moved = asyncio.Event()
+        self._shown = ""
+
+    async def run(self) -> None:
+        """Run until the input ends or the person leaves; Ctrl-C stops the run, or the chat if none is active."""
+        loop = asyncio.get_running_loop()
+        self._chat.changed = self._moved.set
+        self._lines.open()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            await self._rest()
+            while not self._chat.over and (line := await self._lines.next()) is not None:
+                await self._chat.line(line)
+                await self._rest()
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            self._lines.close()
+
+    async def _rest(self) -> None:
+        """Wait until no run is active, or a new question is open."""
+        shown = self._chat.transcript
+        while (shown.running or shown.waiting) and not self._chat.over:
+            asked = self._chat.question
+            if asked is not None and asked.question != self._shown:
+                self._shown = asked.question
+                self._page.write("\n" + question_lines(asked, len(shown.questions) - 1, self._page.width))
+                return
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _interrupt(self) -> None:
+        shown = self._chat.transcript
+        if (shown.running and not shown.stopping) or shown.waiting:
+            self._chat.halt()
+        else:
+            self._chat.over = True
+            self._moved.set()
+            self._lines.close()
+
 
 RUN_FULL = "hermes_agent.cli.chat.full:run_full"
 

@@ -9,10 +9,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import ChatSession
-from hermes_agent.cli.chat.menu import more_help
+from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
 from hermes_agent.cli.chat.questions import answer_of
-from hermes_agent.cli.chat.status import Status
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation

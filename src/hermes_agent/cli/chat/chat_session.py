@@ -1,4 +1,5 @@
-"""The chat's session: finds or creates it, and submits messages, commands and answers to it."""
+"""The chat's side of the conversation: which session it is, where a line that was typed goes, which
+commands it may begin with, and the status line."""
 
 from __future__ import annotations
 
@@ -6,18 +7,117 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.status import Status
+from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
-from hermes_agent.core.events import Entry
+from hermes_agent.cli.output import shortened, width
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Entry, Event, Replied
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A slash command's menu entry."""
+
+    name: str
+    summary: str
+    arguments: str = ""
+
+
+HERE = (
+    Name(name="quit", summary="Leave (also Ctrl-D)."),
+    Name(name="keys", summary="Show the keys."),
+    Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
+)
+"""What only a terminal has."""
+
+
+def names() -> list[Name]:
+    """All commands."""
+    commands = map(command_of, COMMANDS)
+    shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
+    return [*shared, *HERE]
+
+
+def usage(line: str) -> str:
+    """Usage hint of the command that a line begins with; empty if it is none or takes no arguments."""
+    word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
+    found = next((each for each in names() if each.name == word and each.arguments), None)
+    return f"/{found.name} {found.arguments}" if found is not None else ""
+
+
+def more_help() -> str:
+    """Help lines for the terminal's own commands."""
+    return "\n".join(f"/{each.name:<12}{each.summary}" for each in HERE)
+
+
+GAP = " · "
+
+
+@dataclass(slots=True, kw_only=True)
+class Status:
+    """Data of the status line.
+
+    `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls.
+    """
+
+    model: str
+    window: int
+    session: str = ""
+    title: str = ""
+    notice: bool = False
+    used: int | None = None
+    calls: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def see(self, event: Event) -> None:
+        """Apply an event: count replies and their usage."""
+        match event:
+            case Replied(usage=usage, cost=cost):
+                self.calls += 1
+                self.used = usage.input + usage.output if usage.known else self.used
+                self.cost += cost or 0.0
+                self.unpriced += cost is None
+            case _:
+                pass
+
+    @property
+    def context(self) -> str:
+        """Share of the context window in use, as text."""
+        if not self.calls:
+            return ""
+        if self.used is None or not self.window:
+            return "context unknown"
+        return f"context {100 * self.used / self.window:.0f} %"
+
+    @property
+    def price(self) -> str:
+        """The session's cost, as text."""
+        if not self.calls:
+            return ""
+        if self.unpriced == self.calls:
+            return "cost unknown"
+        return f"${self.cost:.4f}" + (" + unknown" if self.unpriced else "")
+
+    def line(self, activity: str, columns: int) -> str:
+        """The line in at most `columns` cells; the least important parts are dropped first."""
+        name = one_line(self.title or self.session, 30)
+        parts = [activity, "! config.yaml" if self.notice else "", self.model, self.context, self.price, name]
+        least_first = [5, 4, 1, 3, 2]
+        while width(GAP.join(filter(None, parts))) > columns and least_first:
+            parts[least_first.pop(0)] = ""
+        return shortened(GAP.join(filter(None, parts)), columns)
+
 
 MOST_SKILLS = 1_000
 

@@ -13,7 +13,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
-from hermes_agent.cli.chat.menu import names
+from hermes_agent.cli.chat.chat_session import names
 from hermes_agent.cli.output import shortened
 from hermes_agent.host.files import PRIVATE_FILE
 

@@ -11,8 +11,7 @@ from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.completion import ChatHistory
 from hermes_agent.cli.chat.keys import Keyboard, Typed
-from hermes_agent.cli.chat.live import Live
-from hermes_agent.cli.chat.panel import Panel
+from hermes_agent.cli.chat.panel import Live, Panel
 from hermes_agent.cli.chat.screen import Screen, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late

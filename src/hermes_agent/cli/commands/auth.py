@@ -9,8 +9,8 @@ from functools import partial
 import click
 from click.shell_completion import CompletionItem
 
+from hermes_agent.cli.offers import key_name
 from hermes_agent.cli.output import remark, say, say_json, show, table
-from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass

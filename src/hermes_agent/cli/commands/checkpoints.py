@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.checkpoints import checkpoints_of
 from hermes_agent.app.operations.checkpoints import (
+    checkpoints_of,
     count_folders,
     folder_of,
     prune_folders,

@@ -19,9 +19,9 @@ from hermes_agent.app.operations.models import ask_once
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.offers import key_name, route_to, single
 from hermes_agent.cli.operation import offline
 from hermes_agent.cli.output import say, say_json, table
-from hermes_agent.cli.routes import key_name, route_to, single
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError

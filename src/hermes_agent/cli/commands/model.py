@@ -10,11 +10,20 @@ import click
 from hermes_agent.app.auxiliary.settings import AuxiliaryModel, Purpose, TitleModel
 from hermes_agent.app.operations.models import KeyState, ask_once, list_keys, wake_keys
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.offers import (
+    ModelName,
+    Offer,
+    key_name,
+    offers_of,
+    refuse_typo,
+    route_to,
+    route_without,
+    searched,
+    single,
+)
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say, say_json, show, table
 from hermes_agent.cli.picker_choices import Choice, pick
-from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without, single
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
@@ -22,15 +31,6 @@ from hermes_agent.host.config_edit import set_value, source_of
 from hermes_agent.providers.abilities import abilities, limits_of
 from hermes_agent.providers.catalog import Price, catalogue_date
 from hermes_agent.providers.route import Route, load_vendor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Result of choosing a model: `effective` is the one now in force, which the environment may override."""
-
-    model: str
-    effective: str
-    notes: tuple[str, ...]
 
 
 @click.group(
@@ -114,7 +114,7 @@ def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json:
         return
     route = single(surface, name)
     set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
-    kept = Kept(model=route.name, effective=route.name, notes=limits_of(route))
+    kept = {"model": route.name, "effective": route.name, "notes": limits_of(route)}
     show(kept, lambda _: f"{route.name} now works for `{purpose}`.", as_json=as_json)
 
 
@@ -178,14 +178,14 @@ def keep(surface: Surface, name: str, as_json: bool) -> None:
     route, missing = route_without(surface, name)
     set_value(surface.home, surface.schema, "model.default", route.name)
     notes = (*limits_of(route), *([missing] if missing else []))
-    kept = Kept(model=route.name, effective=surface.loaded.value.model.default, notes=notes)
+    effective = surface.loaded.value.model.default
     if as_json:
-        say_json(kept)
+        say_json({"model": route.name, "effective": effective, "notes": notes})
         return
-    say(f"{kept.model} is now the default model." if missing else f"The default model is now {kept.model}.")
-    if kept.effective != kept.model:
-        remark(f"But HERMES_MODEL says {kept.effective}, and the environment comes first.")
-    for note in kept.notes:
+    say(f"{route.name} is now the default model." if missing else f"The default model is now {route.name}.")
+    if effective != route.name:
+        remark(f"But HERMES_MODEL says {effective}, and the environment comes first.")
+    for note in notes:
         remark(note)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from hermes_agent.app.operations.prompt import TOOLS, Part, new_prompt, session_prompt
+from hermes_agent.app.operations.sessions import TOOLS, Part, new_prompt, session_prompt
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface

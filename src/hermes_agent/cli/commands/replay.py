@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
 
 import click
@@ -14,7 +13,6 @@ from hermes_agent.app.replay import Played, Step, Verdict, played, steps_of, ver
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import Home
 from hermes_agent.replay.cassette import Cassette, read_cassette
@@ -44,21 +42,11 @@ def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: 
     sessions = asyncio.run(_play(surface, cassette, how))
     steps, verdicts = steps_of(cassette), [verdict_of(cassette, each) for each in sessions]
     if as_json:
-        say_json(Report(file=str(file), notes=cassette.notes, steps=steps, sessions=verdicts))
+        say_json({"file": str(file), "steps": steps, "sessions": verdicts, "notes": cassette.notes})
     else:
         _report(cassette, steps, verdicts, live=how.is_live)
     good = (not each.failed if how.is_live else each.same for each in verdicts)
     return Exit.OK if all(good) else Exit.FAILED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Output of `--json`."""
-
-    file: str
-    steps: Sequence[Step]
-    sessions: Sequence[Verdict]
-    notes: Sequence[str] = field(default_factory=tuple)
 
 
 async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Played, ...]:

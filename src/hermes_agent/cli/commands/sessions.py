@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes_agent.app.operations import sessions as operations
-from hermes_agent.app.operations.runs import resume_run
-from hermes_agent.app.operations.sessions import SessionRecord, Stats
+from hermes_agent.app.operations.sessions import SessionRecord, Stats, resume_run
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, shortened, show, table

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes_agent.app.demo import CHANGED, PUBLISH, SHOP, Stage, begin_anew, demo_stage
-from hermes_agent.cli.demo.checks import Check
 from hermes_agent.cli.demo.child import Remark, hermes
-from hermes_agent.cli.demo.show import Task, finish, follow, heading, print_line
+from hermes_agent.cli.demo.show import Check, Task, finish, follow, heading, print_line
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Replied, ToolEnded
 

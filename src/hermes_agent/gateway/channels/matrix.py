@@ -44,9 +44,8 @@ from hermes_agent.gateway.matrix.client import (
     words,
 )
 from hermes_agent.gateway.matrix.decryption import Decryption
-from hermes_agent.gateway.matrix.events import PLATFORM, Reader
 from hermes_agent.gateway.matrix.membership import Membership, Places
-from hermes_agent.gateway.matrix.rooms import Crypto, Known, Rooms
+from hermes_agent.gateway.matrix.rooms import PLATFORM, Crypto, Known, Reader, Rooms
 from hermes_agent.gateway.matrix.sync import Sync
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.upload import bytes_of
@@ -108,7 +107,7 @@ class MatrixChannel(Channel):
         content = await asyncio.to_thread(words, part) if part.file is None else await self._uploaded(room, part)
         try:
             receipt = await self._put(room, MESSAGE, placed(content, to, part.answers), transaction(key))
-            self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
+            self._rooms.messages.put(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
             await self._sign(room, receipt, part, key)
         except MessageGone as error:
             raise NeverHere(str(error)) from error
@@ -124,12 +123,12 @@ class MatrixChannel(Channel):
             return  # A file's words stay what they were.
         room, content, _ = await self._moves.now(to.chat), await asyncio.to_thread(words, part), await self._own()
         await self._put(room, MESSAGE, changed(content, receipt), once())
-        self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
+        self._rooms.messages.put(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
         with suppress(NeverHere, MessageGone):
             if not part.buttons:
                 for sign in await self._rooms.signs(room, receipt):
                     await self._redact(room, sign)
-                self._rooms.signed(receipt, ())
+                self._rooms.known_signs.put(receipt, ())
             else:
                 await self._sign(room, receipt, part, f"{receipt}:{part.slot}")
 
@@ -162,7 +161,7 @@ class MatrixChannel(Channel):
         for sign, _ in zip(SIGNS, part.buttons, strict=False):
             with suppress(NeverHere, MessageGone):  # The list of choices stands in the text.
                 signs.append(await self._put(room, REACTION, reaction(receipt, sign), transaction(f"{key}:{sign}")))
-        self._rooms.signed(receipt, tuple(signs))
+        self._rooms.known_signs.put(receipt, tuple(signs))
 
     async def _redact(self, room: str, id_: str) -> None:
         await self._client.call("PUT", joined("rooms", room, "redact", id_, transaction(f"redact {id_}")), {})

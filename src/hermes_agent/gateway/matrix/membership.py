@@ -15,8 +15,7 @@ from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverH
 from hermes_agent.gateway.chat_migration import ChatMigration
 from hermes_agent.gateway.inbound_events import STRANGER, Hear, Invited, Sender
 from hermes_agent.gateway.matrix.client import Client, Event, joined, table, text
-from hermes_agent.gateway.matrix.events import PLATFORM
-from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.rooms import PLATFORM, Rooms
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,8 @@ from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, N
 from hermes_agent.gateway.dispatcher import Cursor, Dispatcher, dispatching, is_control
 from hermes_agent.gateway.inbound_events import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, Event, inside, joined, number, table, tables, text
-from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.membership import Membership, Place, Places
-from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Rooms
+from hermes_agent.gateway.matrix.rooms import NAME, Crypto, Reader, Rooms
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
 
