@@ -6,8 +6,9 @@ from pathlib import Path
 
 from hermes_agent.app.operations.models import ask_once
 from hermes_agent.cli.offers import route_to
+from hermes_agent.cli.operation import offline
 from hermes_agent.cli.options import Invocation
-from hermes_agent.cli.surface import Surface, offline
+from hermes_agent.cli.surface import Surface
 from hermes_agent.store.usage import GroupBy
 
 

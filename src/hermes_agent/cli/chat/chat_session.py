@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Desk, Done, perform
+from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.sessions import SessionRecord

@@ -1,7 +1,5 @@
-"""Dialect of OpenAI Responses, also for the sign-in with ChatGPT: writes requests, reads streamed answers.
-
-Field names follow https://platform.openai.com/docs/api-reference/responses/create.
-"""
+"""Dialect of OpenAI Responses (https://platform.openai.com/docs/api-reference/responses/create), also for the sign-in
+with ChatGPT: writes requests, reads streamed answers."""
 
 from __future__ import annotations
 
