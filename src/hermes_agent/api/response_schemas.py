@@ -133,7 +133,7 @@ class OutputWords(msgspec.Struct, kw_only=True):
 
 
 class OutputMessage(msgspec.Struct, kw_only=True):
-    """A message of a response."""
+    """Output item of a Responses API response: the assistant's message."""
 
     id: str
     content: list[OutputWords]
@@ -181,7 +181,7 @@ class Response(msgspec.Struct, kw_only=True):
 
 
 class InputMessage(msgspec.Struct, kw_only=True):
-    """The message that a response answers."""
+    """Input item of a Responses API response: the user's message that it answers."""
 
     id: str
     content: list[InputText | InputImage | InputFile]

@@ -67,7 +67,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
-    """How to return an earlier response: whole, or as a `stream` of the events after that number."""
+    """Query of `GET /v1/responses/{id}`: `stream` streams the events, those after number `starting_after` if given."""
 
     stream: bool = False
     starting_after: Number | None = None

@@ -1,4 +1,5 @@
-"""Event dispatcher: processes each chat's events in order, chats in parallel, and urgent commands first."""
+"""Event dispatcher of a channel: processes each chat's events in order and chats in parallel; an urgent command
+overtakes earlier events that take long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of memory."""
+"""Settings of memory (section `memory`), and the notes files and anonymous names of people."""
 
 from __future__ import annotations
 

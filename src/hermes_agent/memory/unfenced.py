@@ -1,4 +1,4 @@
-"""Removes repeated recall fences from the model's replies."""
+"""Removes recalled memory (`<memory-context>` blocks) that the model repeats in its replies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Unfenced(Through):
 
 
 class Strainer:
-    """Removes the fence from streamed text; holds back only what may be the start of a mark."""
+    """Streaming filter that removes `<memory-context>` blocks, tags and content; holds back only text that may be
+    the start of a tag."""
 
     def __init__(self) -> None:
         self._held = ""

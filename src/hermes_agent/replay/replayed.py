@@ -1,4 +1,5 @@
-"""Models and tool calls that answer from a cassette: nothing is executed."""
+"""Models and tools that answer from a cassette; recorded tools execute nothing, and `LiveFrom` goes on with the real
+model after a given step."""
 
 from __future__ import annotations
 

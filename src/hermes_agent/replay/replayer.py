@@ -1,4 +1,5 @@
-"""Replayer: the seam that takes models, tools, time and ids from a cassette."""
+"""Replays a cassette: `Replayer` runs entirely from the recording; `LiveReplayer` switches to the real model and
+tools at a given step, with real time and ids throughout."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class LogLine:
 
 
 class ActivityLog:
-    """Event listener that writes one log line per event of a run."""
+    """Event listener that logs a run's start and end, tool results, questions and answers, and warnings."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, str] = {}

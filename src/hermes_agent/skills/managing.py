@@ -83,8 +83,9 @@ Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file
 
 
 class SkillTools(SkillReading):
-    """The three skill tools. `open_writer` gives the writer and its store; `by` gives the author and evidence;
-    `reserved` are names of slash commands, which win over skills."""
+    """Skill tools for reading and writing: `skills_list`, `skill_view` and `skill_manage`. `open_writer` returns the
+    skill writer and the store; `by` gives author and evidence; `reserved` returns slash command names, which take
+    precedence over skills."""
 
     def __init__(
         self,

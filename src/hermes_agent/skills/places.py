@@ -21,7 +21,7 @@ MOST = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """A folder of skills. Only the `user` layer is ever written."""
+    """Folder that is searched for skills, with its layer. Skills are edited only in the `user` layer."""
 
     path: Path
     layer: Layer

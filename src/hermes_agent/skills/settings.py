@@ -1,4 +1,4 @@
-"""Settings of skills."""
+"""Settings of skills (section `skills`)."""
 
 from __future__ import annotations
 

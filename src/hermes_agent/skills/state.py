@@ -113,7 +113,8 @@ class JsonFile(Generic[T]):
 
 
 class StateFile(JsonFile[State]):
-    """The decisions of one home, in `skills/.state.json`."""
+    """File `skills/.state.json` of a home: which skills are pinned, trusted or removed, and which original each
+    local copy is based on."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / ".state.json", State, State())

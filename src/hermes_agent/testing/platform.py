@@ -130,7 +130,7 @@ class Held:
 
 
 class Double(Protocol):
-    """A fake chat platform on loopback, for the channel contract suite and load tests.
+    """A fake chat platform in memory or on loopback, for the channel contract suite and load tests.
 
     - `chats` records what the agent wrote, and takes fault orders;
     - `say` has a person write a message (in a group if `group`) and returns its `source_id`; `again` redelivers the

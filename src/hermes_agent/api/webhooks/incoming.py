@@ -1,5 +1,5 @@
-"""Endpoint `POST /webhooks/{route}`: verifies, rate-limits and filters an event, and stores it before it
-acknowledges."""
+"""Endpoint `POST /webhooks/{route}`: verifies, rate-limits, filters and stores an event before acknowledging it;
+delivers the run's reply to the route's chat."""
 
 from __future__ import annotations
 

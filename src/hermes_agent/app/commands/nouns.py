@@ -1,5 +1,5 @@
-"""Slash commands whose words are the verbs of a noun: /learn, /curator, /memory; and /skills and
-/bundles: which there are."""
+"""Slash commands with subcommands: /learn, /curator and /memory; and /skills and /bundles, which list skills and
+bundles."""
 
 from __future__ import annotations
 

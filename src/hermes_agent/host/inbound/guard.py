@@ -59,7 +59,7 @@ def is_ours(host: str, names: Iterable[str]) -> bool:
 
 @dataclass(slots=True)
 class Room:
-    """Memory limit in bytes for all incomplete bodies of unauthenticated requests together."""
+    """Shared memory budget in bytes for request bodies that are still being received, before authentication."""
 
     most: int
     taken: int = 0

@@ -29,8 +29,9 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Report of one pass. Times are seconds since 1970; `checked` queries were repeated, `lost` skills were not
-    found even after everything possible was restored. `said` are the model's last words, which nothing relies on."""
+    """Report of a curator pass. Times are Unix seconds; `looks`: dry run; `checked`: number of past queries checked;
+    `lost`: skills that a past query no longer finds even after restoring; `said`: the model's last words,
+    informational only."""
 
     id: str
     job: str

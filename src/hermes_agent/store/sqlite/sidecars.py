@@ -22,8 +22,8 @@ BEGINNING = struct.Struct(">8xI4xII8x")  # the header of all: page size, two sal
 
 
 class Sidecars:
-    """The sidecar files of the database at `path`, for a process that has it open until `close`. `alone`: no other
-    process has. Raises `OSError`."""
+    """Verifies that a database's sidecar files (-wal, -shm, -journal) belong to it and sets foreign ones aside;
+    holds a lock until `close`. `alone`: no other process has the database open. Raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -55,11 +55,8 @@ CHOICES = ("once", "session", "always", "deny")
 
 
 class Remembered(Protocol):
-    """Store of permanent approvals.
-
-    - `has` and `add` persist across processes;
-    - an entry stands for exactly one tool, command and folder.
-    """
+    """Store of permanent approvals, kept across processes. An entry's key is the hash from `binding()`: principal,
+    tool, command or arguments, folder and environment."""
 
     def has(self, key: str) -> bool: ...
 
