@@ -299,8 +299,8 @@ async def test_a_connection_serves_several_questions(spoken: Spoken):
         assert isinstance(await talk.ask(), Reply)
         talk.say("More?")
         assert isinstance(await talk.ask(), Reply)
-        pools = talk.broker._router.primary._chain.http.client(talk.server.url)._transport.pools
-        connections = [connection for pool in pools for connection in pool.transport._pool.connections]
+        pool = talk.broker._router.primary._chain.http.client(talk.server.url)._transport.connections
+        connections = [*pool.free, *pool.busy]
     assert len(connections) == 1
 
 

@@ -115,6 +115,32 @@ async def test_a_request_that_fails_takes_no_place(url: str):
     assert counts(made) == (0, 0)
 
 
+class Resting:
+    """A free connection, which may have grown old; closing it takes a round of the loop."""
+
+    def __init__(self, *, old: bool) -> None:
+        self.old = old
+
+    def can_handle_request(self, _origin: object) -> bool:
+        return True
+
+    def has_expired(self) -> bool:
+        return self.old
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)
+
+
+async def test_two_requests_that_find_an_old_connection_share_no_other():
+    pool = transport().connections
+    fresh = Resting(old=False)
+    pool.free[:] = [fresh, Resting(old=True)]
+
+    taken = await asyncio.gather(pool._taken(None), pool._taken(None))
+
+    assert sorted(taken, key=lambda one: one is not None) == [None, fresh]
+
+
 async def test_a_request_that_is_cancelled_takes_no_place():
     slow, made = Slow(), transport(1)
     async with serve(slow) as server, httpx2.AsyncClient(transport=made, timeout=10) as client:

@@ -31,7 +31,7 @@ SOME = (
 """Of these the plain check runs some: those in which most threads and locks are taken."""
 ASK = """
 import asyncio, pathlib, sys, time
-from hermes_agent.host.lock_file import held
+from hermes_agent.host.locks import held
 from hermes_agent.host.lock_file import locked
 async def ask():
     began = time.monotonic()

@@ -60,8 +60,8 @@ class Connections(httpcore2.AsyncConnectionPool):
         """The connection to that address which was used last: the others grow old, and the oldest are closed."""
         while self.free and (len(self.free) > self._most or self.free[0].has_expired()):
             await self.free.pop(0).aclose()
-        for connection in self.free[::-1]:
-            if connection.can_handle_request(origin):
+        for connection in self.free[::-1]:  # While an old one is closed, another request may take what is left.
+            if connection.can_handle_request(origin) and connection in self.free:
                 self.free.remove(connection)
                 if not connection.has_expired():
                     return connection
