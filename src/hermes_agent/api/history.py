@@ -1,4 +1,5 @@
-"""Client-sent conversation history: compares it with a session's log, or writes it into a new one."""
+"""Client-sent conversation history: hashes its start for lookup, compares it with a session's log, and turns it into
+log events of a new session; and the pins for a request's instructions."""
 
 from __future__ import annotations
 

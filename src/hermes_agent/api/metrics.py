@@ -19,7 +19,8 @@ KILO = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(slots=True)
 class Metrics:
-    """Counters of one server since its start."""
+    """Counters of the HTTP servers of one process since its start (the API and webhook servers share them): requests,
+    waited-for runs, webhook requests and latency."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)

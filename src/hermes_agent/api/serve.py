@@ -1,4 +1,5 @@
-"""Starts and stops the HTTP servers for the API and webhooks, inside a gateway or as a process of their own."""
+"""HTTP servers for the API and for webhooks: opens, moves and closes them, inside a gateway or as a process of their
+own."""
 
 from __future__ import annotations
 
@@ -118,7 +119,8 @@ async def serve(
 
 @dataclass(slots=True, kw_only=True)
 class Post:
-    """One listening server: how to open it, and the address and port it is bound to (None: closed)."""
+    """One HTTP server that can be opened, moved and closed: how to open it, and the host and port it listens on (None:
+    closed)."""
 
     open: Callable[[], AbstractAsyncContextManager[Listening]]
     words: str
@@ -165,7 +167,8 @@ async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Lis
 
 
 class Servers:
-    """The API and webhook servers of a system, which follow settings changes; with `alone` the API is always on."""
+    """The API server and the webhook server of a system; `follow` applies settings changes. With `alone` (a process of
+    their own) `api.enabled` does not count: the API is on unless only webhooks are set up."""
 
     def __init__(self, runtime: System, say: Say, *, alone: bool = False) -> None:
         self._keys = keys = Keys()

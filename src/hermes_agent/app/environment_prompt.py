@@ -1,4 +1,5 @@
-"""Environment sections of the system prompt: identity (SOUL.md), project context files, machine, notes and date."""
+"""Sections of the system prompt about the environment: identity (SOUL.md), project context files, machine, notes and
+date."""
 
 from __future__ import annotations
 

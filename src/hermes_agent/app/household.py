@@ -1,4 +1,5 @@
-"""Opens a home's database, its own or one shared by several homes (a household), and names the local owner."""
+"""Database and identity of a home: opens its own database or one shared by several homes (a household), gives it an id
+there, and names the local owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Builds the memory provider named in the settings when it is first used, with a separate space for each person."""
+"""The memory provider that the settings name: its recall for sessions and its tools, with a separate space for each
+person."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ log = logging.getLogger(__name__)
 
 
 class MemoryProvider:
-    """Gives sessions and tools access to the configured memory provider. Used only if `settings.provider` names one."""
+    """Gives sessions and tools access to the configured memory provider; builds the backend of a person when it is
+    first needed. Used only if `memory.provider` names one."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs

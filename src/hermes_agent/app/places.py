@@ -1,4 +1,5 @@
-"""Builds the execution place (local, container, remote) that the settings ask for, with its jail."""
+"""Execution places: builds the place for commands (local, container, remote) that the settings ask for, with its
+jail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One-shot mode `hermes -z PROMPT`: asks one question and prints only the reply."""
+"""One-shot mode `hermes -z PROMPT`: runs one question and prints the reply, or with `--json` the events, to standard
+output; progress and notices go to standard error."""
 
 from __future__ import annotations
 

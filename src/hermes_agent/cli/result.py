@@ -20,7 +20,8 @@ EXIT = re.compile(r"\[(exit \d+)[,;\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A refused tool call; `allow` is the `--allow` value that would permit it, empty if none would."""
+    """A tool call that was refused during a one-shot run; `allow` is the `--allow` value that would permit it, empty if
+    none would."""
 
     call: str
     reason: str

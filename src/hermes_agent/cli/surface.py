@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """What a command gets: options, environment variables, home, settings and secrets, each loaded on first use."""
+    """What a subcommand gets: options, environment variables, home, settings and secrets. Home, settings and secrets
+    are loaded when used."""
 
     invocation: Invocation = field(default_factory=Invocation)
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)

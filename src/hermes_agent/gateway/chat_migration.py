@@ -1,4 +1,5 @@
-"""Chat migration: maps chats that got a new platform id to their first id, which everything else uses."""
+"""Chat migration: maps between the current platform id of a chat and its first id, which sessions, settings and access
+rules use."""
 
 from __future__ import annotations
 

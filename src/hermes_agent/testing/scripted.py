@@ -62,7 +62,8 @@ Single = Piece | Sequence[Piece] | Answer | OddReply | Fault
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Different answers for attempts at the same question: the nth attempt gets the nth, later ones the last."""
+    """Different scripted answers for repeated attempts at the same question: the nth attempt gets the nth, later ones
+    the last."""
 
     steps: tuple[Single, ...]
 

@@ -26,7 +26,8 @@ COVER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hiding:
-    """Secret removal: `redact` replaces values by their names, `mask` keeps the number of bytes."""
+    """How secrets are removed from command output: `redact` replaces values by their names, `mask` keeps the number of
+    bytes."""
 
     redact: Callable[[str], str] = str
     mask: Callable[[str], str] = str
@@ -82,7 +83,8 @@ async def shown_output(running: Running, caps: Caps) -> str:
 
 
 class Covers:
-    """The active `Cover` of each watched command."""
+    """Masks secrets in the output files of commands while they run, and removes them when a command has ended; keeps a
+    `Cover` for each."""
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding

@@ -1,4 +1,5 @@
-"""Starts commands so that a stop kills them, attaches to those of an earlier attempt, and confirms remote deletions."""
+"""Starting commands in the execution place so that a stop ends them, attaching to those of an earlier attempt,
+confirming deletions by remote commands, and naming files that lend secrets."""
 
 from __future__ import annotations
 

@@ -205,7 +205,8 @@ class _UseTool:
 
 
 class PassingTools:
-    """Prompt tail source that lists the dynamic tools beside each message. Implements `agent.tail.TailSource`."""
+    """Prompt tail source that lists the dynamic tools (those that may come and go during a session) beside each
+    message. Implements `agent.tail.TailSource`."""
 
     name = "Tools that come and go"
 

@@ -1,4 +1,5 @@
-"""Webhook payloads: parsing, field filters, and filling prompt templates with untrusted text."""
+"""Webhook payloads: parsing, field filters, and prompt templates filled with payload fields that are labelled as
+untrusted."""
 
 from __future__ import annotations
 

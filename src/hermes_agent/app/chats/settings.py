@@ -1,4 +1,5 @@
-"""Settings of the gateway: its channels, who may speak there, and how it answers."""
+"""Settings of the gateway: its channels, who may speak there, and how it answers; and parsing of the chats that
+settings name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Slash commands about sessions: /new, /resume, /sessions, /branch, /title, /undo, /retry and /history."""
+"""Slash commands about sessions: /new, /resume, /sessions, /branch, /title, /undo, /retry and /history; and /rollback,
+which restores file checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Operations on checkpoints: format, prune and count them for a person."""
+"""Operations on file checkpoints: open the store, count and prune checkpoints, and format them and restores for a
+person."""
 
 from __future__ import annotations
 

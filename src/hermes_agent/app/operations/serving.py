@@ -1,4 +1,5 @@
-"""Operations for the gateway process: outbox, chat facts, locks, run limits and events of all runs."""
+"""Operations for the gateway process: outbox, facts about chats, locks, run limits, pairing, questions, and the events
+of all runs."""
 
 from __future__ import annotations
 

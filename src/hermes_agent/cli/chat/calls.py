@@ -1,4 +1,5 @@
-"""Renders tool calls as terminal lines: an animated line while a call runs, a permanent one when it has ended."""
+"""Renders tool calls of the chat as terminal lines: an animated line while a call runs, permanent ones when it has
+ended."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A running tool call. `began` is its start on the clock of the spinner, `progress` its last progress line."""
+    """A running tool call as the chat shows it. `began` is its start on the clock of the spinner, `progress` its last
+    progress line."""
 
     tool: str
     summary: str

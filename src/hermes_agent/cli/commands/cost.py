@@ -1,4 +1,5 @@
-"""Subcommand `hermes cost`: usage, cost, limits and cache misses; an unknown price is never shown as zero."""
+"""Subcommand `hermes cost`: usage, cost, limits and cache misses. A price that is unknown is shown as unknown, not as
+zero."""
 
 from __future__ import annotations
 

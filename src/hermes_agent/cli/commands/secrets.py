@@ -16,7 +16,8 @@ from hermes_agent.tools.settings import SecretUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One secret: its name, the source of its value (empty: none), and where it may be used."""
+    """A secret as `hermes secrets list` shows it: name, source of its value (empty: no value), and the hosts and
+    commands it may be sent to."""
 
     name: str
     source: str

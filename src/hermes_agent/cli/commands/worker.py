@@ -1,4 +1,5 @@
-"""Subcommands `hermes worker` (runs work of gateways and API servers on the same database) and `hermes api`."""
+"""Subcommands `hermes worker` (runs sessions of the gateways and API servers that share its database) and `hermes api`
+(the HTTP server)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ Colour = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Computed visibility of an element's text: hidden, tiny, or the same colour as its background."""
+    """Computed style of an HTML element, which decides whether a reader sees its text: hidden, tiny, or in the colour
+    of its background."""
 
     gone: bool = False
     unseen: bool = False

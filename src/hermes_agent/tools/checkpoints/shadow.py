@@ -1,4 +1,5 @@
-"""Shadow git repository of a folder, kept in the home; writes objects directly, without git processes."""
+"""Shadow git repository of a folder, kept in the home; small changes are written as git objects directly, without a git
+process."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Objects(Protocol):
 
 
 class Loose:
-    """Writes loose objects, each a file, atomically."""
+    """Writer that stores each git object in a file of its own (loose), atomically."""
 
     def __init__(self, repository: Path) -> None:
         self._folder = repository / "objects"
@@ -54,7 +55,7 @@ class Loose:
 
 
 class Pack:
-    """Writes objects into one pack file for `git index-pack`."""
+    """Writer that puts git objects into one pack file for `git index-pack`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -132,14 +133,15 @@ LEFT = "paths."
 
 
 class CheckpointFailed(ToolError):
-    """A checkpoint could not be taken or found."""
+    """A file checkpoint could not be taken, found or restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """The shadow repository of `root` in `folder` (below `HERMES_HOME/checkpoints`), with the `git` at this path.
+    """The shadow git repository of the folder `root`, kept in `folder` (below `HERMES_HOME/checkpoints`); `git` is the
+    program to use.
 
-    All writes happen inside `turn`, one process at a time. Git never sees the person's configuration, hooks or
+    All writes happen inside `turn`, one process at a time. Git does not see the person's configuration, hooks or
     repository.
     """
 

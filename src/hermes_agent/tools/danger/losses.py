@@ -1,4 +1,5 @@
-"""Tests for destructive commands: those that are always blocked, and those that lose work, files or processes."""
+"""Tests for destructive commands: some are always blocked; others, which lose work, files or processes, need
+approval."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page for the model, and the hash of the whole content (empty if it was not read whole)."""
+    """A page of a file as the answer of `read_file`, and the hash of the file's content (empty if it was not read
+    whole)."""
 
     answer: Answer
     digest: str
@@ -40,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Which lines of a file to read (`offset` from 1), its display name, and a note."""
+    """Which lines of a file `read_file` shows (`offset` from 1), the file's display name, and a note."""
 
     shown: str
     offset: int

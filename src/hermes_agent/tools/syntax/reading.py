@@ -23,7 +23,8 @@ _ALWAYS = r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The programs that a command runs, in order, and dangers of its overall shape."""
+    """What a shell command would do: the programs it runs, in order, and dangers of its overall shape (fork bomb,
+    endless loop)."""
 
     simples: tuple[Simple, ...]
     is_fork_bomb: bool = False
