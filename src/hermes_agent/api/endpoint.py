@@ -1,5 +1,4 @@
-"""Endpoint framework of the HTTP API: the `Endpoint` record, the state that all endpoints share, authentication, and
-decoding of a request's body and query."""
+"""Endpoint framework of the HTTP API: the `Endpoint` record, shared state, authentication and decoding of requests."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppState:
-    """What every endpoint of the HTTP API is given: system, keys, agent service and metrics. `ending` is set on
-    shutdown: open event streams close, and clients reconnect."""
+    """State shared by all HTTP API endpoints. `ending` is set on shutdown, so that open event streams close."""
 
     runtime: System
     keys: Keys

@@ -1,5 +1,4 @@
-"""Client-sent conversation history: hashes its start for lookup, compares it with a session's log, and turns it into
-log events of a new session; and the pins for a request's instructions."""
+"""Client-sent conversation history: compares it with a session's log or turns it into log events; and request pins."""
 
 from __future__ import annotations
 

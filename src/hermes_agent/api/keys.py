@@ -18,8 +18,7 @@ PLATFORM = API_PLATFORM
 
 @dataclass(slots=True, kw_only=True)
 class Keys:
-    """The API keys of a server as SHA-256 hashes, each with its principal. The hashes are replaced when settings or
-    secrets change."""
+    """The API keys of a server as SHA-256 hashes with their principals; replaced when settings or secrets change."""
 
     hashes: tuple[tuple[bytes, Principal], ...] = ()
 

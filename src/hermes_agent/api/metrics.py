@@ -19,8 +19,7 @@ KILO = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(slots=True)
 class Metrics:
-    """Counters of the HTTP servers of one process since its start (the API and webhook servers share them): requests,
-    waited-for runs, webhook requests and latency."""
+    """Counters since start that a process's HTTP servers share: requests, waited-for runs, webhooks and latency."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)

@@ -96,8 +96,7 @@ SYSTEM = frozenset({"system", "developer"})
 
 
 class Said(msgspec.Struct, kw_only=True):
-    """One message that a client sends: its role and content. The last one starts the run, the earlier ones are
-    history."""
+    """One message that a client sends, with its role. The last one starts the run, the earlier ones are history."""
 
     role: Role
     content: Content | None = None

@@ -1,5 +1,4 @@
-"""Schemas of the bodies that the HTTP API returns: chat completions, Responses API objects, model lists; and Hermes's
-own for runs, sessions, search, skills and health."""
+"""Schemas of the HTTP API's response bodies: OpenAI's objects, and ours for runs, sessions, search and health."""
 
 from __future__ import annotations
 
@@ -157,8 +156,7 @@ class Incomplete(msgspec.Struct, kw_only=True):
 
 
 class Response(msgspec.Struct, kw_only=True):
-    """A Responses API object: a run with its reply. Its id names the session and the stored message that the run
-    answers, so it stays valid until the session is deleted."""
+    """A Responses API object: a run with its reply. Its id names the session and the message that the run answers."""
 
     id: str
     created_at: int
@@ -242,8 +240,7 @@ class SessionList(msgspec.Struct, kw_only=True):
 
 
 class MessageFacts(msgspec.Struct, kw_only=True):
-    """A message of a session, by a user or the assistant: text, time, run, and the number of its event in the session's
-    log."""
+    """A message of a session, by a user or the assistant: text, time, run, and its number in the session's log."""
 
     number: int
     at: float
@@ -261,8 +258,7 @@ class MessageList(msgspec.Struct, kw_only=True):
 
 
 class EventList(msgspec.Struct, kw_only=True):
-    """Events of a session's log, in the format that the manual describes under events; `last` is the `after` of the
-    next page."""
+    """Events of a session's log, in the format described in the manual; `last` is the `after` of the next page."""
 
     data: list[Any]
     last: int

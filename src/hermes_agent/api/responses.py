@@ -1,5 +1,4 @@
-"""Endpoints `/v1/responses`, OpenAI's Responses API: create, show, stream, cancel and delete. `previous_response_id`
-continues a session."""
+"""Endpoints `/v1/responses`, OpenAI's Responses API: create, show, stream, cancel and delete responses."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
-    """Query of `GET /v1/responses/{id}`: `stream` streams the events of the run, with `starting_after` those with a
-    higher number."""
+    """Query of `GET /v1/responses/{id}`: `stream` streams its events, those after `starting_after` if given."""
 
     stream: bool = False
     starting_after: Number | None = None

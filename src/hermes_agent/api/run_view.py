@@ -1,5 +1,4 @@
-"""View of a run for API clients: its state folded from live or logged events, its text as a stream, and its public
-id."""
+"""View of a run for API clients: its state folded from events, its text as a stream, and its public id."""
 
 from __future__ import annotations
 

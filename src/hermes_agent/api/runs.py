@@ -48,8 +48,7 @@ class EventsQuery(msgspec.Struct, kw_only=True):
 
 
 class AnswerRequest(msgspec.Struct, kw_only=True):
-    """Body of an answer to the question that a run waits for: one of its choices, or free text; `question` is the id of
-    the question."""
+    """Body of an answer to a run's question: one of its choices, or free text; `question` is the question's id."""
 
     answer: Words
     question: str = ""

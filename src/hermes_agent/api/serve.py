@@ -1,5 +1,4 @@
-"""HTTP servers for the API and for webhooks: opens, moves and closes them, inside a gateway or as a process of their
-own."""
+"""HTTP servers for the API and webhooks: opens, moves and closes them, in a gateway or a process of their own."""
 
 from __future__ import annotations
 
@@ -119,8 +118,7 @@ async def serve(
 
 @dataclass(slots=True, kw_only=True)
 class Post:
-    """One HTTP server that can be opened, moved and closed: how to open it, and the host and port it listens on (None:
-    closed)."""
+    """One HTTP server that can be opened, moved and closed; `place` is its host and port (None: closed)."""
 
     open: Callable[[], AbstractAsyncContextManager[Listening]]
     words: str
@@ -167,8 +165,7 @@ async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Lis
 
 
 class Servers:
-    """The API server and the webhook server of a system; `follow` applies settings changes. With `alone` (a process of
-    their own) `api.enabled` does not count: the API is on unless only webhooks are set up."""
+    """The API and webhook servers of a system. With `alone` the API is on unless only webhooks are set up."""
 
     def __init__(self, runtime: System, say: Say, *, alone: bool = False) -> None:
         self._keys = keys = Keys()

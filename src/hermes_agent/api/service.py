@@ -1,5 +1,4 @@
-"""Service behind the API endpoints: finds or creates the session of a request, submits its message, and follows or
-stops the run."""
+"""Service behind the API endpoints: finds or creates a request's session, submits its message, follows the run."""
 
 from __future__ import annotations
 

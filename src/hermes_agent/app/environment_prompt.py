@@ -1,5 +1,4 @@
-"""Sections of the system prompt about the environment: identity (SOUL.md), project context files, machine, notes and
-date."""
+"""System prompt sections on the environment: identity (SOUL.md), project context files, machine, notes, date."""
 
 from __future__ import annotations
 

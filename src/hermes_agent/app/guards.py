@@ -71,9 +71,8 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionHook:
-    """Checks before each tool call whether it may run, and asks a person if the policy `permission` says so. `commands`
-    gives access to the sessions' shell commands, `variables` is their usual environment; the model `smart`, if any,
-    judges before the person is asked."""
+    """Checks before each tool call whether it may run; where `permission` needs approval, asks the model `smart` (if
+    any), then a person. `commands` gives access to the sessions' shells; `variables`: their environment."""
 
     permission: Permission
     commands: Callable[[], Commands]
@@ -139,8 +138,7 @@ class PermissionHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailHook:
-    """Stops a run that goes in circles: finds repeated tool calls, then adds advice to their results, answers in their
-    place, or ends the run. Each run has its own `watch`."""
+    """Stops one run from going in circles: for repeated calls adds advice, answers instead, or ends the run."""
 
     watch: Watch
 
@@ -184,9 +182,8 @@ class SpillHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubfolderContextHook:
-    """Appends a subfolder's context files (AGENTS.md and the like) to the result of the first call of a session that
-    touches the subfolder. `log` remembers per session which were shown, across processes; `looked` caches checked
-    paths."""
+    """Appends a subfolder's context files (AGENTS.md, ...) to the first result of a session that touches it. `log`
+    remembers per session which were shown, across processes; `looked` caches checked paths."""
 
     log: ReadLog
     looked: set[tuple[str, str]] = field(default_factory=set)

@@ -1,5 +1,4 @@
-"""User-defined hooks: programs that run on events (gateway start, messages, runs, tool calls, replies) once the owner
-has consented to each."""
+"""User-defined hooks: programs run on events (messages, runs, tool calls, replies, ...) after the owner's consent."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ FOLDER = re.compile(r"\$(?:(?P<bare>HERMES_HOME|PWD|HOME)\b|\{(?P<braced>HERMES_
 
 
 class Consents:
-    """File of the hooks that the owner allowed: name and hash of the hook as it was then. A damaged file allows no
-    hook."""
+    """File of the hooks that the owner allowed, by name and hash. A damaged file allows no hook."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -146,8 +144,7 @@ class HookFailed(HermesError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a user-defined hook decided about an event: a reason to block it (empty: none), context to add, a
-    replacement text."""
+    """Decision of a user-defined hook: a reason to block (empty: none), context to add, a replacement text."""
 
     block: str = ""
     context: str = ""
@@ -208,8 +205,7 @@ HINT = "A hook of the person's decides this. Find another way, or say in your re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A configured hook with its current hash and whether that hash is allowed; `problem`: why it cannot run as
-    configured (empty: none)."""
+    """A configured hook, its hash, and whether that is allowed; `problem`: why it cannot run as configured."""
 
     name: str
     hook: HookSettings

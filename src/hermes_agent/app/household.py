@@ -1,5 +1,4 @@
-"""Database and identity of a home: opens its own database or one shared by several homes (a household), gives it an id
-there, and names the local owner."""
+"""Database and identity of a home: its own database or one shared by homes (a household), and the local owner."""
 
 from __future__ import annotations
 

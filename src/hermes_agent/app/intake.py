@@ -90,8 +90,7 @@ Part = Text | Image | File
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """The parts of a message after large ones were replaced by placeholders, and a notice for the person about what was
-    saved (empty: nothing was)."""
+    """A message's parts, large ones replaced by placeholders; a notice for the person if any was saved."""
 
     parts: tuple[Part, ...]
     notice: str = ""

@@ -24,8 +24,7 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A built-in tool as stored in manifest.json: its schema, the capabilities it needs, and whether it is a core
-    tool."""
+    """A built-in tool in manifest.json: its schema, the capabilities it needs, and whether it is a core tool."""
 
     name: str
     description: str
@@ -112,8 +111,7 @@ IN_CHATS = frozenset({"sending"})
 
 
 class BuiltIn(FixedTools):
-    """Tool source of the built-in toolsets: gives the tools that the settings allow on a surface, and imports each
-    toolset when it is used.
+    """Tool source of the built-in toolsets that the settings allow on a surface, with lazy loading.
 
     The process's `toolsets` narrow them (None: all); an unknown name raises `ConfigError`.
     """

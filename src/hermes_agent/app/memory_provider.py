@@ -1,5 +1,4 @@
-"""The memory provider that the settings name: its recall for sessions and its tools, with a separate space for each
-person."""
+"""The memory provider named in the settings: recall for sessions, tools, and a separate space for each person."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class MemoryProvider:
-    """Gives sessions and tools access to the configured memory provider; builds the backend of a person when it is
-    first needed. Used only if `memory.provider` names one."""
+    """Gives sessions and tools the configured memory provider, one backend per person. Unused if none is named."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs

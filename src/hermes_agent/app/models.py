@@ -193,8 +193,7 @@ async def started(vendor: Vendor, closing: AsyncExitStack) -> str:
 
 
 class StoredCoolDowns:
-    """`CoolDowns` kept in the store, so that all processes of the database share them. Key usage comes from the
-    ledger."""
+    """`CoolDowns` in the store, shared by all processes of the database. Key usage comes from the ledger."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

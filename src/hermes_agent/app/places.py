@@ -1,5 +1,4 @@
-"""Execution places: builds the place for commands (local, container, remote) that the settings ask for, with its
-jail."""
+"""Builds the place where commands run (local, container, remote) that the settings ask for, with its jail."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Options of a process (how it uses the system), and the objects that live as long as the process, whatever its
-settings become."""
+"""Options of a process (how it uses the system), and the objects that outlive changes of its settings."""
 
 from __future__ import annotations
 

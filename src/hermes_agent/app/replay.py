@@ -1,5 +1,4 @@
-"""Replay driver: feeds the sessions, messages and stops of a recording to the system again, in recorded order, and
-compares the outcome."""
+"""Replay driver: feeds a recording's sessions, messages and stops to the system again, and compares the outcome."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ async def played(
 
 
 class Driver:
-    """Replays a recording: feeds the recorded messages, stops and changes to the system, one session after the
-    other."""
+    """Replays a recording: feeds its messages, stops and changes to the system, one session after the other."""
 
     def __init__(self, runtime: System, player: Replayer, watch: Watch) -> None:
         self._runtime = runtime
@@ -192,8 +190,7 @@ class Driver:
 
 
 class Live:
-    """Replays the messages of a recording with live models: sends them to new sessions, each after the previous one was
-    answered."""
+    """Replays a recording's messages with live models in new sessions, each after the previous one was answered."""
 
     def __init__(self, runtime: System, player: LiveReplayer, watch: Watch) -> None:
         self._runtime = runtime

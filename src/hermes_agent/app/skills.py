@@ -206,8 +206,7 @@ class Skills:
 
 
 class Offer:
-    """What one session is offered of the skills: the skill index for its prompt, warnings about broken skills, and
-    suggestions at each message."""
+    """What a session is offered of the skills: index for its prompt, warnings, and suggestions at each message."""
 
     def __init__(self, library: Library, workspace: str, occasion: Occasion, *, told: bool) -> None:
         self._library, self._workspace, self._occasion, self._told = library, workspace, occasion, told

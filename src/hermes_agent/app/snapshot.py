@@ -1,5 +1,4 @@
-"""Settings snapshot: everything built from one reading of the settings, kept open until its last run ends; and the
-agents and prompts built from it."""
+"""Settings snapshot: everything built from one reading of the settings, open until its last run ends; its agents."""
 
 from __future__ import annotations
 

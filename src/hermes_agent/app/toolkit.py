@@ -1,5 +1,4 @@
-"""Tools of a process: joins all tool sources, builds the toolbox of each surface, and the hooks around a run's tool
-calls."""
+"""Tools of a process: joins all tool sources, builds each surface's toolbox, and the hooks around tool calls."""
 
 from __future__ import annotations
 
@@ -187,8 +186,7 @@ class Toolkit:
 
 
 class FirstUse:
-    """Tool-call hook that is built when the first call comes that concerns it: a run without tool calls needs no
-    hooks."""
+    """Tool-call hook that is built at the first call that concerns it: a run without tool calls needs no hooks."""
 
     def __init__(self, make: Callable[[], Hook], *, heeds_reads: bool) -> None:
         self._make, self._heeds_reads = make, heeds_reads

@@ -1,5 +1,4 @@
-"""Click group of `hermes`: a subcommand's module is imported when it is used; the list of subcommands in the help needs
-none of them."""
+"""Click group of `hermes`: a subcommand's module is imported when used; the list of subcommands needs none of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""One-shot mode `hermes -z PROMPT`: runs one question and prints the reply, or with `--json` the events, to standard
-output; progress and notices go to standard error."""
+"""One-shot mode `hermes -z PROMPT`: runs one question; standard output gets the reply (with `--json` the events)."""
 
 from __future__ import annotations
 

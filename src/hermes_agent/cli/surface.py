@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """What a subcommand gets: options, environment variables, home, settings and secrets. Home, settings and secrets
-    are loaded when used."""
+    """What a subcommand gets: options and environment variables; home, settings and secrets load when used."""
 
     invocation: Invocation = field(default_factory=Invocation)
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)

@@ -107,8 +107,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Access rules of one channel: role of a user, whether a message is admitted, and its conversation. `paired`: ids
-    of users admitted by a pairing code."""
+    """Access rules of one channel: roles, admission, conversations. `paired`: users admitted by a pairing code."""
 
     settings: ChannelSettings
     paired: Collection[str] = ()

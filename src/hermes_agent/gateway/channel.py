@@ -1,5 +1,4 @@
-"""Channel interface: the contract of a chat platform adapter, with its capabilities, rate limits, errors, dependencies
-and table entry."""
+"""Channel interface: contract of a chat platform adapter, its capabilities, rate limits, errors and table entry."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Channels of this process at work: connection state, rate limits of outgoing calls and inbound messages, and splitting
-content into platform messages."""
+"""Channels at work in this process: connection state, rate limits, and splitting content into platform messages."""
 
 from __future__ import annotations
 

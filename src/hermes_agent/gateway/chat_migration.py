@@ -1,5 +1,4 @@
-"""Chat migration: maps between the current platform id of a chat and its first id, which sessions, settings and access
-rules use."""
+"""Chat migration: maps a chat's current platform id to its first id, which sessions and settings use."""
 
 from __future__ import annotations
 

@@ -49,8 +49,7 @@ def plain(content: Content) -> Content:
 
 
 class Delivery:
-    """Loop that delivers the due outbox slots of the running channels, until cancelled. A slot whose draft is being
-    sent waits for it."""
+    """Loop that delivers due outbox slots until cancelled. A slot whose draft is being sent waits for it."""
 
     def __init__(
         self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
@@ -204,9 +203,8 @@ DAY = 86_400.0
 
 
 class Notices:
-    """Tells people about failed delivery: posts to the channel's home chat (`/sethome`), and after a defect to the chat
-    itself. Without a home chat, problems show in the log and `hermes gateway status`. `wake` is called after
-    posting."""
+    """Reports failed delivery in the channel's home chat (`/sethome`), after a defect also in the chat itself; without
+    a home chat it shows in the log and `hermes gateway status`. `wake` is called after posting."""
 
     def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._runtime = runtime

@@ -31,8 +31,7 @@ M = TypeVar("M")
 
 
 class Dispatcher:
-    """Runs the jobs of one channel (parse, process, acknowledge an event): in order per chat, except that an urgent
-    command may overtake slow ones."""
+    """Runs the jobs of one channel, in order per chat, except that an urgent command may overtake slow ones."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group

@@ -71,8 +71,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed:
-    """A person pressed a button: choice number `choice` (from 0) of slot `slot`. `source_id` is the platform's id of
-    the press."""
+    """A button press in a chat: choice `choice` (from 0) of slot `slot`; `source_id` is the platform's id of it."""
 
     source_id: str
     where: Conversation

@@ -71,9 +71,8 @@ def refusal(answer: Answer) -> ChannelError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """HTTP client for the API of one platform, with the token in `headers`. `reads` marks calls without side effects,
-    whose lost answer is a plain failure; `judge` checks every answer's status, `meaning` maps an error answer for
-    `ask`."""
+    """HTTP client for one platform's API with the token in `headers`. `reads` marks calls without side effects, whose
+    lost answer is a plain failure; `judge` checks every answer's status, `meaning` maps an error answer for `ask`."""
 
     title: str
     http: Http

@@ -46,8 +46,7 @@ class Reset(_Midway):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate(_Midway):
-    """Fault: the stream ends early. `clean`: the HTTP body ends properly and only the protocol's final event is
-    missing."""
+    """Fault: the stream ends early. `clean`: the HTTP body ends properly, but without the final event."""
 
     clean: bool = False
 

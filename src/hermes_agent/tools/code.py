@@ -186,8 +186,7 @@ SPARE_SECONDS = 5  # so much later than it is ended here the place ends it, wher
 
 
 class CodeTools:
-    """The toolset `code` (tool `execute_code`): runs Python programs in `place`. `hiding` removes secrets from their
-    saved output."""
+    """The toolset `code` (`execute_code`): runs Python in `place`. `hiding` removes secrets from saved output."""
 
     def __init__(
         self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, hiding: Hiding | None = None

@@ -1,5 +1,4 @@
-"""Size limits of tool results: truncates large output to head and tail, saves it in full, and strips terminal escape
-sequences."""
+"""Limits the size of tool results: head and tail of large output, saved in full; strips terminal escapes."""
 
 from __future__ import annotations
 

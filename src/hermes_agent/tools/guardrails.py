@@ -43,8 +43,7 @@ def call_of(tool: str, arguments: Mapping[str, Any], *, reads: bool) -> Call:
 
 
 class Watch:
-    """Loop detector for the tool calls of one run: ask `before` each call, report the outcome to `after`. Calls are
-    answered or stopped only with `guardrails.hard_stop`."""
+    """Loop detector for one run's tool calls: ask `before` each, report to `after`. Stops need `hard_stop`."""
 
     def __init__(self, settings: GuardrailSettings) -> None:
         self._settings = settings

@@ -27,8 +27,7 @@ CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
 
 class OpenHandles:
-    """Tool wrapper that replaces secret handles in arguments when the tool runs; permission checks, log and model see
-    only the names.
+    """Tool wrapper that replaces secret handles in arguments as the tool runs; model, log and checks see the names.
 
     `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a value
     while a command uses it.

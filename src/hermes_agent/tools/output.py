@@ -26,8 +26,7 @@ COVER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hiding:
-    """How secrets are removed from command output: `redact` replaces values by their names, `mask` keeps the number of
-    bytes."""
+    """How secrets are removed from output: `redact` replaces values by names, `mask` keeps the number of bytes."""
 
     redact: Callable[[str], str] = str
     mask: Callable[[str], str] = str
@@ -83,8 +82,7 @@ async def shown_output(running: Running, caps: Caps) -> str:
 
 
 class Covers:
-    """Masks secrets in the output files of commands while they run, and removes them when a command has ended; keeps a
-    `Cover` for each."""
+    """Masks secrets in the output files of running commands (a `Cover` for each), and removes them at the end."""
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding

@@ -24,8 +24,7 @@ class Unusable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """Contract of a tool function: `parameters` is the JSON schema; `check` validates arguments; `wants_context`: the
-    function has a `context` parameter."""
+    """A tool function's contract; `parameters` is the JSON schema. `wants_context`: it has a `context` parameter."""
 
     name: str
     description: str

@@ -1,5 +1,4 @@
-"""Starting commands in the execution place so that a stop ends them, attaching to those of an earlier attempt,
-confirming deletions by remote commands, and naming files that lend secrets."""
+"""Starting commands so that a stop ends them, attaching to earlier ones, and confirming remote deletions."""
 
 from __future__ import annotations
 

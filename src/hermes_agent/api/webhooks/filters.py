@@ -1,5 +1,4 @@
-"""Webhook payloads: parsing, field filters, and prompt templates filled with payload fields that are labelled as
-untrusted."""
+"""Webhook payloads: parsing, field filters, and prompt templates filled with untrusted payload fields."""
 
 from __future__ import annotations
 

@@ -96,8 +96,7 @@ MOST_READ = 64 * MEGABYTE
 
 
 class Accepted(msgspec.Struct, kw_only=True):
-    """Response body of the webhook endpoint: `accepted` with the id of the run, `delivered` (posted to a chat without a
-    run), `duplicate`, or `ignored` because of the route's filters."""
+    """Webhook response: `accepted` with its run's id, `delivered` to a chat without a run, `duplicate` or `ignored`."""
 
     status: str
     run: str = ""

@@ -16,8 +16,7 @@ LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Small:
-    """A single question for an auxiliary model, outside any conversation. `whose`: the session, run and turn that it is
-    billed to."""
+    """A single question for an auxiliary model, outside any conversation. `whose`: session, run and turn to bill."""
 
     call_id: str
     purpose: str

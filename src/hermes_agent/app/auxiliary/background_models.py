@@ -1,5 +1,4 @@
-"""Auxiliary models: the model for each purpose (titles, summaries, judging commands, ...), for a whole process or
-within one run."""
+"""Auxiliary models: the model for each purpose (titles, summaries, ...), for a process or within one run."""
 
 from __future__ import annotations
 
@@ -34,9 +33,8 @@ log = logging.getLogger(__name__)
 
 
 class Brokers(Protocol):
-    """Factory of a model broker with fallbacks: `first` (if given and usable), then the session's own model (`main`,
-    empty: the configured one) and its fallbacks. With `alone` the broker asks `first` and no other model. Raises
-    `NoModel`."""
+    """Factory of a model broker: `first` (if given and usable), then the session's own model (`main`, empty: the
+    configured one) and its fallbacks. With `alone` the broker asks `first` and no other. Raises `NoModel`."""
 
     def __call__(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Awaitable[Model]: ...
 
@@ -51,8 +49,7 @@ class Auxiliary(Protocol):
 
 
 class BackgroundModels:
-    """The auxiliary models of one reading of the settings: resolves each purpose to a model, wraps models without
-    vision, and starts title generation after a run."""
+    """The auxiliary models of one reading of the settings, by purpose; also starts title generation after a run."""
 
     def __init__(self, needs: Needs, brokers: Brokers) -> None:
         self._needs, self._brokers = needs, brokers
@@ -140,8 +137,7 @@ class Assigned(Through):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfRun:
-    """The auxiliary models that one run uses for judging commands and writing summaries; calls go into the run's
-    ledger, and judging ends at its `deadline`."""
+    """The auxiliary models of one run, for judging commands and writing summaries; calls go into the run's ledger."""
 
     models: BackgroundModels
     record: SessionRecord

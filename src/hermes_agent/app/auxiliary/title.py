@@ -1,5 +1,4 @@
-"""Title generation: after an answered run of an untitled session, an auxiliary model names the session in the
-background."""
+"""Title generation: after an answered run, an auxiliary model names an untitled session in the background."""
 
 from __future__ import annotations
 

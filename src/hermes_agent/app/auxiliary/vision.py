@@ -76,11 +76,10 @@ def _written(path: Path, words: str) -> None:
 
 
 class Assisted(Through):
-    """Model wrapper for a model without vision: replaces pictures in a request by text descriptions of another model.
+    """Wrapper for a model without vision: replaces pictures in a request by text descriptions of another model.
     Implements `core.model.Model`.
 
-    `make` creates the describing model when the first picture comes. A picture that cannot be described becomes a
-    placeholder, with a warning for the person.
+    `make` creates the describing model when the first picture comes.
     """
 
     def __init__(self, model: Model, make: Callable[[], Awaitable[Model]], described: Described) -> None:

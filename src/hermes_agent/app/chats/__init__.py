@@ -1,2 +1,1 @@
-"""What all surfaces know about chats: channel settings, roles of people, pseudonyms, platform facts, home chats, file
-delivery."""
+"""What all surfaces know about chats: channel settings, roles, pseudonyms, platform facts, file delivery."""

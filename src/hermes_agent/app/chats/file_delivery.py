@@ -51,8 +51,7 @@ class SendTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDelivery:
-    """Puts a file into the outbox for the chat of a session. The key makes this idempotent: a call repeated after a
-    crash sends nothing twice."""
+    """Puts a file into the outbox for a session's chat, once per key: a call repeated after a crash sends no second."""
 
     store: Callable[[], Store]
 

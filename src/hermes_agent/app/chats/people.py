@@ -1,5 +1,4 @@
-"""Roles of chat users (owner, member, guest), from the settings, platform groups and pairing codes; and the model and
-toolsets configured for a chat."""
+"""Roles of chat users (owner, member, guest); and the model and toolsets that are configured for a chat."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def may(settings: ChannelSettings, standing: Standing, command: str) -> bool:
 
 
 class People:
-    """In-memory registry of the roles of people on the configured channels. `meet` loads the users admitted by pairing
-    codes."""
+    """In-memory registry of the roles of people on the channels. `meet` loads the users admitted by pairing codes."""
 
     def __init__(self, channels: Mapping[str, ChannelSettings]) -> None:
         self.channels = channels

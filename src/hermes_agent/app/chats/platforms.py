@@ -1,5 +1,4 @@
-"""Prompt lines about where a conversation takes place: what its platform's messages can show, who reads them, and
-whether anybody answers questions."""
+"""Prompt lines about a conversation's place: what messages can show, who reads them, whether anybody answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Slash command framework: the `Command` record, its context (`Desk`) and result (`Done`), and parsing and dispatch of
-a line."""
+"""Slash command framework: the `Command` record, its context and result, and parsing and dispatch of a line."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Context of a slash command: the system, the session, and the inbound message that holds it; `busy`: a run of the
-    session is active."""
+    """Context of a slash command: system, session, and the message that holds it; `busy`: a run is active."""
 
     runtime: System
     record: SessionRecord

@@ -52,8 +52,7 @@ from hermes_agent.store.versions import Author, By
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """The skill curator's view of one skill, for `hermes curator status`; `age` is empty if the curator leaves the
-    skill alone (`why_not` says why)."""
+    """A skill as the skill curator sees it; `age` is empty if the curator leaves it alone (`why_not` says why)."""
 
     name: str
     age: str

@@ -186,8 +186,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Checks whether a lesson still holds: runs its check command in a jail, or looks a tool up by name. Implements
-    `Checks`; `tools` returns the names of available tools."""
+    """Runs the check commands of lessons in a jail. Implements `Checks`; `tools` returns the available tools' names."""
 
     place: Place
     tools: Callable[[], Collection[str]]

@@ -1,5 +1,4 @@
-"""Operations on file checkpoints: open the store, count and prune checkpoints, and format them and restores for a
-person."""
+"""Operations on file checkpoints: open the store, count, prune, and format checkpoints and restores for a person."""
 
 from __future__ import annotations
 

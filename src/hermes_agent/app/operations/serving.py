@@ -1,5 +1,4 @@
-"""Operations for the gateway process: outbox, facts about chats, locks, run limits, pairing, questions, and the events
-of all runs."""
+"""Operations for the gateway: outbox, facts about chats, locks, run limits, pairing, questions, events of all runs."""
 
 from __future__ import annotations
 

@@ -190,8 +190,7 @@ class Typed(Vt100Input):
 
 
 class Pastes:
-    """Long pastes in the chat's input: a placeholder stands for each, and is replaced by the paste when the line is
-    sent."""
+    """Long pastes in the chat's input: a placeholder stands for each and is expanded when the line is sent."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

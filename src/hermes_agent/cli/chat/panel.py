@@ -43,8 +43,7 @@ MOST_WAITING = 3
 
 
 class Live:
-    """Renderer of what is still changing in a chat (`Transcript`): the reply being written, thoughts, running tool
-    calls, queued messages; as coloured lines."""
+    """Renderer of what still changes in a chat (reply, thoughts, tool calls, queued messages) as coloured lines."""
 
     def __init__(self, transcript: Transcript, render: Callable[[str, int], str]) -> None:
         self._transcript = transcript

@@ -22,8 +22,7 @@ BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Screen:
-    """The terminal as a `Page` of the full-screen chat: finished lines go into the scrollback, the prompt_toolkit
-    application stays below them.
+    """The terminal as a `Page` of the full-screen chat, with the prompt_toolkit application at its bottom.
 
     `refresh` draws new lines and the unfinished part together, so that nothing flickers and the scrollback is not
     redrawn.

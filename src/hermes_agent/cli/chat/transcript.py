@@ -1,5 +1,4 @@
-"""Transcript of the chat: turns session events into permanent lines, and keeps the unfinished part that is still
-changing."""
+"""Transcript of the chat: turns session events into permanent lines and an unfinished part that still changes."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ class Page(Protocol):
 
 
 class Kind(Enum):
-    """Kind of what the chat wrote last (a message, text, a tool call, a remark); a blank line separates different
-    kinds."""
+    """Kind of what the chat wrote last (message, text, call, remark); a blank line separates different kinds."""
 
     NOTHING = auto()
     SAID = auto()
@@ -102,8 +100,7 @@ class Kind(Enum):
 
 
 class Transcript:
-    """The chat's view of one session: writes what is final to a `Page`, and keeps what is still changing, both from the
-    session's events.
+    """The chat's view of one session: final lines go to a `Page`; what still changes is kept in attributes.
 
     Public attributes are the unfinished part: the reply being written, thoughts, running tool calls, queued messages,
     open questions.

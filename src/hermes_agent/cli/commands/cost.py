@@ -1,5 +1,4 @@
-"""Subcommand `hermes cost`: usage, cost, limits and cache misses. A price that is unknown is shown as unknown, not as
-zero."""
+"""Subcommand `hermes cost`: usage, cost, limits and cache misses; an unknown price is not shown as zero."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from hermes_agent.tools.settings import SecretUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A secret as `hermes secrets list` shows it: name, source of its value (empty: no value), and the hosts and
-    commands it may be sent to."""
+    """A secret of `hermes secrets`: name, source of its value (empty: none), hosts and commands that may get it."""
 
     name: str
     source: str

@@ -1,5 +1,4 @@
-"""Subcommands `hermes worker` (runs sessions of the gateways and API servers that share its database) and `hermes api`
-(the HTTP server)."""
+"""Subcommands `hermes worker` (runs sessions of gateways and API servers on its database) and `hermes api`."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A running `hermes` child process of the demo, with its stream of events and remarks; the stream ends with the
-    process."""
+    """A `hermes` child process of the demo, with its stream of events and remarks, which ends with the process."""
 
     child: Child
     lines: AsyncGenerator[Seen | Remark, None]

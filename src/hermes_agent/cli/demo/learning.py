@@ -19,8 +19,7 @@ HUNDRED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Took:
-    """What one conversation of the learning demo took: tool calls, turns, tokens and seconds; `done`: whether the task
-    was solved."""
+    """What one conversation of the learning demo took; `done`: whether the task was solved."""
 
     calls: int
     turns: int

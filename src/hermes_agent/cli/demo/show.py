@@ -1,5 +1,4 @@
-"""Script of `hermes demo`: runs its tasks, kills and resumes the program, narrates the events, and checks the resulting
-project and log."""
+"""Script of `hermes demo`: runs its tasks, kills and resumes the program, narrates events, and checks the result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the skill commands share: opening the library and the hub, a progress display for downloads, and shell
-completion of skill names."""
+"""Shared by the skill commands: opening library and hub, download progress, and shell completion of names."""
 
 from __future__ import annotations
 

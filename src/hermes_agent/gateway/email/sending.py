@@ -133,8 +133,7 @@ LONGEST_SUBJECT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """Mail thread that an outgoing mail answers: its subject, and the Message-IDs of its mails, the answered one last
-    (empty: a new thread)."""
+    """Mail thread to answer: its subject and Message-IDs, that of the answered mail last (empty: a new thread)."""
 
     subject: str = ""
     ids: tuple[str, ...] = ()

@@ -45,8 +45,7 @@ Colour = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Computed style of an HTML element, which decides whether a reader sees its text: hidden, tiny, or in the colour
-    of its background."""
+    """Whether a reader sees an HTML element's text: hidden, tiny, or in the colour of its background."""
 
     gone: bool = False
     unseen: bool = False

@@ -43,8 +43,7 @@ Reply = tuple[str, Content]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """One side of a Matrix device verification: a device, and the public keys it vouches for by key id
-    (`ed25519:...`)."""
+    """One side of a Matrix device verification: a device, and the public keys it vouches for by key id."""
 
     user: str
     device: str
@@ -61,8 +60,7 @@ class Wrong(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Sas:
-    """State of one Matrix device verification by emoji, from the accepting side. `way` holds the reference that each
-    message of it carries."""
+    """State of one Matrix verification by emoji, from the accepting side. `way` is the reference in each message."""
 
     own: Party
     other: Party

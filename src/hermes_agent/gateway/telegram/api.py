@@ -24,8 +24,7 @@ class Unparsed(ChannelError):
 
 
 class Unfit(ChannelError):
-    """A Telegram method does not accept this file, or voice messages are not allowed in that chat; it can be sent as a
-    document."""
+    """Telegram does not take a file by this method, or no voice messages there; it can be sent as a document."""
 
 
 class Moved(ChannelError):

@@ -53,8 +53,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A saved state of a folder: its number in that folder (increasing), its git objects, its time, and its
-    metadata."""
+    """A saved state of a folder: its number there (increasing), its git objects, its time, and its metadata."""
 
     number: int
     commit: str

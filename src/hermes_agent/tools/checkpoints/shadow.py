@@ -1,5 +1,4 @@
-"""Shadow git repository of a folder, kept in the home; small changes are written as git objects directly, without a git
-process."""
+"""Shadow git repository of a folder, kept in the home; small changes are written without git processes."""
 
 from __future__ import annotations
 
@@ -138,11 +137,10 @@ class CheckpointFailed(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """The shadow git repository of the folder `root`, kept in `folder` (below `HERMES_HOME/checkpoints`); `git` is the
-    program to use.
+    """Shadow git repository of the folder `root`, in `folder` (below `HERMES_HOME/checkpoints`), with the program
+    `git`.
 
-    All writes happen inside `turn`, one process at a time. Git does not see the person's configuration, hooks or
-    repository.
+    All writes happen inside `turn`, one process at a time. Git does not see the person's configuration or repository.
     """
 
     root: Path

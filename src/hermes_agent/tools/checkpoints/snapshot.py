@@ -30,8 +30,7 @@ Stamp = tuple[int, ...]
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """A file in the scan of a folder: mode, content and stat stamp. `blob` is the content's object name, empty if it
-    was always too large."""
+    """A file in a folder scan; `blob` is its content's object name, empty if it was always too large."""
 
     mode: int
     blob: bytes

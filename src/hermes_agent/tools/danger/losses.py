@@ -1,5 +1,4 @@
-"""Tests for destructive commands: some are always blocked; others, which lose work, files or processes, need
-approval."""
+"""Tests for destructive commands: some are always blocked; those that lose work or files need approval."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page of a file as the answer of `read_file`, and the hash of the file's content (empty if it was not read
-    whole)."""
+    """A page of a file as an answer, and the hash of the whole content (empty if the file was not read whole)."""
 
     answer: Answer
     digest: str

@@ -1,5 +1,4 @@
-"""Read log: the hash of each file content that a session has seen, so that writes over unseen changes are detected; and
-write intents."""
+"""Read log: hashes of the file contents that a session has seen, so that stale writes are detected; write intents."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ class _Session:
 
 
 class ReadLog:
-    """Read log of all sessions: hashes of seen file contents by session and path, in one append-only file per session
-    in `folder`.
+    """Hashes of the file contents that each session has seen, in one append-only file per session in `folder`.
 
     A session that continues in another process still knows what it has read, and a repeated write can tell whether it
     had happened. If the folder is lost, sessions only have to read their files again. Thread-safe.

@@ -1,5 +1,4 @@
-"""Crash-safe file changes by compare-and-swap: idempotent after a crash. Of several files, those already written are
-put back if a later one fails."""
+"""File changes by compare-and-swap, idempotent after a crash; if one of several fails, the others are put back."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ HEAD = (
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """One remembered approval in approvals.yaml: `key` decides, the rest is for the reader. `when` is seconds since
-    1970."""
+    """One approval in approvals.yaml: `key` decides, the rest is for the reader. `when` is seconds since 1970."""
 
     key: str
     tool: str

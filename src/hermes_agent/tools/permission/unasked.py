@@ -36,8 +36,7 @@ class Standpoint:
 
 
 class Unasked:
-    """Sessions whose approval questions are off, and who turned them off (`/yolo`). Kept in memory: after a crash
-    questions are on again."""
+    """Who turned approval questions off (`/yolo`), by session; in memory: after a crash questions are on again."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}

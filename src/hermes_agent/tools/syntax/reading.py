@@ -23,8 +23,7 @@ _ALWAYS = r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a shell command would do: the programs it runs, in order, and dangers of its overall shape (fork bomb,
-    endless loop)."""
+    """The programs that a shell command runs, in order, and dangers of its shape (fork bomb, endless loop)."""
 
     simples: tuple[Simple, ...]
     is_fork_bomb: bool = False
