@@ -43,7 +43,7 @@ def call_of(tool: str, arguments: Mapping[str, Any], *, reads: bool) -> Call:
 
 
 class Watch:
-    """Loop detector for one run's tool calls: ask `before` each, report to `after`. Stops need `hard_stop`."""
+    """Loop detector for one run's tool calls: ask `before` each, report to `after`; stops calls with `hard_stop`."""
 
     def __init__(self, settings: GuardrailSettings) -> None:
         self._settings = settings

@@ -51,7 +51,7 @@ class SendTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDelivery:
-    """Puts a file into the outbox for a session's chat, once per key: a call repeated after a crash sends no second."""
+    """Puts files into the outbox for a session's chat, each key once: a call repeated after a crash adds nothing."""
 
     store: Callable[[], Store]
 
