@@ -1,1 +1,1 @@
-"""HTTP API server: OpenAI-compatible endpoints, and Hermes's own for runs and sessions."""
+"""HTTP API: OpenAI-compatible endpoints, Hermes's own endpoints for runs and sessions, and the webhook server."""

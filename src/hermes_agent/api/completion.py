@@ -1,5 +1,5 @@
-"""`/v1/chat/completions`; and what responses and runs share with it: what a request means, waiting for its run, its
-words as events."""
+"""Endpoint `/v1/chat/completions`; and what the Responses API and `/v1/runs` share with it: translating a request,
+waiting for its run, and streaming the run's text as events."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ UNSUPPORTED = "unsupported_parameter"
 
 
 class Format(msgspec.Struct, kw_only=True):
-    """The answer's format: only text."""
+    """Output format that a client asks for in a chat completion or a Responses API response; only text is supported."""
 
     type: Annotated[str, described(const="text")] = "text"
 
 
 class Shape(Protocol):
-    """Serializer of a run in one API protocol: whole, or as stream events in the order begin, more, end (or
-    break_off)."""
+    """Serializer of a run for one OpenAI endpoint (`Completion`, `responses.Page`): `whole` gives one object; a stream
+    is `begin`, `more` for each piece of text, then `end`, or `break_off` after an error."""
 
     def whole(self) -> msgspec.Struct: ...
 
@@ -165,14 +165,14 @@ async def _rest(state: AppState, begun: Begun, story: RunView) -> HermesError | 
 
 
 class StreamOptions(msgspec.Struct, kw_only=True):
-    """What a stream tells besides words."""
+    """What a chat completion stream sends besides text: `include_usage` adds a chunk with the token usage."""
 
     include_usage: bool = False
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """A chat completion's request. What is not named here (`temperature`, `max_tokens` and the like) is passed over:
-    the agent's settings decide."""
+    """Body of a chat completion request. Fields not listed (`temperature`, `max_tokens` and the like) are ignored: the
+    agent's settings decide."""
 
     messages: Annotated[list[Said], msgspec.Meta(min_length=1, max_length=10_000, description=LAST)]
     model: str = SELF

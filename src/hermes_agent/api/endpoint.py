@@ -1,4 +1,4 @@
-"""Endpoint framework: the `Endpoint` record, authentication, and decoding of a request's body and query."""
+"""Endpoint framework of the HTTP API: the `Endpoint` record, shared state, authentication and decoding of requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppState:
-    """Shared state of all endpoints. `ending` is set on shutdown: open event streams close, and clients reconnect."""
+    """State shared by all HTTP API endpoints. `ending` is set on shutdown, so that open event streams close."""
 
     runtime: System
     keys: Keys
@@ -53,13 +53,13 @@ class AppState:
 
 
 class Nothing(msgspec.Struct):
-    """An empty body or query."""
+    """Schema of a request without a body or without a query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[B, Q]):
-    """A decoded request as its endpoint gets it; header names in lower case. `left` is set when the client
-    disconnects."""
+    """A decoded request with its principal, as an endpoint's handler gets it; header names in lower case. `left` is set
+    when the client disconnects."""
 
     who: Principal
     path: Mapping[str, str]
@@ -75,8 +75,8 @@ Act = Callable[[AppState, Call[Any, Any]], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Definition of one endpoint: method, path, types and handler. `status` is the success status; `is_open`: no key
-    needed; `streams`: may answer with server-sent events."""
+    """Definition of one HTTP endpoint: method, path, handler, and the types of body, query and result. `status` is the
+    success status; `is_open`: no key needed; `streams`: may answer with server-sent events."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""Client-sent conversation history: compares it with a session's log, or writes it into a new one."""
+"""Client-sent conversation history: compares it with a session's log or turns it into log events; and request pins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API key authentication: maps a key to its principal, in constant time."""
+"""API keys: loads them from settings and secrets, and maps a presented key to its principal in constant time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLATFORM = API_PLATFORM
 
 @dataclass(slots=True, kw_only=True)
 class Keys:
-    """The API keys of a server, stored as hashes; replaced when the settings change."""
+    """The API keys of a server as SHA-256 hashes with their principals; replaced when settings or secrets change."""
 
     hashes: tuple[tuple[bytes, Principal], ...] = ()
 

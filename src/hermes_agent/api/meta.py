@@ -1,4 +1,4 @@
-"""Endpoints about the server: models, skills, health and metrics."""
+"""Endpoints about the server: the OpenAPI document, model names, skills, health and metrics."""
 
 from __future__ import annotations
 

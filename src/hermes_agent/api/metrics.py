@@ -19,7 +19,7 @@ KILO = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(slots=True)
 class Metrics:
-    """Counters of one server since its start."""
+    """Counters since start that a process's HTTP servers share: requests, waited-for runs, webhooks and latency."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)

@@ -17,7 +17,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 
 class ErrorFacts(msgspec.Struct, kw_only=True):
-    """An error: `message` for people, `code` for programs."""
+    """The error in an error response: `message` for people, `code` for programs."""
 
     message: str
     type: str
@@ -26,7 +26,7 @@ class ErrorFacts(msgspec.Struct, kw_only=True):
 
 
 class ErrorAnswer(msgspec.Struct, kw_only=True):
-    """The body of every error answer."""
+    """Body of an error response of the HTTP API, in OpenAI's format."""
 
     error: ErrorFacts
 

@@ -1,4 +1,4 @@
-"""OpenAI request messages: their schemas, and conversion to and from our message parts."""
+"""Messages in OpenAI's request formats: their schemas, and conversion to and from Hermes message parts."""
 
 from __future__ import annotations
 
@@ -31,56 +31,56 @@ NoItems = Annotated[list[Any] | None, described(maxItems=0)]
 
 
 class ImageUrl(msgspec.Struct, kw_only=True):
-    """An image's URL: `https://...`, or `data:image/png;base64,...`."""
+    """URL of a picture: `https://...`, or `data:image/png;base64,...`."""
 
     url: Address
 
 
 class FileData(msgspec.Struct, kw_only=True):
-    """A file as `data:TYPE;base64,...`."""
+    """Name and content of a file in a chat message; the content is `data:TYPE;base64,...`."""
 
     file_data: Data
     filename: str = "file"
 
 
 class TextPart(msgspec.Struct, kw_only=True, tag_field="type", tag="text"):
-    """A text part of a message."""
+    """Text part of a chat message."""
 
     text: str
 
 
 class ImagePart(msgspec.Struct, kw_only=True, tag_field="type", tag="image_url"):
-    """An image part of a message."""
+    """Picture part of a chat message."""
 
     image_url: ImageUrl
 
 
 class FilePart(msgspec.Struct, kw_only=True, tag_field="type", tag="file"):
-    """A file part of a message."""
+    """File part of a chat message."""
 
     file: FileData
 
 
 class InputText(msgspec.Struct, kw_only=True, tag_field="type", tag="input_text"):
-    """A text part, as the responses API writes it."""
+    """Text part of an input message of the Responses API."""
 
     text: str
 
 
 class OutputText(msgspec.Struct, kw_only=True, tag_field="type", tag="output_text"):
-    """A text part of an earlier answer."""
+    """Text part of an earlier reply that a Responses API client sends back as input."""
 
     text: str
 
 
 class InputImage(msgspec.Struct, kw_only=True, tag_field="type", tag="input_image"):
-    """An image part, as the responses API writes it."""
+    """Picture part of an input message of the Responses API."""
 
     image_url: Address
 
 
 class InputFile(msgspec.Struct, kw_only=True, tag_field="type", tag="input_file"):
-    """A file part, as the responses API writes it."""
+    """File part of an input message of the Responses API."""
 
     file_data: Data
     filename: str = "file"
@@ -96,14 +96,14 @@ SYSTEM = frozenset({"system", "developer"})
 
 
 class Said(msgspec.Struct, kw_only=True):
-    """One message of a request."""
+    """One message that a client sends, with its role. The last one starts the run, the earlier ones are history."""
 
     role: Role
     content: Content | None = None
 
 
 class InputItem(msgspec.Struct, kw_only=True):
-    """One item of a response's input; only messages are accepted."""
+    """One item of the input of a Responses API request. Only messages are accepted, not tool calls."""
 
     type: Annotated[str, described(const="message")] = "message"
     role: Role = "user"

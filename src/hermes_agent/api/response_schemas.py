@@ -1,4 +1,4 @@
-"""Schemas of the API's response bodies: OpenAI's objects and our own."""
+"""Schemas of the HTTP API's response bodies: OpenAI's objects, and ours for runs, sessions, search and health."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hermes_agent.api.requests import InputFile, InputImage, InputText
 
 
 class PromptDetails(msgspec.Struct, kw_only=True):
-    """How many input tokens were read from the provider's cache."""
+    """Part of a token usage: how many input tokens the provider read from its cache."""
 
     cached_tokens: int = 0
 
 
 class CompletionDetails(msgspec.Struct, kw_only=True):
-    """How many output tokens were reasoning."""
+    """Part of a token usage: how many output tokens were reasoning."""
 
     reasoning_tokens: int = 0
 
 
 class ChatUsage(msgspec.Struct, kw_only=True):
-    """Token usage of all model calls of the run, as the provider counted it."""
+    """Token usage of a run in a chat completion: the sum over the model replies of the run."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -32,7 +32,7 @@ class ChatUsage(msgspec.Struct, kw_only=True):
 
 
 class ResponseUsage(msgspec.Struct, kw_only=True):
-    """Token usage, as the responses API writes it."""
+    """Token usage of a run in a Responses API object or a run object: the sum over the model replies of the run."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -42,7 +42,7 @@ class ResponseUsage(msgspec.Struct, kw_only=True):
 
 
 class Question(msgspec.Struct, kw_only=True):
-    """The question that a run waits with."""
+    """A question to the person for which a run waits: approval of a tool call, or a clarification."""
 
     id: str
     text: str
@@ -51,8 +51,8 @@ class Question(msgspec.Struct, kw_only=True):
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """A run: from a message to its reply. `status` is `waiting` while `question` waits for an answer; `notices` are
-    further notices for the person."""
+    """A run of the agent: from a message to its reply. `status` is `waiting` while `question` waits for an answer;
+    `notices` are further notices for the person."""
 
     id: str
     session: str
@@ -68,7 +68,7 @@ class Run(msgspec.Struct, kw_only=True):
 
 
 class ChatAnswer(msgspec.Struct, kw_only=True):
-    """The assistant's message."""
+    """The assistant's message in a chat completion."""
 
     content: str
     role: Literal["assistant"] = "assistant"
@@ -76,7 +76,7 @@ class ChatAnswer(msgspec.Struct, kw_only=True):
 
 
 class Choice(msgspec.Struct, kw_only=True):
-    """The only choice of a chat completion."""
+    """The single choice of a chat completion: the assistant's message and why it ended."""
 
     message: ChatAnswer
     finish_reason: Literal["stop", "length"]
@@ -85,7 +85,7 @@ class Choice(msgspec.Struct, kw_only=True):
 
 
 class ChatCompletion(msgspec.Struct, kw_only=True):
-    """A chat completion; `hermes` is its run."""
+    """A chat completion that is not streamed; `hermes` is the run behind it."""
 
     id: str
     created: int
@@ -97,14 +97,14 @@ class ChatCompletion(msgspec.Struct, kw_only=True):
 
 
 class Delta(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The new content of a chunk."""
+    """New content in a chunk of a streamed chat completion: the role in the first chunk, text in the others."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
 
 
 class ChunkChoice(msgspec.Struct, kw_only=True):
-    """The only choice of a chunk, with its new content."""
+    """The single choice in a chunk of a streamed chat completion: new content, and in the last one why it ended."""
 
     delta: Delta
     finish_reason: Literal["stop", "length"] | None = None
@@ -124,7 +124,7 @@ class ChatChunk(msgspec.Struct, kw_only=True):
 
 
 class OutputWords(msgspec.Struct, kw_only=True):
-    """A text part of a response's message."""
+    """Text part of the assistant's message in a Responses API object."""
 
     text: str
     type: Literal["output_text"] = "output_text"
@@ -133,7 +133,7 @@ class OutputWords(msgspec.Struct, kw_only=True):
 
 
 class OutputMessage(msgspec.Struct, kw_only=True):
-    """Output item of a Responses API response: the assistant's message."""
+    """The assistant's message in the output of a Responses API object."""
 
     id: str
     content: list[OutputWords]
@@ -143,20 +143,20 @@ class OutputMessage(msgspec.Struct, kw_only=True):
 
 
 class ResponseError(msgspec.Struct, kw_only=True):
-    """Why a response failed."""
+    """Why the run behind a Responses API object failed."""
 
     code: str
     message: str
 
 
 class Incomplete(msgspec.Struct, kw_only=True):
-    """Why a response is incomplete."""
+    """Why a Responses API object is incomplete: the limit that its run reached."""
 
     reason: str
 
 
 class Response(msgspec.Struct, kw_only=True):
-    """A response; its id identifies the session and the message that it answers, and does not expire."""
+    """A Responses API object: a run with its reply. Its id names the session and the message that the run answers."""
 
     id: str
     created_at: int
@@ -181,7 +181,7 @@ class Response(msgspec.Struct, kw_only=True):
 
 
 class InputMessage(msgspec.Struct, kw_only=True):
-    """Input item of a Responses API response: the user's message that it answers."""
+    """The user's message that a Responses API object answers, as an input item."""
 
     id: str
     content: list[InputText | InputImage | InputFile]
@@ -191,7 +191,7 @@ class InputMessage(msgspec.Struct, kw_only=True):
 
 
 class InputList(msgspec.Struct, kw_only=True):
-    """The input of a response: one message; empty until its run starts."""
+    """The input of a Responses API object: the one message that it answers; empty until its run starts."""
 
     data: list[InputMessage]
     first_id: str | None = None
@@ -201,7 +201,7 @@ class InputList(msgspec.Struct, kw_only=True):
 
 
 class ModelFacts(msgspec.Struct, kw_only=True):
-    """A name allowed as `model`."""
+    """One name that a request may give as `model`."""
 
     id: str
     created: int = 0
@@ -210,14 +210,14 @@ class ModelFacts(msgspec.Struct, kw_only=True):
 
 
 class ModelList(msgspec.Struct, kw_only=True):
-    """The names allowed as `model`."""
+    """The names that a request may give as `model`."""
 
     data: list[ModelFacts]
     object: Literal["list"] = "list"
 
 
 class SessionFacts(msgspec.Struct, kw_only=True):
-    """A session (conversation) with its metadata."""
+    """A session (one stored conversation) with its metadata."""
 
     id: str
     title: str
@@ -232,7 +232,7 @@ class SessionFacts(msgspec.Struct, kw_only=True):
 
 
 class SessionList(msgspec.Struct, kw_only=True):
-    """Sessions, most recently used first; `next` is the `before` of the next page."""
+    """A page of sessions, most recently used first; `next` is the `before` of the next page."""
 
     data: list[SessionFacts]
     next: str | None = None
@@ -240,7 +240,7 @@ class SessionList(msgspec.Struct, kw_only=True):
 
 
 class MessageFacts(msgspec.Struct, kw_only=True):
-    """A message or reply: author, time, text, and its number in the log."""
+    """A message of a session, by a user or the assistant: text, time, run, and its number in the session's log."""
 
     number: int
     at: float
@@ -250,7 +250,7 @@ class MessageFacts(msgspec.Struct, kw_only=True):
 
 
 class MessageList(msgspec.Struct, kw_only=True):
-    """Messages in a part of a session's log; `last` is the `after` of the next page."""
+    """Messages in a part of a session's log, in log order; `last` is the `after` of the next page."""
 
     data: list[MessageFacts]
     last: int
@@ -258,7 +258,7 @@ class MessageList(msgspec.Struct, kw_only=True):
 
 
 class EventList(msgspec.Struct, kw_only=True):
-    """Events of a session's log, as the manual's page on events has them; `last` is the `after` of the next page."""
+    """Events of a session's log, in the format described in the manual; `last` is the `after` of the next page."""
 
     data: list[Any]
     last: int
@@ -266,7 +266,7 @@ class EventList(msgspec.Struct, kw_only=True):
 
 
 class HitFacts(msgspec.Struct, kw_only=True):
-    """A search hit: a message."""
+    """A search hit: a message of a session, shown as a snippet around the match."""
 
     session: str
     number: int
@@ -283,7 +283,7 @@ class HitList(msgspec.Struct, kw_only=True):
 
 
 class SkillFacts(msgspec.Struct, kw_only=True):
-    """A skill."""
+    """A skill of the agent: name, description and the layer that it comes from."""
 
     name: str
     description: str
@@ -291,7 +291,7 @@ class SkillFacts(msgspec.Struct, kw_only=True):
 
 
 class SkillList(msgspec.Struct, kw_only=True):
-    """The skills."""
+    """The skills of the agent that the caller may see."""
 
     data: list[SkillFacts]
     object: Literal["list"] = "list"
@@ -306,19 +306,19 @@ class Health(msgspec.Struct, kw_only=True):
 
 
 class Removed(msgspec.Struct, kw_only=True):
-    """Confirms a deletion."""
+    """Confirmation that the object with this id was deleted."""
 
     id: str
     deleted: bool = True
 
 
 class ResponseRemoved(Removed, kw_only=True):
-    """Confirms the deletion of a response."""
+    """Confirmation that a Responses API object was deleted."""
 
     object: Literal["response"] = "response"
 
 
 class Done(msgspec.Struct, kw_only=True):
-    """Whether the action had any effect."""
+    """Result of an action such as stopping a run; `done` is false if there was nothing to do."""
 
     done: bool

@@ -1,4 +1,4 @@
-"""Endpoints `/v1/responses`: OpenAI's responses API; `previous_response_id` continues a session."""
+"""Endpoints `/v1/responses`, OpenAI's Responses API: create, show, stream, cancel and delete responses."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ STATUS = {
 
 
 class TextOptions(msgspec.Struct, kw_only=True):
-    """The answer's format: only text."""
+    """Text options of a Responses API request: the output format; only text is supported."""
 
     format: Format | None = None
 
 
 class ResponseRequest(msgspec.Struct, kw_only=True):
-    """Body of a responses request. Fields not listed are ignored: the agent's settings decide."""
+    """Body of a Responses API request. Fields not listed are ignored: the agent's settings decide."""
 
     input: Annotated[
         Annotated[str, described(pattern=r"\S")]
@@ -67,14 +67,14 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
-    """Query of `GET /v1/responses/{id}`: `stream` streams the events, those after number `starting_after` if given."""
+    """Query of `GET /v1/responses/{id}`: `stream` streams its events, those after `starting_after` if given."""
 
     stream: bool = False
     starting_after: Number | None = None
 
 
 class InputQuery(msgspec.Struct, kw_only=True):
-    """Pagination of input items: those after this id."""
+    """Query of `GET /v1/responses/{id}/input_items`: input items after the one with this id."""
 
     after: str = ""
 
@@ -159,10 +159,10 @@ async def cancel(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
 
 
 class Page:
-    """Serializes a run as a response object, or as stream events numbered above `after`. Implements `Shape`.
+    """Serializes a run as a Responses API object, or as stream events numbered above `after`. Implements `Shape`.
 
-    Event numbers derive from the characters sent so far, so a repeated stream has the same numbers however its text
-    is chunked.
+    Event numbers derive from the characters sent so far, so a repeated stream has the same numbers however its text is
+    chunked.
     """
 
     def __init__(self, story: RunView, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:

@@ -1,4 +1,4 @@
-"""State of a run as API clients see it, folded from live or logged events; and the public ids of runs."""
+"""View of a run for API clients: its state folded from events, its text as a stream, and its public id."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def ref_of(name: str) -> Ref | None:
 
 @dataclass(slots=True, kw_only=True)
 class RunView:
-    """Current state of the run that took one message, folded from events. `spoken`: the texts of its turns, in
-    order; `at`: its start in seconds since 1970."""
+    """Current state of the run that took one message, folded from events. `spoken`: the texts of its turns, in order;
+    `began`, `at`: log number and time (seconds since 1970) of the event that took the message."""
 
     ref: Ref
     run: str = ""
@@ -182,11 +182,11 @@ def shown(story: RunView) -> str:
 
 
 class Words:
-    """Converts a run's events into the text of a stream. Sent text cannot be taken back: a retried attempt continues
-    from where it differs.
+    """Converts a run's events into the text to stream to a client. Sent text cannot be taken back, so a retried model
+    call continues from where its text differs.
 
-    Text that was not seen live (the run is in another process), or not from the turn's start, is sent with the
-    turn's whole reply.
+    Text that was not seen live (the run is in another process), or not from the turn's start, is sent with the turn's
+    complete reply.
     """
 
     def __init__(self) -> None:

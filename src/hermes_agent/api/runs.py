@@ -29,8 +29,8 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class RunRequest(msgspec.Struct, kw_only=True):
-    """A message for a new run. `session` continues that session, `key` the conversation with that name of yours;
-    `busy` says what to do while a run is active."""
+    """Body of `POST /v1/runs`: a message for a new run. `session` continues that session, `key` the conversation that
+    the client gave this name; `busy` says what to do while a run of the session is active."""
 
     input: Spoken
     session: str = ""
@@ -42,13 +42,13 @@ class RunRequest(msgspec.Struct, kw_only=True):
 
 
 class EventsQuery(msgspec.Struct, kw_only=True):
-    """The number of the last event already seen."""
+    """Query of a run's event stream: the log number of the last event that the client has seen."""
 
     after: Number = 0
 
 
 class AnswerRequest(msgspec.Struct, kw_only=True):
-    """The answer to a run's question: one of its choices, or free text; `question` is its id."""
+    """Body of an answer to a run's question: one of its choices, or free text; `question` is the question's id."""
 
     answer: Words
     question: str = ""

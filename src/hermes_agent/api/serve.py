@@ -1,4 +1,4 @@
-"""Starts and stops the HTTP servers for the API and webhooks, inside a gateway or as a process of their own."""
+"""HTTP servers for the API and webhooks: opens, moves and closes them, in a gateway or a process of their own."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def serve(
 
 @dataclass(slots=True, kw_only=True)
 class Post:
-    """One listening server: how to open it, and the address and port it is bound to (None: closed)."""
+    """One HTTP server that can be opened, moved and closed; `place` is its host and port (None: closed)."""
 
     open: Callable[[], AbstractAsyncContextManager[Listening]]
     words: str
@@ -165,7 +165,7 @@ async def webhook_server(runtime: System, metrics: Metrics) -> AsyncIterator[Lis
 
 
 class Servers:
-    """The API and webhook servers of a system, which follow settings changes; with `alone` the API is always on."""
+    """The API and webhook servers of a system. With `alone` the API is on unless only webhooks are set up."""
 
     def __init__(self, runtime: System, say: Say, *, alone: bool = False) -> None:
         self._keys = keys = Keys()

@@ -1,4 +1,4 @@
-"""Turns API requests into runs: finds or creates the session, submits the message, and follows the run's events."""
+"""Service behind the API endpoints: finds or creates a request's session, submits its message, follows the run."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ BEGIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A message to submit, and its target session: by id, by the client's own name, after an earlier response, by
-    matching `history`, or new.
+    """A message that a client wants submitted, and its target session: by id, by the client's own name, after an
+    earlier Responses API response, by matching `history`, or new.
 
     `once` is the idempotency key, compared with `digest`. `instructions` and `model` (empty: the session's) hold for
     this run; `system` holds from then on.
@@ -76,8 +76,8 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A submitted message: the reference of its run, the log number to read from, and the model (empty: the
-    configured one)."""
+    """A submitted message: a reference to its run, the log number after which its events begin, and the model (empty:
+    the configured one)."""
 
     ref: Ref
     after: int
@@ -85,7 +85,7 @@ class Begun:
 
 
 class AgentService:
-    """Submits API messages to the agent and lets clients watch, find and stop their runs."""
+    """Submits messages of API clients to the agent, and lets clients find, watch and stop the runs that answer them."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime

@@ -27,34 +27,34 @@ Title = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
-    """Pagination of sessions."""
+    """Query of the session list: page size, and the end of the previous page."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
     before: str = ""
 
 
 class LogQuery(msgspec.Struct, kw_only=True):
-    """Pagination of a log."""
+    """Query for a part of a session's log: events after this number, at most `limit`."""
 
     after: Number = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
 
 
 class TitleRequest(msgspec.Struct, kw_only=True):
-    """A session's new title."""
+    """Body of a rename request: the new title of a session."""
 
     title: Title
 
 
 class BranchRequest(msgspec.Struct, kw_only=True):
-    """Request to copy a session up to the event `upto` (default: all)."""
+    """Body of a branch request: copy a session up to the event `upto` (default: all of it)."""
 
     title: Title = ""
     upto: Number | None = None
 
 
 class SearchQuery(msgspec.Struct, kw_only=True):
-    """Search query: words, "quoted phrases", and -words to exclude."""
+    """Query of the search in session messages: words, "quoted phrases", and -words to exclude."""
 
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20

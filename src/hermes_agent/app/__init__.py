@@ -1,2 +1,2 @@
-"""Application layer: wires the packages below into one system, with settings, operations, commands and the Python
-API."""
+"""Application layer: wires the packages below it into one system, and holds settings, operations, slash commands and
+the Python API."""

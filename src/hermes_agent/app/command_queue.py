@@ -1,4 +1,4 @@
-"""Durable queue of slash commands from chats: runs each once, in order per conversation, and answers in its chat."""
+"""Durable queue of slash commands from chats: runs them in order per conversation and answers in the chat."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def bypasses_queue(name: str) -> bool:
 
 
 class CommandQueue:
-    """Runs queued slash commands; `answered` is called when the outbox has a new answer. A command interrupted by a
-    crash is run again. New sessions work in `workspace`, with the model from `model_of`."""
+    """Runs queued slash commands of chats; one that a crash interrupted is run again. `answered` is called when the
+    outbox has a new answer. New sessions work in `workspace`, with the model from `model_of`."""
 
     def __init__(
         self, runtime: System, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""

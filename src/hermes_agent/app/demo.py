@@ -1,4 +1,4 @@
-"""Fixtures of `hermes demo`: a temporary home, a sample project and a scripted model server on loopback."""
+"""Environment of `hermes demo`: a temporary home, a sample project and a scripted model server on loopback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLOW_LOG = "stocktake.log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A prepared demo environment. `url`: address of the scripted model server."""
+    """The prepared environment of `hermes demo`: home, project and the address (`url`) of the scripted model server."""
 
     home: Home
     project: Path

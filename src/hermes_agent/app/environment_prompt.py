@@ -1,4 +1,4 @@
-"""Environment sections of the system prompt: identity (SOUL.md), project context files, machine, notes and date."""
+"""System prompt sections on the environment: identity (SOUL.md), project context files, machine, notes, date."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What stands around every call: permission, guardrails, the size of answers, the context files of subfolders,
-checkpoints before a turn changes files."""
+"""Hooks around every tool call: permission, loop detection, truncation of large results, context files of subfolders,
+and checkpoints before a turn changes files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HINT = "Do not try it in another form. Find another way, or say in your reply wh
 
 
 class Commands(Protocol):
-    """What permission checks need to know about a session's shell commands.
+    """What permission checks need to know about a session's shell commands; `ShellTools` provides it.
 
     - `directory` is the folder of the next command, empty if that is the workspace;
     - `exported` are its environment variables, empty if they are this process's or unknown; blocks;
@@ -71,8 +71,8 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionHook:
-    """Asks `permission` before each call. `commands` gives what knows those of a session, `variables` are what they
-    see; `smart` is asked before a person where there is one."""
+    """Checks before each tool call whether it may run; where `permission` needs approval, asks the model `smart` (if
+    any), then a person. `commands` gives access to the sessions' shells; `variables`: their environment."""
 
     permission: Permission
     commands: Callable[[], Commands]
@@ -138,7 +138,7 @@ class PermissionHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailHook:
-    """Detects repeated calls in one run and answers, warns or ends the run. One `watch` per run."""
+    """Stops one run from going in circles: for repeated calls adds advice, answers instead, or ends the run."""
 
     watch: Watch
 
@@ -168,7 +168,7 @@ def _call(proposed: Proposed) -> Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpillHook:
-    """Truncates results that are too large for the model; the whole result is saved on disk."""
+    """Truncates tool results that are too large for the model and saves them in full on disk."""
 
     spill: Spill
 
@@ -182,7 +182,7 @@ class SpillHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubfolderContextHook:
-    """Appends a subfolder's context files to the first result of a call that touches it, for one run. `log`
+    """Appends a subfolder's context files (AGENTS.md, ...) to the first result of a session that touches it. `log`
     remembers per session which were shown, across processes; `looked` caches checked paths."""
 
     log: ReadLog
@@ -266,10 +266,10 @@ CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
 
 @dataclass(slots=True, kw_only=True)
 class CheckpointHook:
-    """Takes checkpoints for one run. `person`: the user's home folder, which is never saved as a whole; `patience`:
-    seconds before progress is shown.
+    """Takes a checkpoint of the affected folders before a turn's first call that changes files. `person`: the user's
+    home folder, which is never saved as a whole; `patience`: seconds before progress is shown.
 
-    A failed checkpoint is reported once and does not block the call.
+    A failed checkpoint is reported once per run and does not block the call.
     """
 
     checkpoints: Checkpoints

@@ -1,4 +1,4 @@
-"""User-defined hooks: programs run on events (messages, runs, tool calls, replies), each after the owner's consent."""
+"""User-defined hooks: programs run on events (messages, runs, tool calls, replies, ...) after the owner's consent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FOLDER = re.compile(r"\$(?:(?P<bare>HERMES_HOME|PWD|HOME)\b|\{(?P<braced>HERMES_
 
 
 class Consents:
-    """File of allowed hooks: name -> hash of what was allowed. A damaged file allows nothing."""
+    """File of the hooks that the owner allowed, by name and hash. A damaged file allows no hook."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -139,12 +139,12 @@ json.dump(answer, out)
 
 
 class HookFailed(HermesError):
-    """A hook crashed, timed out or exited with an error."""
+    """A user-defined hook could not be started, timed out or exited with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A hook's answer: a reason to block (empty: none), context to add, a replacement text."""
+    """Decision of a user-defined hook: a reason to block (empty: none), context to add, a replacement text."""
 
     block: str = ""
     context: str = ""
@@ -205,7 +205,7 @@ HINT = "A hook of the person's decides this. Find another way, or say in your re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A configured hook with its hash and whether that hash is allowed; `problem`: why it can never run."""
+    """A configured hook, its hash, and whether that is allowed; `problem`: why it cannot run as configured."""
 
     name: str
     hook: HookSettings
@@ -243,7 +243,7 @@ def check(name: str, hook: HookSettings) -> None:
 
 
 class Hooks:
-    """Fires events to the configured hooks, one after another. The hash is checked before each use: a hook that
+    """Fires events to the user-defined hooks, one hook after another. Each hook is checked before each use: one that
     changed since it was allowed does not run."""
 
     def __init__(self, settings: Mapping[str, HookSettings], root: Path, variables: Mapping[str, str]) -> None:
@@ -338,7 +338,7 @@ def hooks_of(settings: Mapping[str, HookSettings], root: Path, variables: Mappin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AroundCalls:
-    """Tool-call hook that fires `tool:before` and `tool:after`."""
+    """Tool-call hook that fires the events `tool:before` and `tool:after` to the user-defined hooks."""
 
     hooks: Hooks
 

@@ -1,4 +1,4 @@
-"""Opens a home's database, its own or one shared by several homes (a household), and names the local owner."""
+"""Database and identity of a home: its own database or one shared by homes (a household), and the local owner."""
 
 from __future__ import annotations
 

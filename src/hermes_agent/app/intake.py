@@ -1,5 +1,5 @@
-"""Large input handling: text or files too big for the model's window are saved to disk and shown by their head and
-tail."""
+"""Large input: saves text and files that are too big for the model's window to disk, and gives the model a placeholder
+with the path, for text also head and tail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spooled:
-    """A file that holds large input; `size` in bytes, `lines` counts newlines."""
+    """A saved file with large input; `size` in bytes, `lines` counts newlines."""
 
     path: Path
     size: int
@@ -90,15 +90,15 @@ Part = Text | Image | File
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Message parts after fitting, and a notice for the person about what was moved to a file (empty: nothing)."""
+    """A message's parts, large ones replaced by placeholders; a notice for the person if any was saved."""
 
     parts: tuple[Part, ...]
     notice: str = ""
 
 
 class Intake:
-    """Fits messages into a model's window: saves large input in `folder`, or refuses it if `strict`. `window` gives
-    a model's window in tokens, by name (empty: the configured one)."""
+    """Fits messages into a model's window: saves large parts in `folder`, or refuses a message that is too large if
+    `strict`. `window` gives a model's window in tokens, by name (empty: the configured one)."""
 
     def __init__(self, folder: Path, window: Callable[[str], Awaitable[int]], *, strict: bool = False) -> None:
         self.folder = folder

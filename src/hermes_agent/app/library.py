@@ -59,7 +59,7 @@ class ToolRecord(TypedDict):
 
 @dataclass(slots=True)
 class AgentState:
-    """An agent's history: its session id and every tool call, oldest first."""
+    """History of an `Agent`: its session id and its tool calls, oldest first."""
 
     session: str = ""
     tool_history: list[ToolRecord] = field(default_factory=list)

@@ -1,5 +1,5 @@
-"""Built-in toolsets: their factories, and a manifest of tool schemas that avoids importing a tool before its first
-call."""
+"""Built-in toolsets: the table of their factories, and a manifest of tool schemas with which a tool's module is
+imported only when the tool is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's schema and needs, as stored in manifest.json."""
+    """A built-in tool in manifest.json: its schema, the capabilities it needs, and whether it is a core tool."""
 
     name: str
     description: str
@@ -58,7 +58,7 @@ def written(toolsets: Mapping[str, Sequence[Tool]]) -> str:
 
 
 class LazyTool:
-    """A `Tool` known by its manifest entry and imported at its first call."""
+    """A `Tool` known by its manifest entry; its module is imported when the tool is called, or asked about a call."""
 
     def __init__(self, entry: ManifestEntry, load: Callable[[], Tool]) -> None:
         self.schema = ToolSchema(name=entry.name, description=entry.description, parameters=entry.parameters)
@@ -111,7 +111,7 @@ IN_CHATS = frozenset({"sending"})
 
 
 class BuiltIn(FixedTools):
-    """Tool source of the built-in toolsets, with lazy loading.
+    """Tool source of the built-in toolsets that the settings allow on a surface, with lazy loading.
 
     The process's `toolsets` narrow them (None: all); an unknown name raises `ConfigError`.
     """

@@ -1,4 +1,4 @@
-"""Builds the memory provider named in the settings when it is first used, with a separate space for each person."""
+"""The memory provider named in the settings: recall for sessions, tools, and a separate space for each person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class MemoryProvider:
-    """Gives sessions and tools access to the configured memory provider. Used only if `settings.provider` names one."""
+    """Gives sessions and tools the configured memory provider, one backend per person. Unused if none is named."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs

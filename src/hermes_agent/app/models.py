@@ -1,4 +1,4 @@
-"""Resolves model names to routes, and builds brokers with fallbacks, mixtures and cool-downs kept in the store."""
+"""Model resolution: routes of model names, brokers with fallbacks and mixtures, and cool-downs kept in the store."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ Reachable = Callable[[Route], Awaitable[Route]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """Builds and caches the model chains of one settings snapshot; a chain is bound to each run's ledger. A chain
-    with unusable models is rebuilt next time."""
+    """Builds brokers for model names and caches their fallback chains, for one reading of the settings. A chain with
+    unusable models is not cached, so it is built again next time."""
 
     loaded: Loaded[Settings]
     secrets: Secrets
@@ -193,7 +193,7 @@ async def started(vendor: Vendor, closing: AsyncExitStack) -> str:
 
 
 class StoredCoolDowns:
-    """`CoolDowns` kept in the store, shared by all its processes. Key usage comes from the ledger."""
+    """`CoolDowns` in the store, shared by all processes of the database. Key usage comes from the ledger."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

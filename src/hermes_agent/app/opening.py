@@ -1,4 +1,4 @@
-"""Composition root: opens the system of a home and wires all packages together."""
+"""Composition root: opens the system of a home, and wires all packages together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the execution place (local, container, remote) that the settings ask for, with its jail."""
+"""Builds the place where commands run (local, container, remote) that the settings ask for, with its jail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Process-wide options and objects: how a process uses the system, and what outlives settings changes."""
+"""Options of a process (how it uses the system), and the objects that outlive changes of its settings."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class Options:
 
 @dataclass(kw_only=True)
 class Process:
-    """Everything that lives as long as the process, whatever its settings become.
+    """The objects that live as long as the process, whatever its settings become.
 
-    `seam` is the record and replay seam, with the clock and ids that runs see; `machine` is the real clock.
-    `limits`: those of a replay. `standings` gives roles, `unasked` the runs without approval questions, `reserved`
-    the names no skill may have; `owner` is this machine's person. `hermes`, the front door, exists before anything
-    is built from settings.
+    `seam` is the interface to the world (seam) that recordings and replays stand behind, with the clock and ids that
+    runs see; `machine` is the real clock. `limits`: those of a replay. `standings` gives roles, `unasked` the runs
+    without approval questions, `reserved` the names that skills may not have; `owner` is this machine's person.
+    `hermes`, the front door to runs, exists before anything is built from settings.
     """
 
     home: Home

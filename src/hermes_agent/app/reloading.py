@@ -1,4 +1,4 @@
-"""Hot reload of settings and secrets: watches config.yaml and .env, applies changes, and reports them once."""
+"""Hot reload: watches config.yaml and .env, applies valid changes to the running process, and reports problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STAYS = "The settings of before stay in force."
 
 
 class Follower(Protocol):
-    """A part of a running process that applies new settings."""
+    """A part of a running process that applies new settings, such as the API servers."""
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Validate settings and secrets (by name). Raises `HermesError` if this part cannot use them."""
@@ -39,8 +39,8 @@ class Follower(Protocol):
 
 
 class Reloading:
-    """Reloads a home's settings and secrets: new runs use them, and `followers` apply them. `notice`: what is wrong
-    with them now (empty: nothing), reported through `changed`; `later`: settings that need a restart."""
+    """Reloads settings and secrets when their files change: new runs use them, and `followers` apply them. `notice`:
+    what is wrong with them now (empty: nothing), reported through `changed`; `later`: settings that need a restart."""
 
     def __init__(self, runtime: System, followers: list[Follower], changed: Callable[[], None]) -> None:
         self.followers = followers

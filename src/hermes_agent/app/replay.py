@@ -1,4 +1,4 @@
-"""Replay driver: feeds a recording's sessions, messages and stops to the system again, in recorded order."""
+"""Replay driver: feeds a recording's sessions, messages and stops to the system again, and compares the outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A replayed session: its track in the recording, its new id and its log."""
+    """A session after its replay: its track in the recording, its new id and its log."""
 
     track: str
     session: str
@@ -70,7 +70,7 @@ async def played(
 
 
 class Driver:
-    """Feeds recorded input (messages, stops, changes) to the system, one session after the other."""
+    """Replays a recording: feeds its messages, stops and changes to the system, one session after the other."""
 
     def __init__(self, runtime: System, player: Replayer, watch: Watch) -> None:
         self._runtime = runtime
@@ -190,7 +190,7 @@ class Driver:
 
 
 class Live:
-    """Sends the recorded messages to new live sessions, each after the previous one was answered."""
+    """Replays a recording's messages with live models in new sessions, each after the previous one was answered."""
 
     def __init__(self, runtime: System, player: LiveReplayer, watch: Watch) -> None:
         self._runtime = runtime
@@ -227,7 +227,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One model exchange of a recording, as a row for people."""
+    """One model call of a recording, as a row for people."""
 
     step: int
     session: str
@@ -240,7 +240,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Result of replaying a session: the end of its last run, whether it failed, and each difference from the
+    """Outcome of a replayed session: the end of its last run, whether that failed, and each difference from the
     recording as a sentence."""
 
     session: str

@@ -1,4 +1,4 @@
-"""The tree of all settings: joins the sections of other packages, and declares those of API, webhooks, hooks and
+"""All settings: joins the sections of other packages, and declares those of API, webhooks, hooks, database and
 budget."""
 
 from __future__ import annotations

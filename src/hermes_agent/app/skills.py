@@ -1,4 +1,4 @@
-"""Skills of one process: the library, what sessions are told of it, and the skill tools."""
+"""Skills in a process: the library, the writer, the skill tools, and what each session is offered of them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REMEMBERED = 256
 
 
 class Reserved(frozenset[str]):
-    """Names that no skill may have: those of slash commands."""
+    """Names that no skill may have: the names of slash commands."""
 
 
 def no_store() -> Store:
@@ -64,8 +64,8 @@ def no_store() -> Store:
 
 
 class Skills:
-    """Gives a process's sessions their skills: library, writer, tools and invocation by name. Construction does no
-    disk access."""
+    """The skills of a home as one process uses them: library, writer, tools and invocation by name. Construction does
+    no disk access."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class Skills:
 
 
 class Offer:
-    """The skills offered to one session: prompt index, warnings and per-message candidates."""
+    """What a session is offered of the skills: index for its prompt, warnings, and suggestions at each message."""
 
     def __init__(self, library: Library, workspace: str, occasion: Occasion, *, told: bool) -> None:
         self._library, self._workspace, self._occasion, self._told = library, workspace, occasion, told

@@ -1,4 +1,4 @@
-"""Settings snapshot: everything built from one reading of the settings, open until its last run ends; builds agents."""
+"""Settings snapshot: everything built from one reading of the settings, open until its last run ends; its agents."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ HOOKS = "hermes_agent.app.hooks:hooks_of"
 
 
 class SettingsSnapshot:
-    """Everything built from one reading of the settings; `closing` closes it. `users` counts its active runs and
-    commands, `afterwards` are run-end listeners. Raises `HermesError` if the settings name something that does
-    not exist."""
+    """Everything built from one reading of the settings (tools, skills, models, hooks, learning); `closing` closes it.
+    `users` counts the active runs and commands that use it, `afterwards` are run-end listeners. Raises `HermesError` if
+    the settings name something that does not exist."""
 
     def __init__(self, process: Process, loaded: Loaded[Settings]) -> None:
         self.process, self.loaded, self.settings = process, loaded, loaded.value

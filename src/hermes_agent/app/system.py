@@ -1,4 +1,4 @@
-"""A whole system at work on one home: what surfaces and commands are handed, and the snapshots of its settings."""
+"""The running system of a home, as surfaces and commands get it; and the snapshots of its settings."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 class SettingsSnapshots:
-    """Holds the current settings snapshot (`now`) and retires older ones after their last run. Raises `HermesError`
-    for settings that cannot be used."""
+    """The current settings snapshot (`now`), and older ones until their last run and background task have ended. Raises
+    `HermesError` for settings that cannot be used."""
 
     def __init__(self, process: Process, loaded: Loaded[Settings]) -> None:
         self._process = process
@@ -132,8 +132,8 @@ Build = Callable[[Session, Journal], AbstractAsyncContextManager[Agent]]
 
 @dataclass(kw_only=True)
 class System(Process):
-    """A running system as `open_system` wired it: the process's own objects plus those of the current settings
-    (`snapshots.now`)."""
+    """The running system of a home, made by `open_system`: the process's own objects, and those built from the current
+    settings (`snapshots.now`)."""
 
     snapshots: SettingsSnapshots = field(init=False)
     health: Health = field(init=False)

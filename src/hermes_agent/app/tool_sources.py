@@ -17,7 +17,7 @@ class ToolSource(Protocol):
     """Provides the tools of one origin (built-in, registered by a program, memory).
 
     - `dynamic`: its tools may change during a session: `find_tools` finds them, and no prompt prefix names them;
-    - `tools` returns those of a surface, in a fixed order, without blocking; a conversation may be `narrowed` to
+    - `tools` returns the tools of a surface, in a fixed order, without blocking; a conversation may be `narrowed` to
       toolsets;
     - `subscribe` has `changed` called in the event loop after each change of `tools`;
     - `quarantined`: tools that cannot be offered, with the reason;
@@ -38,8 +38,8 @@ class ToolSource(Protocol):
 
 
 class FixedTools:
-    """A source whose tools never change and are the same on every surface; `given` are tools or objects with tool
-    methods."""
+    """Tool source whose tools do not change while the process runs. `given` are tools, or objects with tool methods,
+    that every surface gets."""
 
     dynamic = False
     quarantined: Sequence[Quarantined] = ()

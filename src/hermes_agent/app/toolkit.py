@@ -1,4 +1,4 @@
-"""Tools of one process: joins all tool sources, selects what a run is offered, and builds the tool-call hooks."""
+"""Tools of a process: joins all tool sources, builds each surface's toolbox, and the hooks around tool calls."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def needs_without_store(home: Home, settings: Settings, values: Mapping[type, ob
 
 
 class Toolkit:
-    """Builds toolboxes and tool-call hooks from all sources of a process. Raises `ConfigError` if the settings name
-    an unknown toolset."""
+    """Builds toolboxes and tool-call hooks, out of all tool sources and one reading of the settings. Raises
+    `ConfigError` if the settings name an unknown toolset."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
@@ -186,7 +186,7 @@ class Toolkit:
 
 
 class FirstUse:
-    """A hook that is made when the first call comes that it heeds: an answer without tools needs none of it."""
+    """Tool-call hook that is built at the first call that concerns it: a run without tool calls needs no hooks."""
 
     def __init__(self, make: Callable[[], Hook], *, heeds_reads: bool) -> None:
         self._make, self._heeds_reads = make, heeds_reads

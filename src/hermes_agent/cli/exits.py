@@ -19,7 +19,7 @@ from hermes_agent.core.events import Outcome, RunEnded
 
 
 class Exit(IntEnum):
-    """Exit codes."""
+    """Exit code of the `hermes` command, by how a run or command ended."""
 
     OK = 0
     FAILED = 1

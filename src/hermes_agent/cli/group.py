@@ -1,4 +1,4 @@
-"""Click group of `hermes`: subcommands are loaded when used, and the help needs none of them."""
+"""Click group of `hermes`: a subcommand's module is imported when used; the list of subcommands needs none of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SURFACE = "hermes_agent.cli.surface:Surface"
 
 
 class Subcommands(click.Group):
-    """Click group that imports a subcommand on demand."""
+    """Click group whose subcommands come from `cli/table.py`; each is imported when it is used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""Entry point of `hermes`; answers `--version` before any other import."""
+"""Entry point of `hermes`. It answers `--version` before it imports the rest of the program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The models that can be named: those of the catalogue and those of the settings, with what is known of each; and the
-route and the key of the one that a command means."""
+"""Models that a person can choose: lists those of the catalogue and the settings with what is known of each, and finds
+the route and API key of a chosen one."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def single(surface: Surface, name: str) -> Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A model in a list. `price` in US dollars per million tokens, `output` the longest reply in tokens; None:
-    unknown. `ready`: whether it could be asked now."""
+    """A model in the list of `hermes model`. `price` in US dollars per million tokens, `output` the longest reply in
+    tokens; None: unknown. `ready`: whether it could be asked now."""
 
     model: str
     window: int

@@ -1,4 +1,4 @@
-"""One-shot mode `hermes -z PROMPT`: asks one question and prints only the reply."""
+"""One-shot mode `hermes -z PROMPT`: runs one question; standard output gets the reply (with `--json` the events)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run an operation for the person at the terminal: opens the home offline, or the whole system."""
+"""Runs an operation for the person at the terminal, on the opened home (offline) or on the whole system."""
 
 from __future__ import annotations
 

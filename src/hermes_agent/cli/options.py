@@ -23,8 +23,8 @@ Values: TypeAlias = "dict[str, str | bool | tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """Definition of one option. `field` is its attribute in `Invocation`; without a `metavar` it is a switch;
-    `repeats`: may be given several times."""
+    """Definition of one global option of `hermes`. `field` is its attribute in `Invocation`; without a `metavar` it is
+    a switch; `repeats`: may be given several times."""
 
     field: str
     flags: tuple[str, ...]
@@ -102,11 +102,11 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """Parsed global options. `question` is None without `-z`; `prompt` is its text, `piped` the content of standard
-    input: text, or a file if it is binary or too large.
+    """The global options of one `hermes` command line, parsed. `question` is None without `-z`; `prompt` is its text,
+    `piped` the content of standard input: text, or a file if it is binary or too large.
 
-    `go_on` continues the folder's latest session, `resume` the one with that id or title; with an empty prompt,
-    either resumes an interrupted run.
+    `go_on` continues the folder's latest session, `resume` the one with that id or title; with an empty prompt, either
+    resumes an interrupted run.
     """
 
     profile: str = ""

@@ -1,4 +1,4 @@
-"""Choosing from a list: a full-screen picker on a terminal, a numbered prompt elsewhere."""
+"""Choice from a list at the terminal: a full-screen picker where possible, a numbered prompt elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A list entry: `name` is the value, `about` its description."""
+    """An entry of a list to choose from: `name` is the value, `about` its description."""
 
     name: str
     about: str = ""
@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Narrowed:
-    """State of the picker: the choices that match the typed text, and the selected one."""
+    """State of the full-screen picker: the choices that match the typed text, and the selected one."""
 
     choices: Sequence[Choice]
     typed: str = ""

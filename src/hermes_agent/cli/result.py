@@ -20,7 +20,7 @@ EXIT = re.compile(r"\[(exit \d+)[,;\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A refused tool call; `allow` is the `--allow` value that would permit it, empty if none would."""
+    """A tool call refused in a one-shot run; `allow` is the `--allow` value that would permit it (empty: none)."""
 
     call: str
     reason: str

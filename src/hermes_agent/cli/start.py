@@ -1,5 +1,5 @@
-"""Takes a command line, and what comes on standard input, to what answers; a failure that has a name becomes one
-sentence and an exit code."""
+"""Start of `hermes`: parses the command line, reads standard input, and runs the chat, the one-shot mode or a
+subcommand. A `HermesError` becomes one sentence and an exit code."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """What a command gets: options, environment variables, home, settings and secrets, each loaded on first use."""
+    """What a subcommand gets: options and environment variables; home, settings and secrets load when used."""
 
     invocation: Invocation = field(default_factory=Invocation)
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)

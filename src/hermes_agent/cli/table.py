@@ -1,4 +1,4 @@
-"""Table of all subcommands: where each is implemented, and its summary."""
+"""Table of all subcommands of `hermes`: where each is implemented, and its summary."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ section{{border-left:3px solid #ccc;padding-left:1rem;margin:1rem 0}}.user{{bord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One entry of an exported transcript: who, when, and the text."""
+    """One entry of an exported session: who said it, when, and the text."""
 
     who: str
     at: float

@@ -19,8 +19,8 @@ MOST_NAMED = 100
 
 
 class AccessControl:
-    """Access rules of all enabled channels. User ids are replaced by pseudonyms for the model and the logs if the
-    platform `hashes` them, or for all or none if set (`hidden`)."""
+    """Access rules of all enabled channels, and the pseudonyms of their users. User ids are hidden from the model and
+    the logs on platforms that `hashes` names; `hidden` overrides that for all channels."""
 
     def __init__(
         self,
@@ -96,8 +96,8 @@ MARKS = 2
 
 
 class Refusal(StrEnum):
-    """Why a message is refused: a stranger who may get a pairing code; a stranger elsewhere; a group without
-    answers; a message not addressed to the agent."""
+    """Reason to refuse a message: a stranger who may get a pairing code; a stranger who may not; a group without
+    answers; a group message not addressed to the agent."""
 
     STRANGER = "stranger"
     UNKNOWN = "unknown"
@@ -107,7 +107,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Access rules of one channel; `paired`: ids of users admitted by a code."""
+    """Access rules of one channel: roles, admission, conversations. `paired`: users admitted by a pairing code."""
 
     settings: ChannelSettings
     paired: Collection[str] = ()

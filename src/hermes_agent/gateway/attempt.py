@@ -44,9 +44,9 @@ class Begins(Protocol):
 
 
 class Attempt:
-    """Delivers a slot's content. `pieces`: what is certainly shown; `repeats`: how often it resent what may have
-    arrived already; `sending`: whether it failed in the middle of a send. Raises `ChannelError`; `OutcomeUnknown`
-    if the next piece may have arrived."""
+    """One attempt to deliver the content of an outbox slot. `pieces`: what is certainly shown; `repeats`: how often it
+    resent what may have arrived already; `sending`: whether it failed in the middle of a send. Raises `ChannelError`;
+    `OutcomeUnknown` if the next piece may have arrived."""
 
     def __init__(self, line: ChannelRuntime, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
         self._line = line

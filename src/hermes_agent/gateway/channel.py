@@ -1,4 +1,4 @@
-"""Channel interface: the contract of a chat platform adapter, its capabilities, rate limits and errors."""
+"""Channel interface: contract of a chat platform adapter, its capabilities, rate limits, errors and table entry."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LONG = 20_000
 
 
 class ChannelError(HermesError):
-    """Base of errors of a platform call."""
+    """Base class of the errors of a call to a chat platform."""
 
 
 class NotNow(ChannelError):
-    """Temporary failure: certainly not done; retry after `retry_after` seconds if given."""
+    """Temporary failure of a platform call: it was certainly not done; retry, after `retry_after` seconds if given."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -35,12 +35,12 @@ class NotNow(ChannelError):
 
 
 class OutcomeUnknown(ChannelError):
-    """The answer was lost: the call may have been executed."""
+    """A platform call got no answer: it may have been done."""
 
 
 class NeverHere(ChannelError):
-    """Permanent failure for this chat or content: the chat is gone, the agent was removed, or the content is
-    rejected."""
+    """Permanent failure of a platform call for this chat or content: the chat is gone, the agent was removed, or the
+    content is rejected."""
 
 
 class MessageGone(ChannelError):
@@ -48,7 +48,7 @@ class MessageGone(ChannelError):
 
 
 class TokenRefused(ChannelError):
-    """Authentication failure: nothing works until a person fixes the token."""
+    """The platform rejects the channel's token: no call works until a person fixes it."""
 
 
 class Unit(StrEnum):
@@ -114,8 +114,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One platform message: Markdown that fits its limit, or a file with a caption. Buttons belong to slot `slot`;
-    `answers` is the `source_id` of the message it replies to (empty: none)."""
+    """One message to send to a platform: Markdown that fits its limit, or a file with a caption. Buttons belong to
+    outbox slot `slot`; `answers` is the `source_id` of the message it replies to (empty: none)."""
 
     text: str
     file: Attachment | None = None

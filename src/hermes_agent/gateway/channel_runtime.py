@@ -1,4 +1,4 @@
-"""Runtime state of a channel in this process: connection state, rate limiting, and splitting content into messages."""
+"""Channels at work in this process: connection state, rate limits, and splitting content into platform messages."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ TOOL_WIDTH = 100
 
 @dataclass(slots=True, kw_only=True)
 class ChannelRuntime:
-    """A running channel. `state` (`starting`, `listening`, `waiting`, `stopped`) and `since` describe its
-    connection; `ailment`: what is wrong; `note`: remark for the owner; `undrafted`: chats without draft support."""
+    """A channel that runs in this process. `state` (`starting`, `listening`, `waiting`, `stopped`) and `since` describe
+    its connection; `ailment`: what is wrong; `note`: remark for the owner; `undrafted`: chats without draft support."""
 
     kind: Kind
     channel: Channel
@@ -122,8 +122,8 @@ PACED = 1000
 
 
 class Pacer:
-    """Rate limiter for outgoing calls: first come, first served, spaced by `pace`. A "not now" from the platform
-    delays everybody."""
+    """Rate limiter for the outgoing calls of a channel: first come, first served per chat, spaced by `pace`. After a
+    "not now" from the platform, `hold` delays one chat or all."""
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self._pace = pace
@@ -173,7 +173,7 @@ class Pacer:
 
 
 class Minutes:
-    """Counts each person's messages in one-minute windows, which start with their first message."""
+    """Counts messages per person in one-minute windows; a person's window starts with their first message."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Chat migration: maps chats that got a new platform id to their first id, which everything else uses."""
+"""Chat migration: maps a chat's current platform id to its first id, which sessions and settings use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delivers outbox slots: one in flight per chat, in order, with retries; reports what cannot be delivered."""
+"""Delivery of outbox slots to chats, with retries, and notices about slots that cannot be delivered."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plain(content: Content) -> Content:
 
 
 class Delivery:
-    """Delivery loop over these channels, until cancelled. A slot whose draft is being sent waits for it."""
+    """Loop that delivers due outbox slots until cancelled. A slot whose draft is being sent waits for it."""
 
     def __init__(
         self, runtime: System, lines: Mapping[str, ChannelRuntime], drafts: Streaming, notices: Notices
@@ -203,8 +203,8 @@ DAY = 86_400.0
 
 
 class Notices:
-    """Sends delivery problems to the channel's home chat (`/sethome`); without one they show only in the log and
-    `hermes gateway status`. `wake` is called after posting."""
+    """Reports failed delivery in the channel's home chat (`/sethome`), after a defect also in the chat itself; without
+    a home chat it shows in the log and `hermes gateway status`. `wake` is called after posting."""
 
     def __init__(self, runtime: System, people: People, wake: Callable[[], None]) -> None:
         self._runtime = runtime

@@ -1,5 +1,5 @@
 """Event dispatcher of a channel: processes each chat's events in order and chats in parallel; an urgent command
-overtakes earlier events that take long."""
+overtakes earlier events that take long. Cursors record up to where all are processed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ M = TypeVar("M")
 
 
 class Dispatcher:
-    """Runs the jobs of one channel (parse, process, acknowledge an event), in order per chat."""
+    """Runs the jobs of one channel, in order per chat, except that an urgent command may overtake slow ones."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group

@@ -35,7 +35,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """The replied-to message: its text, or the selected part of it, and its files."""
+    """The message that an inbound message replies to: its text, or the selected part of it, and its files."""
 
     text: str = ""
     media: tuple[Media, ...] = ()
@@ -43,7 +43,7 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A message, new or edited.
+    """A message that a person wrote in a chat, new or edited.
 
     - `source_id`: the platform's message id, equal on redelivery (includes the chat if ids are per chat);
     - `where`: platform, kind, chat and thread; also the participant of a private chat that may get another one;
@@ -71,7 +71,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed:
-    """A button press: choice number `choice` (from 0) of slot `slot`. `source_id` is the platform's id of the press."""
+    """A button press in a chat: choice `choice` (from 0) of slot `slot`; `source_id` is the platform's id of it."""
 
     source_id: str
     where: Conversation
@@ -83,10 +83,10 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawn:
-    """The message of that `source_id` was deleted.
+    """A message was deleted from a chat: the one with this `source_id`.
 
-    `by`: the deleting user's id if known; empty if the platform does not say and allows only the sender and
-    moderators. `moderates`: that user may delete other people's messages.
+    `by`: the deleting user's id if known; empty if the platform does not say and allows only the sender and moderators.
+    `moderates`: that user may delete other people's messages.
     """
 
     source_id: str

@@ -58,9 +58,9 @@ def _referenced(media: Media, origin: Origin) -> File:
 
 
 class Downloads:
-    """Downloads the files of stored messages, in command-queue order per conversation and for a few conversations at
-    a time. Files that are too large or unavailable are replaced by a note; no file overwrites another, whatever
-    its name."""
+    """Downloads the files of received messages: in order within a conversation, for a few conversations at a time.
+    Files that are too large or unavailable are replaced by a note; a file does not overwrite another of the same
+    name."""
 
     def __init__(
         self,

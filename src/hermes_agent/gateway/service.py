@@ -28,7 +28,7 @@ FETCH_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An HTTP answer with a status below 500, other than 401 and 429. Header names in lower case."""
+    """Answer of a platform's HTTP API, with a status below 500 other than 401 and 429. Header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,8 +71,8 @@ def refusal(answer: Answer) -> ChannelError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """HTTP client for one platform with the token in `headers`. `reads` marks calls without side effects, whose lost
-    answer is a plain failure; `judge` checks every answer's status, `meaning` maps an error answer for `ask`."""
+    """HTTP client for one platform's API with the token in `headers`. `reads` marks calls without side effects, whose
+    lost answer is a plain failure; `judge` checks every answer's status, `meaning` maps an error answer for `ask`."""
 
     title: str
     http: Http

@@ -31,8 +31,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelState:
-    """Status of one channel: `starting`, `listening`, `waiting` or `stopped`, since when (seconds since 1970), what
-    is wrong, and a remark for the owner."""
+    """Status of one channel in a gateway's status file: `starting`, `listening`, `waiting` or `stopped`, since when
+    (seconds since 1970), what is wrong, and a remark for the owner."""
 
     state: str
     since: float

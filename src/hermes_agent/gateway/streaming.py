@@ -109,7 +109,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A session's chat, and whether its replies are streamed."""
+    """The chat of a session, its channel, and whether its replies are streamed there."""
 
     to: Conversation
     line: ChannelRuntime

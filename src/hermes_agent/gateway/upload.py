@@ -22,7 +22,7 @@ SIGNS = re.compile(r'["\\\r\n]')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A streamed body: a file between two byte strings; `size` in bytes."""
+    """A request body with a file, streamed from disk between the byte strings `before` and `after`; `size` in bytes."""
 
     path: Path
     size: int

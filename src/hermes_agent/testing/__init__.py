@@ -1,2 +1,2 @@
-"""Test doubles shipped with the package: scripted models, model servers, a clock, an execution place, a chat
-platform."""
+"""Test doubles shipped with the package: scripted models, model servers with faults, a clock, an execution place, chat
+platforms."""

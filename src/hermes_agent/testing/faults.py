@@ -14,7 +14,7 @@ INTERRUPTED = Answer(pieces=(Say("This sentence is long enough to be cut somewhe
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An HTTP error response. An empty `body` becomes the protocol's own error document with `message`."""
+    """Fault: an HTTP error response. An empty `body` becomes the protocol's own error document with `message`."""
 
     code: int
     message: str = "the script says so"
@@ -25,7 +25,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A web page instead of an answer: a captive portal, or a proxy's error page."""
+    """Fault: a web page instead of a model answer, as from a captive portal or a proxy."""
 
     code: int = 200
     body: bytes = b"<!DOCTYPE html><html><body><h1>Sign in to continue</h1></body></html>"
@@ -46,21 +46,21 @@ class Reset(_Midway):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate(_Midway):
-    """The stream ends early. `clean`: the HTTP body ends properly and only the protocol's final event is missing."""
+    """Fault: the stream ends early. `clean`: the HTTP body ends properly, but without the final event."""
 
     clean: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Malformed(_Midway):
-    """Bytes that violate the protocol (empty: an event with cut-off JSON) in the stream; then the rest."""
+    """Fault: bytes that violate the protocol (empty: an event with cut-off JSON) in the stream; then the rest."""
 
     data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorEvent(_Midway):
-    """The protocol's error event inside a stream with status 200, then the end."""
+    """Fault: the protocol's error event inside a stream with status 200, then the end."""
 
     status: int = 529
     kind: str = "overloaded_error"
@@ -69,15 +69,15 @@ class ErrorEvent(_Midway):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hang(_Midway):
-    """The stream stalls and the connection stays open; without `headers` not even those are sent."""
+    """Fault: the stream stalls and the connection stays open; without `headers` not even those are sent."""
 
     headers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepAlives(_Midway):
-    """Keep-alive messages without content, one each `every` seconds: `count` before the reply continues; None: for
-    ever."""
+    """Fault: keep-alive messages without content, one each `every` seconds; after `count` of them the reply continues
+    (None: it does not)."""
 
     every: float = 0.01
     count: int | None = None
@@ -85,7 +85,7 @@ class KeepAlives(_Midway):
 
 @dataclass(frozen=True, slots=True)
 class BrokenToolJson:
-    """A tool call whose arguments are not a JSON object."""
+    """Fault: a tool call whose arguments are not a JSON object."""
 
     name: str
     text: str = '{"path": "a.txt", "con'
@@ -93,7 +93,7 @@ class BrokenToolJson:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateIds:
-    """Several tool calls with the same id."""
+    """Fault: several tool calls with the same id."""
 
     calls: tuple[Call, ...]
     id: str = "call_same"
@@ -101,12 +101,12 @@ class DuplicateIds:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """A reply that ends normally without content."""
+    """Fault: a reply that ends normally without content."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrongModel:
-    """A reply that claims to come from another model."""
+    """Fault: a reply that claims to come from another model."""
 
     model: str
     pieces: tuple[Piece, ...] = (Say("I am another model."),)

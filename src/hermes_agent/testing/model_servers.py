@@ -78,7 +78,7 @@ class Wire(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """Record of one request and its answer.
+    """One request to a fake model server, and its answer.
 
     Times are from `time.monotonic`. `events` counts those sent, without the fault's own. `usage` is what the answer
     costs, even if it never arrived, as a provider charges for what it generated (None: nothing). `abandoned`: the

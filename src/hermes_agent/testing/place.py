@@ -19,8 +19,8 @@ KILLED = 128 + 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """Scripted behaviour of a command: its output, exit code, and duration in seconds (None: until `finish` or a
-    kill)."""
+    """Scripted behaviour of a command in a `FakePlace`: its output, exit code, and duration in seconds (None: until
+    `finish` or a kill)."""
 
     output: bytes = b""
     code: int = 0

@@ -15,7 +15,7 @@ TITLE = "All"
 
 
 class Trouble(StrEnum):
-    """Faults of a platform call.
+    """Fault of a call to a fake chat platform.
 
     `busy`: rate limited; `broken`: 5xx error; `cut`: connection lost before anything was done; `deaf`: done, but the
     answer is lost; `gone`: the chat or message does not exist; `garbled`: an invalid answer.
@@ -31,7 +31,7 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A message of the agent as people see it now. `written` is its text as sent over the wire."""
+    """A message of the agent on a fake platform, as people see it now. `written` is its text as sent over the wire."""
 
     id: str
     chat: str
@@ -47,10 +47,10 @@ class Shown:
 
 @dataclass(slots=True)
 class Chats:
-    """Records what the agent wrote on a platform, in order, and holds the ordered faults.
+    """Records what the agent wrote on a fake platform, in order, and holds the faults that a test ordered.
 
-    `retry_after`: the delay a busy platform answers with. `drafts`: the streamed texts that each chat showed before
-    a message, in their successive states; a message ends them. `calls` counts calls by name, including refused ones.
+    `retry_after`: the delay a busy platform answers with. `drafts`: the streamed texts that each chat showed before a
+    message, in their successive states; a message ends them. `calls` counts calls by name, including refused ones.
     """
 
     retry_after: int = 1
@@ -110,7 +110,7 @@ class Chats:
 
 @dataclass(slots=True)
 class Held:
-    """Delays incoming events while `holding`, until `tell_late`, to test late and reordered delivery."""
+    """Holds back events of a fake platform while `holding`, until `tell_late`, to test late and reordered delivery."""
 
     holding: bool = False
     late: list[Callable[[], Awaitable[None] | None]] = field(default_factory=list)

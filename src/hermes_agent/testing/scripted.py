@@ -62,7 +62,7 @@ Single = Piece | Sequence[Piece] | Answer | OddReply | Fault
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Different answers for attempts at the same question: the nth attempt gets the nth, later ones the last."""
+    """Scripted answers for attempts at the same question: the nth attempt gets the nth, later ones the last."""
 
     steps: tuple[Single, ...]
 

@@ -13,7 +13,7 @@ from hermes_agent.host.late import Needs
 
 
 class ClarifyTools:
-    """The toolset `clarify`: asks the person of the conversation."""
+    """The toolset `clarify`: its one tool asks the person of the conversation a question."""
 
     @tool(effect=Effect.ASKS)
     async def clarify(

@@ -90,13 +90,13 @@ SEND_TRIES, SEND_SECONDS = 50, 0.02
 
 
 class OverLimit(ToolError):
-    """The program exceeded its limit of tool calls or output."""
+    """A program run by `execute_code` exceeded its limit of tool calls or output."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """Tool-call protocol with a running program: reads its requests and writes back results. `call` runs a tool;
-    `printed` collects other output. Limits: `most_calls` calls, `most_bytes` of output."""
+    """Tool-call protocol with a program that `execute_code` runs: reads its requests and writes back results. `call`
+    runs a tool; `printed` collects other output. Limits: `most_calls` calls, `most_bytes` of output."""
 
     running: Running
     mark: bytes
@@ -186,7 +186,7 @@ SPARE_SECONDS = 5  # so much later than it is ended here the place ends it, wher
 
 
 class CodeTools:
-    """The toolset `code`: runs Python programs in `place`. `hiding` removes secrets from their saved output."""
+    """The toolset `code` (`execute_code`): runs Python in `place`. `hiding` removes secrets from saved output."""
 
     def __init__(
         self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, hiding: Hiding | None = None

@@ -1,4 +1,4 @@
-"""Truncates large tool output to head and tail, and strips terminal escape sequences."""
+"""Limits the size of tool results: head and tail of large output, saved in full; strips terminal escapes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BINARY_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """Size limits of one tool result for the model."""
+    """Largest size of one tool result that the model gets, in bytes and lines."""
 
     max_bytes: int = 50_000
     max_lines: int = 2000
@@ -82,8 +82,8 @@ PAGED = frozenset({"read_file"})
 
 
 class Spill:
-    """Truncates any tool's result to `caps` and saves the whole, with secrets redacted, in `folder` (below
-    HERMES_HOME/cache)."""
+    """Truncates large texts in tool results to `caps`, and saves them in full, with secrets redacted, in `folder`
+    (below HERMES_HOME/cache). Results of `read_file` are left alone: they are paged already."""
 
     def __init__(self, folder: Path, caps: Caps | None = None, redact: Callable[[str], str] = str) -> None:
         self._folder = folder

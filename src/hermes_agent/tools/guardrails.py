@@ -1,7 +1,5 @@
-"""Loop detection in the tool calls of a run: exact repeats, repeated failures, results without news.
-
-A pure observer: it is told of calls and answers and returns decisions, without side effects.
-"""
+"""Loop detection in the tool calls of a run: exact repeats, repeated failures, results without news. It is told of
+calls and results, and returns decisions; it has no side effects."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from hermes_agent.tools.settings import GuardrailSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool call for comparison: its tool, whether it only reads, and a hash of its arguments."""
+    """A tool call as loop detection compares it: its tool, whether it only reads, and a hash of its arguments."""
 
     tool: str
     reads: bool
@@ -27,7 +25,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with a call: `run` it, `answer` instead, or `stop` the run; `text` says why."""
+    """What loop detection decides about a tool call: `run` it, `answer` instead, or `stop` the run; `text` says why."""
 
     kind: Literal["run", "answer", "stop"] = "run"
     text: str = ""
@@ -45,7 +43,7 @@ def call_of(tool: str, arguments: Mapping[str, Any], *, reads: bool) -> Call:
 
 
 class Watch:
-    """Loop detector for one run: ask `before` each call, report the outcome to `after`."""
+    """Loop detector for one run's tool calls: ask `before` each, report to `after`; stops calls with `hard_stop`."""
 
     def __init__(self, settings: GuardrailSettings) -> None:
         self._settings = settings

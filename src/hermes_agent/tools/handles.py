@@ -27,10 +27,10 @@ CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
 
 class OpenHandles:
-    """Tool wrapper that resolves secret handles in arguments: everybody else sees only the names.
+    """Tool wrapper that replaces secret handles in arguments as the tool runs; model, log and checks see the names.
 
-    `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a
-    value while a command uses it.
+    `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a value
+    while a command uses it.
     """
 
     def __init__(self, tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:

@@ -26,7 +26,7 @@ COVER_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hiding:
-    """Secret removal: `redact` replaces values by their names, `mask` keeps the number of bytes."""
+    """How secrets are removed from output: `redact` replaces values by names, `mask` keeps the number of bytes."""
 
     redact: Callable[[str], str] = str
     mask: Callable[[str], str] = str
@@ -82,7 +82,7 @@ async def shown_output(running: Running, caps: Caps) -> str:
 
 
 class Covers:
-    """The active `Cover` of each watched command."""
+    """Masks secrets in the output files of running commands (a `Cover` for each), and removes them at the end."""
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding

@@ -44,8 +44,8 @@ def check_patterns(patterns: Sequence[str]) -> None:
 
 
 class Lookout:
-    """Watches a command's output for lines that match patterns, from where it stopped. An incomplete line counts
-    too, and is checked again when it has grown."""
+    """Looks for lines in a command's output that match patterns, from where it stopped. An incomplete line counts too,
+    and is checked again when it has grown."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = [re.compile(pattern) for pattern in patterns]

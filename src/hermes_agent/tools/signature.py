@@ -19,12 +19,12 @@ _NAMED_ONCE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWOR
 
 
 class Unusable(ValueError):
-    """No schema can be generated for a function; the message says why."""
+    """A Python function cannot be a tool: no schema can be generated for it; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """A tool function's contract. `parameters` is the JSON schema; `wants_context`: it has a `context` parameter."""
+    """A tool function's contract; `parameters` is the JSON schema. `wants_context`: it has a `context` parameter."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""Starts commands so that a stop kills them, attaches to those of an earlier attempt, and confirms remote deletions."""
+"""Starting commands so that a stop ends them, attaching to earlier ones, and confirming remote deletions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool `todo`: the plan of a session, kept as a small file."""
+"""Tool `todo`: a session's plan, kept as a small file and shown to the model beside each message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled"
 
 
 class Todo(msgspec.Struct, frozen=True):
-    """One item of a plan."""
+    """One item of a session's plan (tool `todo`)."""
 
     id: str
     content: str
@@ -55,7 +55,7 @@ class Todos:
 
 
 class TodoTools:
-    """The toolset `todo`: shows and changes the plan."""
+    """The toolset `todo`: shows and changes the plan of a session."""
 
     def __init__(self, todos: Todos) -> None:
         self._todos = todos

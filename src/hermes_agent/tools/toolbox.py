@@ -205,7 +205,7 @@ class _UseTool:
 
 
 class PassingTools:
-    """Prompt tail source that lists the dynamic tools beside each message. Implements `agent.tail.TailSource`."""
+    """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, beside each message."""
 
     name = "Tools that come and go"
 

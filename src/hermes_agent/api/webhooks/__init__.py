@@ -1,1 +1,1 @@
-"""Webhook server: verifies and filters incoming events, and hands them to the agent with a restricted toolset."""
+"""Webhook server: verifies and filters incoming HTTP events, and hands each to the agent or directly to a chat."""

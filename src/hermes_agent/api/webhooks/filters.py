@@ -1,4 +1,4 @@
-"""Webhook payloads: parsing, field filters, and filling prompt templates with untrusted text."""
+"""Webhook payloads: parsing, field filters, and prompt templates filled with untrusted payload fields."""
 
 from __future__ import annotations
 

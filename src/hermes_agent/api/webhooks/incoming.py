@@ -43,8 +43,8 @@ MOST = 200
 
 
 class Deliveries:
-    """Delivers webhook runs' replies to the chats of their routes; the target is stored in the session's
-    conversation."""
+    """Sends the replies of webhook runs to the chat that their route names in `deliver`. The chat is stored in the
+    session's conversation, so `resume` finds replies that an earlier process left."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
@@ -96,14 +96,14 @@ MOST_READ = 64 * MEGABYTE
 
 
 class Accepted(msgspec.Struct, kw_only=True):
-    """Response body: `accepted` with its run, `delivered` without one, `duplicate`, or `ignored`."""
+    """Webhook response: `accepted` with its run's id, `delivered` to a chat without a run, `duplicate` or `ignored`."""
 
     status: str
     run: str = ""
 
 
 class Incoming:
-    """Handler of all webhook routes of a system."""
+    """Handler of `POST /webhooks/{route}` for all configured routes of a system."""
 
     def __init__(self, runtime: System, metrics: Metrics, *, workspace: str) -> None:
         self._runtime = runtime

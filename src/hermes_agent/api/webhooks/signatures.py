@@ -17,8 +17,8 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """A verified request. `identity` is equal for a redelivery of the same request; `event` is the sender's event
-    name, empty if only the payload has it."""
+    """A webhook request with a valid signature. `identity` is equal for a redelivery of the same request; `event` is
+    the event name from the headers, empty if they have none."""
 
     identity: str
     event: str = ""
@@ -26,8 +26,8 @@ class Proven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """A request to verify; header names in lower case; `now` in seconds since 1970, `skew`: largest difference of a
-    signed time."""
+    """A webhook request whose signature is to be verified; header names in lower case; `now` in seconds since 1970,
+    `skew`: largest accepted difference of a signed time from `now`."""
 
     headers: Mapping[str, str]
     body: bytes

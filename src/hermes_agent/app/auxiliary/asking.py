@@ -1,4 +1,4 @@
-"""Sends one single-turn question to an auxiliary model and returns its text."""
+"""One single-turn question to an auxiliary model: the `Small` record and `asked`, which returns the reply's text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Small:
-    """A single-turn request outside any conversation. `whose`: the session, run and turn it is billed to."""
+    """A single question for an auxiliary model, outside any conversation. `whose`: session, run and turn to bill."""
 
     call_id: str
     purpose: str

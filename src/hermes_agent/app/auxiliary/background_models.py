@@ -1,4 +1,4 @@
-"""Selects and builds the auxiliary model for each purpose, for a whole process or within one run."""
+"""Auxiliary models: the model for each purpose (titles, summaries, ...), for a process or within one run."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 
 class Brokers(Protocol):
-    """Factory of model brokers: asks `first` if given and available, then, unless `alone`, the session's own model
-    (`main`, empty: the configured one) and its fallbacks. Raises `NoModel`."""
+    """Factory of a model broker: `first` (if given and usable), then the session's own model (`main`, empty: the
+    configured one) and its fallbacks. With `alone` the broker asks `first` and no other. Raises `NoModel`."""
 
     def __call__(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Awaitable[Model]: ...
 
 
 class Auxiliary(Protocol):
-    """Factory of the auxiliary model for a session and a purpose. Calls are recorded under that purpose, in the
-    run's `ledger` if given. Falls back to the session's model unless `alone`. Raises `NoModel`."""
+    """Factory of the auxiliary model for a purpose of a session. Its calls are recorded under that purpose, in `ledger`
+    if given. If it is unusable, the session's model takes its place unless `alone`. Raises `NoModel`."""
 
     def __call__(
         self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
@@ -49,7 +49,7 @@ class Auxiliary(Protocol):
 
 
 class BackgroundModels:
-    """The auxiliary models of a process: resolves each purpose to a model and starts title generation after a run."""
+    """The auxiliary models of one reading of the settings, by purpose; also starts title generation after a run."""
 
     def __init__(self, needs: Needs, brokers: Brokers) -> None:
         self._needs, self._brokers = needs, brokers
@@ -116,7 +116,7 @@ class BackgroundModels:
 
 
 class Assigned(Through):
-    """Model wrapper that sets the purpose and the configured time limit on each request. Implements
+    """Wrapper of an auxiliary model that sets the purpose and the configured time limit on each request. Implements
     `core.model.Model`."""
 
     def __init__(self, model: Model, purpose: Purpose, settings: AuxiliaryModel, clock: Clock) -> None:
@@ -137,7 +137,7 @@ class Assigned(Through):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfRun:
-    """The auxiliary models of one run: they use its ledger and its `deadline`."""
+    """The auxiliary models of one run, for judging commands and writing summaries; calls go into the run's ledger."""
 
     models: BackgroundModels
     record: SessionRecord

@@ -1,4 +1,4 @@
-"""Title generation: an auxiliary model names a session after its first reply, in the background."""
+"""Title generation: after an answered run, an auxiliary model names an untitled session in the background."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ AGENT: {reply}
 
 
 class Titles:
-    """Generates titles for untitled sessions in background tasks. Failures go to the log and the ledger, never into a
-    conversation.
+    """Generates titles for untitled sessions in background tasks; gives a session up after a few failed tries. Failures
+    go to the log and the ledger, not into the conversation.
 
     `model` gives the model that writes titles. Secrets are redacted from its input and from titles.
     """

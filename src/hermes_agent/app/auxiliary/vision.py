@@ -41,8 +41,8 @@ OUTSIDE = {Origin.OWNER: Origin.FILE, Origin.MEMBER: Origin.FILE}
 
 
 class Described:
-    """Cache of picture descriptions on disk, by describing model and picture, so that each picture is described
-    once."""
+    """Cache of picture descriptions on disk and in memory, by describing model and picture, so that a picture is not
+    described again for each request."""
 
     def __init__(self, needs: Needs) -> None:
         self._folder = needs.get(Home).cache / "pictures"
@@ -76,8 +76,8 @@ def _written(path: Path, words: str) -> None:
 
 
 class Assisted(Through):
-    """Model wrapper that replaces pictures by text descriptions before it asks a model without vision. Implements
-    `core.model.Model`.
+    """Wrapper for a model without vision: replaces pictures in a request by text descriptions of another model.
+    Implements `core.model.Model`.
 
     `make` creates the describing model when the first picture comes.
     """

@@ -1,1 +1,1 @@
-"""Chat concepts shared by all surfaces: channel settings, roles of people, pseudonyms, home chats, file delivery."""
+"""What all surfaces know about chats: channel settings, roles, pseudonyms, platform facts, file delivery."""

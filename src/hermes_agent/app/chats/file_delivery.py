@@ -1,4 +1,4 @@
-"""Tool that sends a file to the people of a chat, through the outbox."""
+"""Tool `send_file`, which sends a file to the people of a chat, and its delivery through the outbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN = "application/octet-stream"
 
 
 class SendTools:
-    """The toolset `sending`. Sends only files that `guard` allows to be read."""
+    """The toolset `sending` (tool `send_file`). It sends files that `guard` allows the agent to read."""
 
     def __init__(self, *, guard: Guard, hand_over: HandOver) -> None:
         self._guard = guard
@@ -51,7 +51,7 @@ class SendTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDelivery:
-    """Puts files into the outbox; the key makes it idempotent, so a call retried after a crash sends nothing twice."""
+    """Puts files into the outbox for a session's chat, each key once: a call repeated after a crash adds nothing."""
 
     store: Callable[[], Store]
 

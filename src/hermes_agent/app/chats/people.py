@@ -1,4 +1,4 @@
-"""Roles of chat users (owner, member, guest), from the settings, platform groups and pairing codes."""
+"""Roles of chat users (owner, member, guest); and the model and toolsets that are configured for a chat."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def may(settings: ChannelSettings, standing: Standing, command: str) -> bool:
 
 
 class People:
-    """In-memory registry of the roles of people on these channels. `meet` loads the users admitted by pairing codes."""
+    """In-memory registry of the roles of people on the channels. `meet` loads the users admitted by pairing codes."""
 
     def __init__(self, channels: Mapping[str, ChannelSettings]) -> None:
         self.channels = channels

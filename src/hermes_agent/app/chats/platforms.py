@@ -1,4 +1,4 @@
-"""Describes the chat platform to the model: what its messages can show, and who reads them."""
+"""Prompt lines about a conversation's place: what messages can show, who reads them, whether anybody answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ UNATTENDED = "Nobody answers questions in it: decide, and say what you assumed."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """Prompt facts about a platform: `title`, short `facts` about its messages, and `who` reads there (empty: the
-    people of the conversation)."""
+    """What the prompt says about a platform: `title`, short `facts` about its messages, and `who` reads there (empty:
+    the people of the conversation)."""
 
     title: str
     facts: tuple[str, ...]
@@ -57,8 +57,8 @@ def place_of(conversation: str, platform_of: PlatformOf) -> str:
 
 
 class ThisRun:
-    """Prompt tail for a single run: whether a person is there to answer (`attended`), and how its reply is read
-    (`reading`)."""
+    """Prompt tail that holds for a single run: whether a person is there to answer questions (`attended`), and how the
+    reply is read (`reading`)."""
 
     name = "This run alone"
 

@@ -1,4 +1,4 @@
-"""Pseudonyms: replaces phone numbers and addresses used as user ids by hashes, for the model and the logs."""
+"""Pseudonyms: replaces user ids that are phone numbers or addresses by hashes, in texts for the model and the logs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PLACE, NAME = "privacy", "salt"
 
 
 class Pseudonyms:
-    """Replaces known user ids in texts by salted hashes. All processes of one database share the salt after
-    `load_salt`, so the same id always has the same hash; without the salt, hashes cannot be reversed by trying
+    """Replaces known user ids in texts by salted hashes. Processes that share a database share its salt after
+    `load_salt`, so an id has the same hash in all of them; without the salt, hashes cannot be reversed by trying
     ids."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Settings of the gateway: its channels, who may speak there, and how it answers."""
+"""Settings of the gateway: channels, who may speak there, how it answers; and parsing of chats named in settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slash commands of all surfaces: a table of names, and a module for each group."""
+"""Table of the slash commands of all surfaces, by name; each group of commands has a module of its own."""
 
 from __future__ import annotations
 

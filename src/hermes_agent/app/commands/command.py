@@ -20,13 +20,13 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 
 class NoCommand(HermesError):
-    """The line looks like a slash command, but no command has that name."""
+    """A line looks like a slash command, but no command has that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Result of a command: a text for the person, the session to switch to (empty: stay), and a message to submit
-    (None: nothing)."""
+    """Result of a slash command: a text for the person, the session to switch to (empty: stay), and a message to submit
+    (None: none)."""
 
     text: str = ""
     session: str = ""
@@ -35,7 +35,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Context of a command: the system, the session, and the message it came in."""
+    """Context of a slash command: system, session, and the message that holds it; `busy`: a run is active."""
 
     runtime: System
     record: SessionRecord
@@ -76,8 +76,8 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Definition of one slash command. `arguments` is the usage hint in the help; `act` gets the rest of the line,
-    stripped. `while_running`: allowed during a run; `at_once`: runs ahead of the queue."""
+    """Definition of one slash command. `arguments` is the usage hint in the help; `act` gets the context and the rest
+    of the line, stripped. `while_running`: allowed during a run; `at_once`: runs ahead of the queue."""
 
     name: str
     summary: str

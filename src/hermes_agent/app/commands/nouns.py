@@ -1,4 +1,4 @@
-"""Slash commands with subcommands: /learn, /curator and /memory; and /skills and /bundles, which list skills and
+"""Slash commands /learn, /curator and /memory, which have subcommands; and /skills and /bundles, which list skills and
 bundles."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slash commands that control the current run: /stop, /continue, /steer, /queue and /restart."""
+"""Slash commands that control runs: /stop, /continue, /steer and /queue; and /restart, which restarts the gateway."""
 
 from __future__ import annotations
 

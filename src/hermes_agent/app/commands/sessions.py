@@ -1,4 +1,4 @@
-"""Slash commands about sessions: /new, /resume, /sessions, /branch, /title, /undo, /retry and /history."""
+"""Slash commands on sessions: /new /resume /sessions /branch /title /undo /retry /history; and /rollback."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Wires the learning package into a process: triggers, review jobs and the skill curator."""
+"""Wires the package `learning` into a process: review triggers, learning jobs and the skill curator."""

@@ -52,7 +52,7 @@ from hermes_agent.store.versions import Author, By
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill in the curator's `status`; `age` is empty if the curator leaves it alone (`why_not` says why)."""
+    """A skill as the skill curator sees it; `age` is empty if the curator leaves it alone (`why_not` says why)."""
 
     name: str
     age: str
@@ -63,8 +63,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the curator. Times are seconds since 1970; `due` None: no automatic passes. `empty` counts passes in
-    a row without a result, which lengthens the interval. `overlaps`: overlapping skills reported by reviews."""
+    """State of the skill curator. Times are seconds since 1970; `due` None: no automatic passes. `empty` counts passes
+    in a row without a result, which lengthens the interval. `overlaps`: overlapping skills that reviews reported."""
 
     enabled: bool
     paused: bool
@@ -123,8 +123,8 @@ NEVER = 24 * HOUR
 
 
 class Curating:
-    """The curator of one home's skills: queues due passes and runs those a person asks for. `auxiliary` gives
-    models, `ring` signals new work."""
+    """Schedule of the skill curator of one home: queues passes that are due, and runs those that a person asks for.
+    `auxiliary` gives models, `ring` signals new work."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, proposing: Proposing, ring: Callable[[], None]) -> None:
         self._store, self._clock, self._ids = needs.get(Store), needs.get(Clock), RandomIds()

@@ -1,4 +1,4 @@
-"""Learning in one process: counts run ends as review triggers and starts queued learning jobs."""
+"""Learning service of a process: queues reviews at run ends, starts queued learning jobs, and times curator passes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ WORK = "hermes_agent.app.learning.work:LearningWork"
 
 
 class Learner:
-    """Learning of one home. `works`: whether this process runs queued jobs or leaves them to another. A recorded or
-    replayed process learns nothing."""
+    """Learning service of one home in a process. `works`: whether this process runs queued jobs or leaves them to
+    another. Runs of a recorded or replayed process trigger no learning."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
         self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
@@ -155,7 +155,7 @@ class Learner:
 
 
 class Counting:
-    """The `Closing` of a run: turns its end into review triggers."""
+    """Callback at a run's end (`Closing`) that adds review triggers to the commit of that end."""
 
     def __init__(self, needs: Needs, principal: str, intervals: Mapping[str, int], rung: Callable[[], None]) -> None:
         self._needs, self._principal, self._intervals, self._rung = needs, principal, intervals, rung

@@ -1,4 +1,4 @@
-"""The learning jobs of a home: reviews, curator passes, probes, proposals and undo."""
+"""Learning jobs of a home: builds what runs reviews, curator passes, probes, proposals and undo."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CURATING = "hermes_agent.app.learning.curating:Curating"
 
 
 class LearningWork:
-    """Builds and holds the parts that run learning jobs. `auxiliary` gives models; `tools` returns the names of
+    """Builds and holds what runs the learning jobs of a home. `auxiliary` gives models; `tools` returns the names of
     available tools."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
@@ -140,8 +140,8 @@ LARGEST = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeWriters:
-    """Skill and memory tools for a review, bound to the person of one conversation. `is_owner_key` recognises
-    owners."""
+    """The skill and memory tools that a review writes with, bound to the person of one conversation. `is_owner_key`
+    recognises owners."""
 
     record: Session
     skills: Skills
@@ -186,7 +186,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Runs check commands of lessons in a jail. Implements `Checks`; `tools` returns the names of available tools."""
+    """Runs the check commands of lessons in a jail. Implements `Checks`; `tools` returns the available tools' names."""
 
     place: Place
     tools: Callable[[], Collection[str]]

@@ -1,2 +1,2 @@
-"""Operations behind every surface (CLI, slash commands, API): functions to list, show, change, approve and undo, by
-noun."""
+"""Operations behind every surface (CLI, slash commands, API): functions that list, show, change, approve and undo; one
+module per subject."""

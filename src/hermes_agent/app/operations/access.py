@@ -1,4 +1,4 @@
-"""Authorization context of operations: who asks, on which system, in which conversation."""
+"""Context of operations: who asks, on which system, in which conversation; and the system for offline operations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ S = TypeVar("S", bound="HomeSystem", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineSystem:
-    """A home with settings and store open but no scheduler, for commands that only read or change stored data. Opens
-    in a fifth of the time of a full system."""
+    """A home with settings and store open but no scheduler, for commands that only read or change stored data. It opens
+    much faster than a full system."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -50,8 +50,8 @@ class OfflineSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access(Generic[S]):
-    """One person's access to a system. `where` is the conversation they ask from, which limits what others could read
-    there (None: nobody else reads); `session` is the current one, `folder` their working folder.
+    """One person's access to a system. `where` is the conversation they ask from: what others there could read is
+    limited (None: nobody else reads). `session` is their current session, `folder` their working folder.
 
     Operations raise `HermesError` for what the person may not do; what they may not know is reported as missing.
     """

@@ -1,4 +1,4 @@
-"""Operations on chats: post messages to the outbox, and admit people by pairing code."""
+"""Operations on chats: post messages to the outbox, and manage pairing codes and the people admitted by them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def retried(work: Callable[[], Awaitable[None]], clock: Clock) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairings:
-    """People waiting with a pairing code, and people admitted by one."""
+    """People who wait with a pairing code, and people admitted by one."""
 
     waiting: list[Known]
     paired: list[Known]

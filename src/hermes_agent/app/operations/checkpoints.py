@@ -1,4 +1,4 @@
-"""Operations on checkpoints: format, prune and count them for a person."""
+"""Operations on file checkpoints: open the store, count, prune, and format checkpoints and restores for a person."""
 
 from __future__ import annotations
 

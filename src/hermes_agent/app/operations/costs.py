@@ -26,9 +26,9 @@ MOST_PERSONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitLine:
-    """State of one limit for one run, job, person or day. Amounts are US dollars or tokens, as `setting` says;
-    `used`, `reserved` and `left` are None if nothing is counted (a limit of one call). `unpriced` calls are in no
-    sum of money."""
+    """State of one spending limit, for one run, job, person or day. Amounts are US dollars or tokens, as `setting`
+    says; `used`, `reserved` and `left` are None if nothing is counted (a limit of one call). Calls in `unpriced` are in
+    no sum of money."""
 
     setting: str
     of: str

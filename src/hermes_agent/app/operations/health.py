@@ -1,4 +1,4 @@
-"""Health checks of a home's data: its database, logs, undelivered messages and memory provider."""
+"""Health checks of a home's data: its database, session logs, undelivered messages and memory provider."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ANSWER_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseHealth:
-    """Result of the database check: its integrity, unreadable log entries, and messages undelivered in the last
-    week."""
+    """Result of the database check: integrity, unreadable log entries, and messages that failed to be delivered in the
+    last week."""
 
     database: Health
     damaged: list[str]

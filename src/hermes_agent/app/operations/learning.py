@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRow:
-    """A list row: an applied change (`12`: author, what it undoes, cost in US dollars) or a pending proposal (`p3`:
-    reason, outside sources, expiry)."""
+    """A row in the list of lessons: an applied change (id `12`: author, what it undoes, cost in US dollars) or a
+    pending proposal (id `p3`: reason, outside sources, expiry)."""
 
     id: str
     at: float

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFile:
-    """A notes file with its entries; `size` and `limit` in characters."""
+    """A file of notes (such as MEMORY.md) with its entries; `size` and `limit` in characters."""
 
     file: str
     entries: tuple[str, ...]

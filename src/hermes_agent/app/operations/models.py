@@ -1,4 +1,4 @@
-"""Operations on models: a test question, API keys by vendor, and cool-downs."""
+"""Operations on models: send a test question, list API keys with their state, and end cool-downs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Result of a test question: route, seconds until the end, and the reply."""
+    """Result of a test question to a model: its route, the seconds it took, and the reply."""
 
     route: str
     seconds: float
@@ -45,8 +45,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """State of one API key, by name. `rests`: seconds of cool-down left (0: usable), `reason` its error, `model`
-    what it applies to (empty: all); `calls` in the last 24 hours."""
+    """State of one API key by name, or (`credential` empty) of one model in cool-down. `rests`: seconds of cool-down
+    left (0: usable), `reason` its error, `model` what it applies to (empty: all); `calls` in the last 24 hours."""
 
     vendor: str
     credential: str = ""

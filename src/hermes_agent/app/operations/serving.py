@@ -1,4 +1,4 @@
-"""Operations for the gateway process: outbox, chat facts, locks, run limits and events of all runs."""
+"""Operations for the gateway: outbox, facts about chats, locks, run limits, pairing, questions, events of all runs."""
 
 from __future__ import annotations
 

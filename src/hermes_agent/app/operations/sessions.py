@@ -1,6 +1,5 @@
-"""Sessions with their runs and prompts: found, listed, read, searched, named, copied and deleted, taken back and gone
-on with. Another person's session is told of like one that
-is not there; the owner reaches all."""
+"""Operations on sessions: find, list, read, search, rename, copy and delete them, undo messages, resume runs, and show
+prompts. Another person's session is reported as missing; the owner reaches all."""
 
 from __future__ import annotations
 
@@ -268,7 +267,7 @@ TOOLS = "tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One prompt section: name, size, hash and text."""
+    """One section of a session's prompt: name, size in bytes and estimated tokens, hash and text."""
 
     name: str
     bytes: int

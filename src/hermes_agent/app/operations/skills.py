@@ -1,5 +1,5 @@
-"""Operations on skills: list, read, pin, trust, copy, archive and revert. Guests see none; others see what applies
-where they speak; only the owner changes them."""
+"""Operations on skills: list, read, pin, trust, copy, archive and revert. Guests see none; others see the skills that
+apply where they speak; only the owner changes them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVERY = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRow:
-    """One skill in a list."""
+    """One row in the list of skills."""
 
     name: str
     layer: str
@@ -46,8 +46,8 @@ class SkillRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillText:
-    """A skill with its text and location, the skills of the same name that it shadows, and the commands that it runs
-    if trusted."""
+    """A skill with its header (location, layer) and text, the skills of the same name that it shadows, and the commands
+    that it runs if trusted."""
 
     header: SkillHeader
     skill: Skill
@@ -57,7 +57,7 @@ class SkillText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """A home's skills with their writer, open for one operation of the owner."""
+    """The skills of a home with their writer, opened for one operation of the owner."""
 
     kept: Skills
     writer: Writer

@@ -1,5 +1,5 @@
-"""Declarative operations: nouns with verbs and arguments, from which CLI subcommands (`hermes learn undo 3`) and
-slash commands (`/learn undo 3`) are built."""
+"""Declarative operations: command groups with subcommands and arguments, from which CLI commands (`hermes learn undo
+3`) and slash commands (`/learn undo 3`) are built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 
 
 class Kind(StrEnum):
-    """Argument types; `since` is a time span or a date, parsed to seconds since 1970."""
+    """Type of an operation's argument; `since` is a time span or a date, parsed to seconds since 1970."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -25,8 +25,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """An argument of a verb, by its parameter name. With a `flag` it is a CLI option and takes its default in a
-    slash command; a `default` makes it optional."""
+    """An argument of a subcommand (`Verb`), by its parameter name. With a `flag` it is a CLI option and takes its
+    default in a slash command; a `default` makes it optional."""
 
     name: str
     kind: Kind = Kind.TEXT
@@ -38,8 +38,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One operation. `act` takes an access and the arguments by name, `text` formats its result, `nothing` is shown
-    for an empty one."""
+    """One subcommand of a command group (`Noun`). `act` takes an access and the arguments by name, `text` formats its
+    result, `nothing` is shown for an empty one."""
 
     name: str
     help: str
@@ -51,8 +51,8 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:
-    """A group of verbs; the first verb is the default in a slash command. An `offline` noun needs only an
-    `OfflineSystem`."""
+    """A command group, such as `learn`, with its subcommands; the first one is the default in a slash command. An
+    `offline` group needs only an `OfflineSystem`."""
 
     name: str
     short_help: str

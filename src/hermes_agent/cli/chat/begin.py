@@ -1,4 +1,4 @@
-"""Starts the chat: opens the system, chooses the full-screen or line mode, and runs until the person leaves."""
+"""Start of the terminal chat: opens the system, chooses full-screen or line mode, and runs until the person leaves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_WAITING = 1000
 
 
 class PlainPage:
-    """Standard output as a `Page`."""
+    """Standard output as a `Page` of the chat, in plain text without colours."""
 
     @property
     def width(self) -> int:
@@ -89,7 +89,7 @@ class Lines:
 
 
 class LineMode:
-    """Chat loop in line mode: reads the next line when the run has ended or asks something."""
+    """The terminal chat in line mode: handles the next input line when the run has ended or asks something."""
 
     def __init__(self, chat: Chat, page: PlainPage, lines: Lines) -> None:
         self._chat = chat

@@ -13,7 +13,7 @@ HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
 class Kind(Enum):
-    """Kind of the block being written."""
+    """Kind of the Markdown block that is being read."""
 
     NOTHING = auto()
     WORDS = auto()
@@ -22,11 +22,11 @@ class Kind(Enum):
 
 
 class Blocks:
-    """Incremental splitter: takes text in pieces and returns each block once, as soon as nothing that follows can
+    """Incremental splitter of Markdown: takes text in pieces, and returns each block once nothing that follows can
     change its rendering.
 
-    The blocks and then `tail`, joined, equal the input. A block is a paragraph, heading, whole list, fenced code
-    block or table, with the blank lines around it.
+    The blocks and then `tail`, joined, equal the input. A block is a paragraph, heading, whole list, fenced code block
+    or table, with the blank lines around it.
     """
 
     def __init__(self) -> None:

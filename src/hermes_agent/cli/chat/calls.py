@@ -1,4 +1,4 @@
-"""Renders tool calls as terminal lines: an animated line while a call runs, a permanent one when it has ended."""
+"""Renders the chat's tool calls as lines: an animated one while a call runs, permanent ones when it has ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A running tool call. `began` is its start on the clock of the spinner, `progress` its last progress line."""
+    """A running tool call in the chat. `began`: its start on the spinner's clock; `progress`: last progress line."""
 
     tool: str
     summary: str

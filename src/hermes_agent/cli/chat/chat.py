@@ -123,8 +123,8 @@ Ctrl-T             thoughts whole or in short"""
 
 
 class Chat:
-    """One chat session's controller. `changed` is called after everything that affects the display. `over` is set
-    when the person leaves, or when following the session ended with a `failure`."""
+    """Controller of a terminal chat: handles typed lines, follows its session. `changed` is called after all that
+    affects the display. `over` is set when the person leaves, or when following ended with a `failure`."""
 
     def __init__(self, chat_session: ChatSession, transcript: Transcript, status: Status) -> None:
         self.chat_session = chat_session

@@ -1,5 +1,5 @@
-"""The chat's side of the conversation: which session it is, where a line that was typed goes, which
-commands it may begin with, and the status line."""
+"""Session of the terminal chat: finds or creates it, submits typed lines to it, lists the available slash commands, and
+keeps the data of the status line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hermes_agent.skills.invoke import bundles_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A slash command's menu entry."""
+    """Menu entry of a slash command in the chat: name, summary and arguments."""
 
     name: str
     summary: str
@@ -65,7 +65,7 @@ GAP = " · "
 
 @dataclass(slots=True, kw_only=True)
 class Status:
-    """Data of the status line.
+    """Data of the chat's status line: model, session, calls, tokens and cost.
 
     `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls.
     """
@@ -123,8 +123,8 @@ MOST_SKILLS = 1_000
 
 
 class ChatSession:
-    """Session of one chat on a running system. It is created with the first line, so that an unused chat leaves
-    nothing behind."""
+    """The session behind one terminal chat. A new one is created with the first line, so that an unused chat leaves no
+    session behind."""
 
     def __init__(self, runtime: System, invocation: Invocation) -> None:
         self.runtime = runtime

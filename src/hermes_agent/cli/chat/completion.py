@@ -1,4 +1,4 @@
-"""Completion of slash commands, skills and `@` paths in the chat's input, and its persistent input history."""
+"""Input line of the chat: completion of slash commands, skills and `@` paths, and the persistent input history."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LONGEST_NAME = 30
 
 
 class ChatCompleter(Completer):
-    """Completer for the input line. `folder` gives the base of relative paths, `skills` the skills with
-    descriptions."""
+    """Completer of the chat's input line: slash commands, skills and `@` paths. `folder` gives the base of relative
+    paths, `skills` the skills with descriptions."""
 
     def __init__(self, folder: Callable[[], str], skills: Callable[[], Sequence[tuple[str, str]]] = tuple) -> None:
         self._folder, self._skills = folder, skills
@@ -74,7 +74,7 @@ MOST_READ = 512 * 1024
 
 
 class ChatHistory(History):
-    """Input history in a file, one JSON string per message, newest last.
+    """Input history of the chat in a file, one JSON string per message, newest last.
 
     A message that begins with a space is not saved; if the file is unusable, the history is kept in memory.
     """

@@ -35,7 +35,7 @@ LONG = 20_000
 
 
 class Keyboard:
-    """Key bindings of the chat. `send` gets each typed line."""
+    """Key bindings of the full-screen chat. `send` gets each typed line."""
 
     def __init__(self, chat: Chat, panel: Panel, send: Callable[[str], None]) -> None:
         self._chat = chat
@@ -151,8 +151,8 @@ def new_line(event: KeyPressEvent) -> None:
 
 
 class Typed(Vt100Input):
-    """Terminal input that handles large pastes in linear time; the library searches the whole paste again with each
-    piece, so 50 MB would take minutes."""
+    """Terminal input that handles large pastes in linear time. The parser of prompt_toolkit searches the whole paste
+    again with each piece, so 50 MB would take minutes."""
 
     def __init__(self, terminal: TextIO | None = None) -> None:
         super().__init__(terminal or sys.stdin)
@@ -190,7 +190,7 @@ class Typed(Vt100Input):
 
 
 class Pastes:
-    """Long pastes of one chat: a placeholder stands for each in the input and is expanded when the line is sent."""
+    """Long pastes in the chat's input: a placeholder stands for each and is expanded when the line is sent."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

@@ -1,5 +1,5 @@
-"""What stands below the scrollback: the open part (words, thoughts, calls), the question, the input with its menu, the
-status line."""
+"""Layout of the full-screen chat below the scrollback: the unfinished part of the reply, the open question, the input
+with its menu, and the status line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_WAITING = 3
 
 
 class Live:
-    """Renderer of a transcript's open part as coloured lines."""
+    """Renderer of what still changes in a chat (reply, thoughts, tool calls, queued messages) as coloured lines."""
 
     def __init__(self, transcript: Transcript, render: Callable[[str, int], str]) -> None:
         self._transcript = transcript
@@ -135,7 +135,7 @@ STYLE = Style.from_dict(
 
 
 class Panel:
-    """The prompt_toolkit layout of the chat."""
+    """Layout of the full-screen chat for prompt_toolkit: unfinished reply, question, input and status line."""
 
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(

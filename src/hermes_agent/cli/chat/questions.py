@@ -1,4 +1,4 @@
-"""Renders open questions, and parses a key or line as their answer."""
+"""Open questions of a run in the chat: renders them, and parses a key or line as the answer."""
 
 from __future__ import annotations
 

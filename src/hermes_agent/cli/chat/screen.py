@@ -22,9 +22,9 @@ BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Screen:
-    """The terminal as a `Page`, with the application at its bottom.
+    """The terminal as a `Page` of the full-screen chat, with the prompt_toolkit application at its bottom.
 
-    `refresh` draws new lines and the open part together, so that nothing flickers and the scrollback is never
+    `refresh` draws new lines and the unfinished part together, so that nothing flickers and the scrollback is not
     redrawn.
     """
 

@@ -1,4 +1,4 @@
-"""Transcript of the chat: turns session events into permanent lines and an open part that is still changing."""
+"""Transcript of the chat: turns session events into permanent lines and an unfinished part that still changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, 
 
 
 class Words:
-    """Splits one streamed reply into blocks; each is returned once."""
+    """Splits the text of one streamed reply into Markdown blocks; each block is returned once."""
 
     def __init__(self) -> None:
         self._blocks = Blocks()
@@ -77,9 +77,9 @@ MOST_WAITING_CHARACTERS = 1_000
 
 
 class Page(Protocol):
-    """Append-only output of lines.
+    """Append-only text output of the chat.
 
-    - `write` appends whole lines and never changes them;
+    - `write` appends whole lines and does not change earlier ones;
     - `width` is the cells per line.
     """
 
@@ -90,7 +90,7 @@ class Page(Protocol):
 
 
 class Kind(Enum):
-    """Kind of the last output; a blank line separates different kinds."""
+    """Kind of what the chat wrote last (message, text, call, remark); a blank line separates different kinds."""
 
     NOTHING = auto()
     SAID = auto()
@@ -100,10 +100,10 @@ class Kind(Enum):
 
 
 class Transcript:
-    """View of one session, folded from its events.
+    """The chat's view of one session: final lines go to a `Page`; what still changes is kept in attributes.
 
-    Public attributes are the open part: the reply being written, thoughts, running calls, queued messages, open
-    questions.
+    Public attributes are the unfinished part: the reply being written, thoughts, running tool calls, queued messages,
+    open questions.
     """
 
     def __init__(self, page: Page, clock: Clock, render: Callable[[str, int], str]) -> None:

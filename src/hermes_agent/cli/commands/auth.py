@@ -28,7 +28,7 @@ from hermes_agent.providers.vendors import VENDORS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A key or sign-in for a vendor: `how` names it, `state` describes it."""
+    """A key or sign-in for a model vendor, as a row of `hermes auth`: `how` names it, `state` describes it."""
 
     vendor: str
     how: str

@@ -1,4 +1,4 @@
-"""Subcommand `hermes chat`: the chat under its own name."""
+"""Subcommand `hermes chat`: the same terminal chat as `hermes` without a subcommand."""
 
 from __future__ import annotations
 

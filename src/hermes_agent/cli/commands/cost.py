@@ -1,4 +1,4 @@
-"""Subcommand `hermes cost`: usage, cost, limits and cache misses; an unknown price is never shown as zero."""
+"""Subcommand `hermes cost`: usage, cost, limits and cache misses; an unknown price is not shown as zero."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ PROGRAMS = {
 
 
 class State(StrEnum):
-    """Result of a check; `warn` still works, `fail` does not."""
+    """Result of a check of `hermes doctor`; `warn` still works, `fail` does not."""
 
     OK = "ok"
     WARN = "warn"
@@ -53,7 +53,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One finding; `todo` is the fix, empty if none is needed."""
+    """What `hermes doctor` found out about one thing; `todo` says how to fix it, empty if there is nothing to do."""
 
     name: str
     state: State

@@ -25,8 +25,8 @@ GLANCE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFilter:
-    """Filter for log lines: from `since` on, at least `level`, only gateways unless `everybody`, and by prefix of
-    session and run id."""
+    """Which lines `hermes logs` shows: from `since` on, of at least `level`, with a session and run id that begins like
+    this, and of gateway processes unless `everybody`."""
 
     since: float = 0.0
     level: str = "info"
@@ -36,7 +36,7 @@ class LineFilter:
 
 
 class Reader:
-    """Parses and filters log lines; learns on the way which processes are gateways."""
+    """Parses and filters lines of the program's log. It learns from the lines which processes are gateways."""
 
     def __init__(self, wanted: LineFilter) -> None:
         self._wanted = wanted

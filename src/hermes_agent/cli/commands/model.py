@@ -268,8 +268,8 @@ WITHOUT = {**dict.fromkeys(Purpose, "the session's model"), Purpose.VISION: "non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurposeModel:
-    """The model configured for a purpose (empty: none) and its limits: seconds per call, US dollars and tokens per
-    day. `note`: what is wrong with it."""
+    """The auxiliary model configured for one purpose (empty: none) and its limits: seconds per call, US dollars and
+    tokens per day. `note`: what is wrong with it."""
 
     purpose: str
     model: str

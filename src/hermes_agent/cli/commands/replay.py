@@ -1,4 +1,4 @@
-"""Subcommand `hermes replay FILE`: replay a recording and report differences."""
+"""Subcommand `hermes replay FILE`: replays a recording and reports differences."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hermes_agent.tools.settings import SecretUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One secret: its name, the source of its value (empty: none), and where it may be used."""
+    """A secret of `hermes secrets`: name, source of its value (empty: none), hosts and commands that may get it."""
 
     name: str
     source: str

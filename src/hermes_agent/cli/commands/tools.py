@@ -40,7 +40,7 @@ ON = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """One tool's state on a surface."""
+    """A tool as `hermes tools` lists it: its toolset, what it needs, and whether it is on for a surface."""
 
     tool: str
     toolset: str

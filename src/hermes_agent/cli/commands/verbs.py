@@ -1,4 +1,4 @@
-"""Builds click groups from operation nouns: `hermes curator`, `learn` and `memory`."""
+"""Subcommands `hermes curator`, `learn`, `memory` and `pairing`, built as click groups from declarative operations."""
 
 from __future__ import annotations
 

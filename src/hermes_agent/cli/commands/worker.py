@@ -1,4 +1,4 @@
-"""Subcommands `hermes worker` (runs work of gateways and API servers on the same database) and `hermes api`."""
+"""Subcommands `hermes worker` (runs sessions of gateways and API servers on its database) and `hermes api`."""
 
 from __future__ import annotations
 

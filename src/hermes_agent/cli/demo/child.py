@@ -26,14 +26,14 @@ LONGEST_LINE = 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A line of the child's output that is no event (standard error)."""
+    """A line that the child process of the demo wrote to standard error; it is no event."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A running child process with its stream of events and remarks, which ends with the process."""
+    """A `hermes` child process of the demo, with its stream of events and remarks, which ends with the process."""
 
     child: Child
     lines: AsyncGenerator[Seen | Remark, None]

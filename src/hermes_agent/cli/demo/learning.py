@@ -1,4 +1,4 @@
-"""Learning demo: the same task in three conversations, with what was learned in between."""
+"""Learning part of the demo: the same task in several conversations, with what was learned in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HUNDRED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Took:
-    """Measurements of one conversation."""
+    """What one conversation of the learning demo took; `done`: whether the task was solved."""
 
     calls: int
     turns: int

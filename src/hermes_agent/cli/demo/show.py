@@ -1,4 +1,4 @@
-"""The demonstration from its first line to its last, and the checks of what it left."""
+"""Script of `hermes demo`: runs its tasks, kills and resumes the program, narrates events, and checks the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ADDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A claim, and whether it holds."""
+    """A claim of the demo about its result, and whether it holds."""
 
     claim: str
     holds: bool
@@ -116,7 +116,7 @@ def counted(entries: Sequence[Entry], seconds: float) -> str:
 
 
 class Narrator:
-    """Formats events as lines; matches results to their calls, as several run in parallel."""
+    """Formats the events of a demo run as lines. It matches results to their tool calls, as several run in parallel."""
 
     def __init__(self) -> None:
         self._commands: set[str] = set()
@@ -176,7 +176,7 @@ GLANCE = 0.01
 
 @dataclass(slots=True)
 class Task:
-    """State of one task in the demo: its session, narrator, and finally its log."""
+    """State of one task of the demo: its session, the narrator of its events, its start, and at the end its log."""
 
     session: str = ""
     teller: Narrator = field(default_factory=Narrator)

@@ -71,7 +71,7 @@ SERVERS = "hermes_agent.api.serve:Servers"
 
 
 class SideServers:
-    """API and webhook servers beside a gateway, loaded when the settings enable them."""
+    """API and webhook servers inside a gateway process; their code is loaded when the settings enable them."""
 
     def __init__(self, runtime: System) -> None:
         self._runtime = runtime
@@ -126,7 +126,7 @@ NO_CHANNEL = "`hermes gateway setup` shows how to enable one"
 
 @dataclass(slots=True, kw_only=True)
 class StopRequests:
-    """Pending stop or restart (`again`) of this process; `hurry` skips the wait for active runs."""
+    """Requests to stop or restart (`again`) the gateway process; `hurry` skips the wait for active runs."""
 
     over: asyncio.Event
     again: bool = False
@@ -156,7 +156,7 @@ class StopRequests:
 
 @dataclass(slots=True, kw_only=True)
 class Sign:
-    """Publishes the gateway's status: to its status file, the console, and systemd."""
+    """Signs of life of a gateway: writes its status to its status file, to the console, and to systemd."""
 
     home: Home
     started: float

@@ -44,7 +44,7 @@ WantedBy={target}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A systemd unit file: its path and `text`, and whether it is a system or user unit."""
+    """The systemd unit file of a gateway: path and `text`, and whether it is a system or a user unit."""
 
     path: Path
     text: str

@@ -28,7 +28,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A repository's skill in a list."""
+    """A skill of a repository, as a row of search and browse results."""
 
     name: str
     tap: str

@@ -1,4 +1,4 @@
-"""Shared by the skill commands: opens the library and hub, shows progress, and completes names in the shell."""
+"""Shared by the skill commands: opening library and hub, download progress, and shell completion of names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 class Names(click.ParamType[str]):
-    """Click type with shell completion of names found in a skills folder."""
+    """Click type for names (of skills, bundles, ...) found in the skills folder of the home, with shell completion."""
 
     def __init__(self, name: str, there: Callable[[Path], Iterable[str]]) -> None:
         self.name, self._there = name, there
@@ -85,7 +85,7 @@ def with_hub(surface: Surface, act: Callable[[Hub, By], Awaitable[T]]) -> T:
 
 
 class Waiting:
-    """Progress display: one line rewritten on a terminal, a few lines in a file."""
+    """Progress display for downloads of skills: one line that is rewritten on a terminal, a few lines in a file."""
 
     def __init__(self, clock: Clock | None = None, out: TextIO | None = None) -> None:
         self._clock = clock or SystemClock()

@@ -226,7 +226,7 @@ UNANSWERABLE = frozenset({"160002", "160009", "160010"})
 
 
 class Unanswerable(NeverHere):
-    """The message to reply to cannot be replied to; the text can be sent without a reply reference."""
+    """Discord cannot attach a reply to this message; the text can be sent without a reply reference."""
 
 
 def meaning(answer: Answer) -> ChannelError:

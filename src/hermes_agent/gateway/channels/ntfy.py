@@ -47,7 +47,7 @@ OLDEST = (2, 16)
 
 
 class Ntfy(Channel):
-    """`Channel` adapter for the topics of one server: the first is a private chat, the others are groups."""
+    """`Channel` adapter for topics of one ntfy server: the first topic is a private chat, the others are groups."""
 
     def __init__(self, needs: Needs, base: str, topics: tuple[str, ...]) -> None:
         self._token, self._press_token = needs.secret("NTFY_TOKEN"), needs.secret("NTFY_BUTTON_TOKEN")

@@ -24,7 +24,7 @@ VOICE = 1 << 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A channel or thread: its name, and a thread's parent channel."""
+    """Name of a Discord channel or thread, and a thread's parent channel."""
 
     parent: str = ""
     name: str = ""
@@ -32,8 +32,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Event parser. `own` is the bot's user id; `place` looks up a channel or thread, `role` the bot's own role in a
-    server; `now` is the time."""
+    """Parser of Discord events into gateway events. `own` is the bot's user id; `place` looks up a channel or thread,
+    `role` the bot's own role in a server; `now` is the time."""
 
     own: str
     place: Callable[[str], Awaitable[Place]]

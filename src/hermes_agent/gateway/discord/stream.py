@@ -44,7 +44,7 @@ Dispatch = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class Place:
-    """Resume position of a gateway session; empty `session`: none."""
+    """Position in a Discord gateway session from which the stream can resume; empty `session`: none."""
 
     session: str = ""
     url: str = ""
@@ -55,8 +55,8 @@ class Place:
 
 
 class Stream:
-    """Event stream of one bot. The position is saved in `file`, so that a new process resumes; Discord keeps missed
-    events for a few minutes."""
+    """Event stream of one Discord bot. The position is saved in `file`, so that a new process resumes; Discord keeps
+    missed events for a few minutes."""
 
     def __init__(self, http: Http, token: str, file: Path) -> None:
         self._http = http

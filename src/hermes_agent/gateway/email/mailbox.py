@@ -36,7 +36,7 @@ SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Server address; `security` is `tls`, `starttls` or `none` (this machine only)."""
+    """Address of a mail server; `security` is `tls`, `starttls` or `none` (this machine only)."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """Credentials, and the mail folder."""
+    """User and password for an IMAP server, and the mail folder to read."""
 
     user: str
     password: str

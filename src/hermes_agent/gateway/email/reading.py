@@ -42,7 +42,7 @@ FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
 class Unreadable(Exception):
-    """The bytes are not an acceptable mail; the message says why."""
+    """Bytes are not an acceptable mail; the error message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ CLOSING = 421
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """SMTP client for the sender address `own`."""
+    """SMTP client that sends mail from the address `own`."""
 
     address: Address
     user: str
@@ -133,7 +133,7 @@ LONGEST_SUBJECT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """The mail being answered: its subject, and the Message-IDs of its thread, its own last (empty: a new thread)."""
+    """Mail thread to answer: its subject and Message-IDs, that of the answered mail last (empty: a new thread)."""
 
     subject: str = ""
     ids: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ Colour = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Computed visibility of an element's text: hidden, tiny, or the same colour as its background."""
+    """Whether a reader sees an HTML element's text: hidden, tiny, or in the colour of its background."""
 
     gone: bool = False
     unseen: bool = False

@@ -25,7 +25,7 @@ ABSENT = frozenset({"M_NOT_FOUND", "M_UNKNOWN", "M_INVALID_PARAM"})
 
 
 class Client:
-    """HTTP client for one account on one homeserver."""
+    """HTTP client for one Matrix account on its homeserver."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

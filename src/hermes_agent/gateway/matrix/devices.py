@@ -27,8 +27,8 @@ Device = tuple[str, str]
 
 
 class Devices:
-    """Keeps the crypto engine `olm` of device `who` up to date about other devices. `run` executes each access to it
-    in its thread; HTTP requests run outside. Requires `olm` to be set."""
+    """Keeps the crypto engine `olm` of device `who` up to date about the devices of other people. `run` executes each
+    access to `olm` in the engine's thread; HTTP requests run outside it. Requires `olm` to be set."""
 
     def __init__(self, client: Client, run: Callable[..., Awaitable[Any]]) -> None:
         self._client = client

@@ -29,7 +29,7 @@ STRANGER_SECONDS = 2 * 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """Joins and leaves rooms for one account. Lasting state is in the `Place` passed to each call, and saved in
+    """Joins and leaves Matrix rooms for one account. Lasting state is in the `Place` passed to each call, and saved in
     `places` before a room is joined."""
 
     client: Client
@@ -139,7 +139,7 @@ UNREAD = 100
 
 @dataclass(slots=True, kw_only=True)
 class Place:
-    """Persistent sync state of one account.
+    """Persistent sync state of one Matrix account.
 
     - `since`: sync token (empty: not started);
     - `invitations`: rooms not joined, with the inviter and whether it is a private chat;

@@ -1,5 +1,5 @@
-"""What is known of rooms and their messages: who is in them, whether they are encrypted, which messages are ours;
-and what Matrix tells of a room, as the gateway's words."""
+"""Matrix rooms: interface to encryption, cached facts about rooms and messages, and the parser of room events into
+gateway events."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ ALONE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Facts about a message: its author, whether it is the agent's, the slot whose choices it shows (0: none), its
-    thread."""
+    """Facts about a Matrix message: its author, whether it is the agent's, the outbox slot whose choices it shows (0:
+    none), its thread."""
 
     user: str = ""
     mine: bool = False
@@ -103,8 +103,8 @@ class Known:
 
 
 class Rooms:
-    """Cache of room and message facts: asks the homeserver once and follows state events. `crypto` decrypts
-    messages."""
+    """Cache of facts about Matrix rooms and messages: asks the homeserver for what is missing, and follows state
+    events. `crypto` decrypts messages."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -238,8 +238,8 @@ VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Event parser. `own` is the agent's user id, `name` its display name. `threads`: a message to the agent in a
-    group starts a thread."""
+    """Parser of Matrix room events into gateway events. `own` is the agent's user id, `name` its display name.
+    `threads`: a message to the agent in a group starts a thread."""
 
     own: str
     name: str

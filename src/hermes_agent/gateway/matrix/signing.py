@@ -110,7 +110,7 @@ Sign = Callable[[dict[str, Any]], Awaitable[str]]
 
 
 class Vouching:
-    """Cross-signing of this device by its account. `note` shows the fingerprint for people to compare."""
+    """Cross-signing of this Matrix device by its account. `note` shows the fingerprint for people to compare."""
 
     def __init__(self, client: Client, folder: Path, note: Callable[[str], None]) -> None:
         self._client = client

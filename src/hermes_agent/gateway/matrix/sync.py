@@ -61,8 +61,8 @@ FILTER = json.dumps(
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """Position of the sync loop: `since` is the next request's token, everything before `place.since` is processed.
-    `seen`: the last message read, by room; `matters`: there is state to save."""
+    """Position of the Matrix sync loop: `since` is the next request's token, everything before `place.since` is
+    processed. `seen`: the last message read, by room; `matters`: there is state to save."""
 
     place: Place
     hear: Hear
@@ -87,7 +87,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """Sync loop of one account. `excuse` tells a room that a message was not read, `say` sends it an event."""
+    """Sync loop of one Matrix account. `excuse` tells a room that a message was not read, `say` sends it an event."""
 
     client: Client
     rooms: Rooms

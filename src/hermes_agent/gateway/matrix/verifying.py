@@ -43,7 +43,7 @@ Reply = tuple[str, Content]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """One side of a verification: a device, and the public keys it vouches for by key id (`ed25519:...`)."""
+    """One side of a Matrix device verification: a device, and the public keys it vouches for by key id."""
 
     user: str
     device: str
@@ -51,7 +51,7 @@ class Party:
 
 
 class Wrong(Exception):
-    """A verification has to be cancelled; `code` is Matrix's cancel code."""
+    """A Matrix device verification has to be cancelled; `code` is Matrix's cancel code."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -60,7 +60,7 @@ class Wrong(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Sas:
-    """State of one verification, from the accepting side. `way` holds the reference that each message carries."""
+    """State of one Matrix verification by emoji, from the accepting side. `way` is the reference in each message."""
 
     own: Party
     other: Party
@@ -145,8 +145,8 @@ OFFERS = ("message_authentication_codes", "short_authentication_string")
 
 
 class Verifying:
-    """The running verifications of this device. They mark nobody as verified, as the agent cannot compare emoji: the
-    person compares them with the agent's log."""
+    """The Matrix device verifications that are running. They mark nobody as verified, as the agent cannot compare
+    emoji: the person compares them with the agent's log."""
 
     def __init__(self) -> None:
         self._running: OrderedDict[tuple[str, str], Sas] = OrderedDict()
@@ -236,8 +236,8 @@ verifies a device sends five."""
 
 
 class VerificationReplies:
-    """Answers verification messages, in order per user and in parallel across users, since anybody may start one and
-    key queries are slow. `own` gives this device."""
+    """Answers Matrix verification messages, in order per user and in parallel across users, since anybody may start one
+    and key queries are slow. `own` gives this device."""
 
     def __init__(self, devices: Devices, rooms: Rooms, now: Callable[[], float], own: Callable[[], Party]) -> None:
         self._devices = devices
@@ -279,7 +279,7 @@ class VerificationReplies:
 
 
 class Limits:
-    """Rate limit of verification messages per minute, with a separate share for strangers."""
+    """Rate limit of Matrix verification messages per minute, with a separate share for strangers."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

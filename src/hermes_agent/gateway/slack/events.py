@@ -33,7 +33,7 @@ LEFT = frozenset({"channel_left", "group_left", "channel_deleted", "channel_arch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """The agent's identity in a workspace; `threads`: a message to it in a channel starts a thread."""
+    """The agent's own user and bot id in a Slack workspace; `threads`: a message to it in a channel starts a thread."""
 
     user: str
     bot: str
@@ -42,8 +42,8 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Event parser. `name` looks up a user's name, `title` a channel's, `file` the facts of a file; `now` is the
-    time."""
+    """Parser of Slack events into gateway events. `name` looks up a user's name, `title` a channel's, `file` the facts
+    of a file; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]

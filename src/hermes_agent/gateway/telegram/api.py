@@ -20,15 +20,15 @@ HTTP_ERROR = 500
 
 
 class Unparsed(ChannelError):
-    """The formatting was rejected; the text can be sent plain."""
+    """Telegram rejected the formatting of a message; the text can be sent plain."""
 
 
 class Unfit(ChannelError):
-    """The method does not accept this file, or voice messages are not allowed there; it can be sent as a document."""
+    """Telegram does not take a file by this method, or no voice messages there; it can be sent as a document."""
 
 
 class Moved(ChannelError):
-    """Nothing was done: the group has migrated to the id `to`."""
+    """A Telegram group has migrated to the id `to`; the call did nothing."""
 
     def __init__(self, message: str, to: str) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class Moved(ChannelError):
 
 
 class Unanswerable(ChannelError):
-    """The message to reply to was deleted; the text can be sent without a reply."""
+    """The Telegram message to reply to was deleted; the text can be sent without a reply."""
 
 
 class Unchanged(ChannelError):
-    """An edit had no effect: the message already has this content."""
+    """An edit of a Telegram message had no effect: the message already has this content."""
 
 
 REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
@@ -54,7 +54,7 @@ REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
 
 
 class BotApi:
-    """HTTP client for one bot at `url`."""
+    """HTTP client for the Telegram Bot API, for one bot at `url`."""
 
     def __init__(self, url: str, token: str, http: Http) -> None:
         self._url = url

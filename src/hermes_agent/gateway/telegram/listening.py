@@ -36,7 +36,7 @@ Brought = tuple[Plain, asyncio.Future[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """Webhook settings: public URL, local port, and the secret sent with each update."""
+    """Where Telegram sends updates by webhook: public URL, local port, and the secret sent with each update."""
 
     url: str
     port: int
@@ -56,8 +56,8 @@ def acknowledge(brought: Iterable[Brought]) -> None:
 
 
 class Entrance:
-    """Webhook endpoint at `path`. An update is acknowledged after it was processed; Telegram sends it again
-    otherwise."""
+    """HTTP endpoint at `path` that receives Telegram updates. It acknowledges an update after it was processed;
+    otherwise Telegram sends it again."""
 
     def __init__(self, path: str, secret: str) -> None:
         self._secret = secret
@@ -101,7 +101,7 @@ WEBHOOK_SET = "webhook is active"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Update loop of one bot, by polling or webhook."""
+    """Update loop of one Telegram bot, by polling or webhook."""
 
     api: BotApi
     moves: ChatMigration
@@ -168,8 +168,8 @@ class Listening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """Processes updates in their chat's order, and joins albums: Telegram sends each picture as a message, so the
-    first waits for the others, at most `album_looks` times."""
+    """Processes Telegram updates in their chat's order, and joins albums: Telegram sends each picture as a message, so
+    the first waits for the others, at most `album_looks` times."""
 
     api: BotApi
     moves: ChatMigration

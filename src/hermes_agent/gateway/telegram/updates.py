@@ -26,7 +26,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """The bot's id and name."""
+    """Id and name of the Telegram bot itself."""
 
     id: int
     name: str

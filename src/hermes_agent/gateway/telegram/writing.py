@@ -74,7 +74,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A Bot API method for sending a file: its file argument and size limit in bytes."""
+    """A Bot API method that sends a file: its name, the argument for the file, and its size limit in bytes."""
 
     method: str
     field: str

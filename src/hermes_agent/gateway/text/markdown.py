@@ -28,7 +28,7 @@ LONGEST_WORDS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Opening line of a fenced code block: indentation, marks and info string."""
+    """Opening line of a fenced code block: indentation, backticks or tildes, and info string."""
 
     indent: str
     marks: str
@@ -208,8 +208,8 @@ MARKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """A platform's markup. `escape` escapes text, `code` text within code, `link` renders a link with a non-empty
-    address. `quote` begins a quoted line; `languages`: code blocks name their language."""
+    """Rules for writing a platform's markup. `escape` escapes text, `code` text within code, `link` renders a link with
+    a non-empty address. `quote` begins a quoted line; `languages`: code blocks name their language."""
 
     escape: Callable[[str], str]
     code: Callable[[str], str]

@@ -42,7 +42,7 @@ SOON = 0.02
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata of a checkpoint: what it was taken before, the session, and whether it covers the whole folder.
+    """Metadata of a checkpoint: the tool call it was taken before, the session, and whether it covers the whole folder.
     `absent`: files that were about to be created."""
 
     why: str
@@ -53,7 +53,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One checkpoint: its number in the folder (increasing), its time, and its metadata."""
+    """A saved state of a folder: its number there (increasing), its git objects, its time, and its metadata."""
 
     number: int
     commit: str
@@ -64,7 +64,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """Result of a restore: files written, files removed, and the checkpoint that undoes it."""
+    """Result of restoring a checkpoint: files written, files removed, and the checkpoint that undoes it."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -72,8 +72,8 @@ class Restored:
 
 
 class Kept(msgspec.Struct):
-    """Cached state of a folder between checkpoints, which may be lost: the last scan, the last checkpoint, and how
-    many checkpoints and bytes were written since the last pruning."""
+    """What is remembered of a folder between two checkpoints, and may be lost: the last scan, the last checkpoint, and
+    how many checkpoints and bytes were written since the last pruning."""
 
     seen: Seen = msgspec.field(default_factory=Seen)
     last: Checkpoint | None = None
@@ -82,7 +82,7 @@ class Kept(msgspec.Struct):
 
 
 class Checkpoints:
-    """The checkpoints below `folder` (`HERMES_HOME/checkpoints`), stored with git."""
+    """Store of file checkpoints below `folder` (`HERMES_HOME/checkpoints`), kept with git."""
 
     def __init__(self, folder: Path, settings: CheckpointSettings, clock: Clock, *, git: str = "git") -> None:
         self.folder = folder

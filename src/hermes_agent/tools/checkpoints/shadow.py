@@ -1,4 +1,4 @@
-"""Shadow git repository of a folder, kept in the home; writes objects directly, without git processes."""
+"""Shadow git repository of a folder, kept in the home; small changes are written without git processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Objects(Protocol):
 
 
 class Loose:
-    """Writes loose objects, each a file, atomically."""
+    """Writer that stores each git object in a file of its own (loose), atomically."""
 
     def __init__(self, repository: Path) -> None:
         self._folder = repository / "objects"
@@ -54,7 +54,7 @@ class Loose:
 
 
 class Pack:
-    """Writes objects into one pack file for `git index-pack`."""
+    """Writer that puts git objects into one pack file for `git index-pack`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -132,15 +132,15 @@ LEFT = "paths."
 
 
 class CheckpointFailed(ToolError):
-    """A checkpoint could not be taken or found."""
+    """A file checkpoint could not be taken, found or restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """The shadow repository of `root` in `folder` (below `HERMES_HOME/checkpoints`), with the `git` at this path.
+    """Shadow git repository of the folder `root`, in `folder` (below `HERMES_HOME/checkpoints`), with the program
+    `git`.
 
-    All writes happen inside `turn`, one process at a time. Git never sees the person's configuration, hooks or
-    repository.
+    All writes happen inside `turn`, one process at a time. Git does not see the person's configuration or repository.
     """
 
     root: Path

@@ -1,4 +1,4 @@
-"""Incremental folder scan for checkpoints: finds changed files by their stat data and reads only those."""
+"""Incremental folder scan for checkpoints: finds changed files by their stat data and reads their content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Stamp = tuple[int, ...]
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """A scanned file: `blob` is its content's object name, empty if it was always too large."""
+    """A file in a folder scan; `blob` is its content's object name, empty if it was always too large."""
 
     mode: int
     blob: bytes

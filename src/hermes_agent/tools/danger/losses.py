@@ -1,4 +1,4 @@
-"""Tests for destructive commands: those that are always blocked, and those that lose work, files or processes."""
+"""Tests for destructive commands: some are always blocked; those that lose work or files need approval."""
 
 from __future__ import annotations
 

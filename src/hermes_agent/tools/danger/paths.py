@@ -1,4 +1,4 @@
-"""Path analysis of commands: vital folders, credential files, and where a command writes."""
+"""Path analysis of commands: whether a path is a vital folder or may hold credentials, and where a command writes."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a command runs: its working directory, the folders it may write to without approval, and a `closed`
-    folder inside them (empty: none)."""
+    """Where a shell command runs: its working directory, the folders it may write to without approval, and a `closed`
+    folder inside them where it may not (empty: none)."""
 
     folder: str
     writable: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Path access control of the file tools, with race-free opening of files."""
+"""Access control for paths in the file tools, and opening of files without races."""
 
 from __future__ import annotations
 

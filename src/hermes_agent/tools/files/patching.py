@@ -22,7 +22,7 @@ _HEADS = {"*** Add File: ": "add", "*** Update File: ": "update", "*** Delete Fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """A patch hunk: lines with their sign (` ` context, `-` removed, `+` added).
+    """One hunk of a patch: lines with their sign (` ` context, `-` removed, `+` added).
 
     `line`: where the old lines should begin (0: unknown); `anchor`: a line that precedes them.
     """
@@ -244,7 +244,7 @@ _Edit = Callable[[str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """Builds file changes from the arguments of the tool `patch`."""
+    """Builds the file changes (`Change`) that a call of the tool `patch` asks for."""
 
     guard: Guard
     workspace: str

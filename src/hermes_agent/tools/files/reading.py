@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A page for the model, and the hash of the whole content (empty if it was not read whole)."""
+    """A page of a file as an answer, and the hash of the whole content (empty if the file was not read whole)."""
 
     answer: Answer
     digest: str
@@ -40,7 +40,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Which lines of a file to read (`offset` from 1), its display name, and a note."""
+    """Which lines of a file `read_file` shows (`offset` from 1), the file's display name, and a note."""
 
     shown: str
     offset: int

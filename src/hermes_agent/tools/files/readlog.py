@@ -1,4 +1,4 @@
-"""Read log: which content of each file a session has seen, by hash, so that stale writes are detected."""
+"""Read log: hashes of the file contents that a session has seen, so that stale writes are detected; write intents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def content_hash(content: bytes) -> str:
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a session's log. With a `key` it is a write intent of that call: `hash` of the new content, and
+    """One line of a session's read log. With a `key` it is a write intent of that call: `hash` of the new content, and
     the `answer` it will give."""
 
     path: str
@@ -44,10 +44,10 @@ class _Session:
 
 
 class ReadLog:
-    """Content hashes by session and path, in one append-only file per session in `folder`.
+    """Hashes of the file contents that each session has seen, in one append-only file per session in `folder`.
 
-    A session that continues in another process still knows what it has read, and a repeated write can tell whether
-    it had happened. If the folder is lost, sessions only have to read their files again. Thread-safe.
+    A session that continues in another process still knows what it has read, and a repeated write can tell whether it
+    had happened. If the folder is lost, sessions only have to read their files again. Thread-safe.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -32,7 +32,7 @@ _SCRIPT = str(Path(finder.__file__))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search below `root`. An empty `pattern` lists names; `glob` filters file names or paths."""
+    """A file search below `root`. An empty `pattern` lists names; `glob` filters file names or paths."""
 
     root: Path
     pattern: str
@@ -42,8 +42,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A found line, or a file if `number` is 0; `path` is relative to the root. `matches` is False for context
-    lines."""
+    """A line found by the file search, or a file if `number` is 0; `path` is relative to the root. `matches` is False
+    for context lines."""
 
     path: str
     number: int = 0
@@ -53,7 +53,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Search results in the order of paths and lines; `cut` if there were too many."""
+    """Results of a file search, in the order of paths and lines; `cut` if there were too many."""
 
     hits: tuple[Hit, ...]
     cut: bool

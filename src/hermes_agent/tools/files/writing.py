@@ -1,4 +1,4 @@
-"""Crash-safe file changes by compare-and-swap: one or several files at once, all or none, idempotent after a crash."""
+"""File changes by compare-and-swap, idempotent after a crash; if one of several fails, the others are put back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW_FILE = 0o666  # less the umask, as any program makes files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A file's content and stat stamp when it was read; both None: no file."""
+    """Content and stat stamp of a file when it was read; both None if there was no file."""
 
     content: bytes | None
     stamp: tuple[int, int, int, int] | None
@@ -54,7 +54,7 @@ def version_of(real: Path, shown: str) -> Version:
 
 
 class Writer:
-    """Atomic compare-and-swap of files; one per process, so that its sessions take turns."""
+    """Atomic compare-and-swap of files. The sessions that share a writer take turns."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -190,8 +190,8 @@ class _Ready:
 
 
 class Changer:
-    """Applies file changes within `guard`. Each intent is written to `log` before its file, so that a call repeated
-    after a crash can tell whether it had happened."""
+    """Applies file changes within `guard`. The intents are written to `log` before any file, so that a call repeated
+    after a crash can tell which files it had changed."""
 
     def __init__(self, *, guard: Guard, log: ReadLog, writer: Writer) -> None:
         self._guard = guard

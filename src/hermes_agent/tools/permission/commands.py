@@ -1,4 +1,4 @@
-"""Permission checks that parse shell commands; imported at the first call that has one."""
+"""Permission checks that parse shell commands; this module is imported when a call with a command is checked."""
 
 from __future__ import annotations
 

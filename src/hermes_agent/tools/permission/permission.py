@@ -64,12 +64,11 @@ class Remembered(Protocol):
 
 
 class Permission:
-    """Decides about calls and remembers answers.
+    """Permission policy of a process: decides whether a tool call may run, and remembers the answers of people.
 
     `remembered` stores answers "always"; answers for a session are kept in memory. `writable`: folders besides the
-    workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where
-    changes always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see
-    `allows`.
+    workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where changes
+    always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see `allows`.
     """
 
     def __init__(

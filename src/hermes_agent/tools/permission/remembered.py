@@ -19,7 +19,7 @@ HEAD = (
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """One approval: only `key` matters, the rest is for the reader. `when` is seconds since 1970."""
+    """One approval in approvals.yaml: `key` decides, the rest is for the reader. `when` is seconds since 1970."""
 
     key: str
     tool: str
@@ -48,8 +48,8 @@ def wrong_with(path: Path) -> str:
 
 
 class RememberedFile:
-    """Approvals in a YAML file. An unreadable file counts as empty, so people are asked again; it is not
-    overwritten."""
+    """Permanent approvals of tool calls in a YAML file. An unreadable file counts as empty, so people are asked again;
+    it is not overwritten."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

@@ -31,7 +31,7 @@ DATA = "data"  # what is written to the input of one that runs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A call about to run, with everything that permission depends on.
+    """A tool call about to run, with everything that permission depends on.
 
     - `granted`: what this conversation may use; `attended`: whether a person is there to answer;
     - `folder`: where a command runs (the kept shell's, see `ShellTools.directory`), if not the workspace;
@@ -57,13 +57,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Decision that the call may run."""
+    """Permission decision: the tool call may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Decision that the call may not run; `reason` is a sentence for the model and the person. `unasked`: only
-    because nobody is there to ask."""
+    """Permission decision: the tool call may not run; `reason` is a sentence for the model and the person. `unasked`:
+    only because nobody is there to ask."""
 
     reason: str
     unasked: bool = False
@@ -71,8 +71,8 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class NeedsApproval:
-    """Decision that a person must approve the call, because of `reasons`. `key` is the hash that an answer is bound
-    to."""
+    """Permission decision: a person must approve the tool call, because of `reasons`. `key` is the hash that an answer
+    is bound to."""
 
     question: Question
     key: str

@@ -47,8 +47,8 @@ Answer with one word: APPROVE, DENY or ASK."""
 
 
 class Smart:
-    """Asks the auxiliary model about a call; any failure leaves it to the person. `mark` generates an unguessable
-    delimiter."""
+    """Asks the auxiliary model whether a tool call that needs approval may run; after any failure the person decides.
+    `mark` generates an unguessable delimiter."""
 
     def __init__(self, ask: Ask, mark: Callable[[], str]) -> None:
         self._ask = ask

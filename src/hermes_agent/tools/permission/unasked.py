@@ -11,7 +11,7 @@ from hermes_agent.core.effects import Capability
 
 @dataclass(slots=True)
 class RunGrant:
-    """Whether approval questions are off for one run: the `principal` who turned them off, empty if nobody."""
+    """Whether approval questions are off for one run: the `principal` who turned them off, empty if they are on."""
 
     principal: str = ""
 
@@ -36,7 +36,7 @@ class Standpoint:
 
 
 class Unasked:
-    """Who turned approval questions off, by session. Kept only in memory: after a crash questions are on again."""
+    """Who turned approval questions off (`/yolo`), by session; in memory: after a crash questions are on again."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}

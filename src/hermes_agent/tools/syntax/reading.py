@@ -23,7 +23,7 @@ _ALWAYS = r"\s*(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\)|\[\[\s*1.*\]\]|/bin/true)\s*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The programs that a command runs, in order, and dangers of its overall shape."""
+    """The programs that a shell command runs, in order, and dangers of its shape (fork bomb, endless loop)."""
 
     simples: tuple[Simple, ...]
     is_fork_bomb: bool = False

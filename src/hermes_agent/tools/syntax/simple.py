@@ -21,7 +21,7 @@ UNKNOWN = (VARIABLE, COMPUTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simple:
-    """One program call in a command.
+    """One program call in a shell command.
 
     - `writes`: redirection targets; `reads`: input redirections; `stdin`: the input text if known;
     - `prefixes`: what it is run through (`sudo`, `xargs`, ...); `fed_by`: programs whose output it reads;

@@ -35,7 +35,7 @@ _HEREDOC_FIRST = r"(<<-?\s*(?:'\w+'|\"\w+\"|\\?\w+))((?:[ \t]+\d?(?:>>|>&|>\||>|
 
 
 class Unreadable(ValueError):
-    """The command cannot be parsed: it is invalid, too long, or nested too deeply."""
+    """A shell command cannot be parsed: it is invalid, too long, or nested too deeply."""
 
 
 def parse(command: str) -> Node:
@@ -100,8 +100,8 @@ GIVEN = {
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """Shell state during interpretation: folder, variables, functions and aliases. `files`: what this command wrote,
-    path to content, None if unknown."""
+    """State of the shell while a command is interpreted: folder, variables, functions and aliases. `files`: what this
+    command wrote, path to content, None if unknown."""
 
     folder: str
     variables: dict[str, str] = field(default_factory=dict)

@@ -40,8 +40,8 @@ _UNFIT = re.compile(r"[\x00-\x20\x7f\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A checked URL: `url` for display, `connect` with the checked IP address; `host` is the `Host` header, `name`
-    the TLS server name."""
+    """A URL that passed the SSRF check: `url` for display, `connect` with the checked IP address; `host` is the `Host`
+    header, `name` the TLS server name."""
 
     url: str
     connect: str
@@ -198,7 +198,7 @@ READABLE = ("text/", "application/pdf", "application/json", "application/xml", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A fetched page: its final URL, media type and charset (lower case, empty if unknown)."""
+    """A fetched web page: its final URL, media type and charset (lower case, empty if unknown), and body."""
 
     url: str
     media: str

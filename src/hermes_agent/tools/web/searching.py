@@ -28,7 +28,7 @@ BACKENDS: dict[str, str] = {
 
 
 class Unsearched(ToolError):
-    """The search service returned an error or an invalid answer."""
+    """A web search service returned an error or an invalid answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One search result."""
+    """One web search result: title, address and text."""
 
     title: str
     url: str
@@ -52,13 +52,13 @@ class Result:
 
 
 class Backend(Protocol):
-    """A search service.
+    """Interface to a web search service.
 
     - `key_name`: name of its API key, empty if it needs none;
     - `address`: its base URL, empty for a self-hosted one (`web.search.url`);
     - `asking` builds the request for `count` results; it is pure, and `address` has no trailing slash;
-    - `results` parses the body of an answer with status 200, best first; it raises `Unsearched` if it is no answer
-      of this service.
+    - `results` parses the body of an answer with status 200, best first; it raises `Unsearched` if it is no answer of
+      this service.
     """
 
     @property
@@ -125,7 +125,7 @@ SETUP = "The owner can set one up: `web.search.backend` and its key."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchChoice:
-    """The chosen search service: its name in `BACKENDS`, address and key."""
+    """The web search service that the settings choose: its name in `BACKENDS`, address and key."""
 
     name: str
     backend: Backend
