@@ -1,4 +1,5 @@
-"""Effect types of tools: whether a call may run in parallel, needs approval, and can be retried after a crash."""
+"""Effects of tool calls: their class (may a call run in parallel or be retried after a crash?), the capabilities
+that a tool needs, and the state and location of an effect's record."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class BadArguments(ToolError):
 
 
 class Refused(ToolError):
-    """Permission refused the call."""
+    """The tool call is not allowed: permission denies it, or its target may not be changed."""
 
     kind = "refused"
 
@@ -273,7 +273,7 @@ class StaleWrite(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """A tool call was interrupted and its outcome cannot be determined, so it is not retried."""
+    """A tool call was interrupted and its outcome is unknown, so it is not retried."""
 
     kind = "interrupted"
 

@@ -91,7 +91,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """Words that a person wants in every request, even after compaction. `denies` lists what no call that changes
+    """Text that a person wants in every request, even after compaction. `denies` lists what no call that changes
     something may need while the pin holds ("read only")."""
 
     pin: str
@@ -102,7 +102,7 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpinned:
-    """Removes the pin with that id."""
+    """A pin was removed; `pin` is its id."""
 
     pin: str
     kind: Literal["unpinned"] = field(default="unpinned", init=False)
@@ -168,7 +168,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The person answered the question of that id."""
+    """A person answered the question whose id is `question`."""
 
     question: str
     answer: str

@@ -181,7 +181,7 @@ class Model(Protocol):
 
 
 class Through:
-    """Base of a wrapper around a model: has its name and window."""
+    """Base class of wrappers around a model: has the name and window of the model inside."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

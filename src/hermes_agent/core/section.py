@@ -1,4 +1,5 @@
-"""Sections of the prompt: named texts, each with its own hash and size."""
+"""Sections of the system prompt (named texts, each with its hash and size), the prefix that is frozen from them,
+and token estimates by bytes / 4."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Money and token limits as pure functions: what a call asks for, where each limit stands, and what the call is
-granted."""
+"""Limits of money, tokens, turns and time: what a call asks for, where each limit stands, what the call is granted,
+and the countdown of a run's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lock files held by tasks: async, fair inside one event loop, and work in threads under them."""
+"""Lock files for async code: tasks of one event loop get a lock in the order of their requests, and blocking work
+runs in a thread while the lock is held."""
 
 from __future__ import annotations
 

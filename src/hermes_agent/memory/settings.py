@@ -1,4 +1,5 @@
-"""Settings of memory (section `memory`), and the notes files and anonymous names of people."""
+"""Settings of memory (section `memory`); which notes files a person has, and the name of a person in the external
+memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""External memories, one file each: a table leads from a name to the function that creates one."""
+"""External memories: a table leads from the name of each to the function that creates it. The services over HTTP
+share the file `rest.py`."""
 
 from __future__ import annotations
 
