@@ -1,4 +1,4 @@
-"""Every failure that this program names, as one tree; its text is a sentence for a person and says what to do.
+"""The error classes that packages share, below `HermesError`; the text of each is a sentence for a person.
 
 HermesError
 ├── ConfigError                     a setting is wrong: file, line, nearest key

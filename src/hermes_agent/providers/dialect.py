@@ -1,4 +1,5 @@
-"""What a dialect is: how one kind of API is asked, turn by turn, and how its answer is cut into events."""
+"""Base types of API dialects: the compiler that writes a conversation's requests turn by turn, the decoder of
+server-sent events, and the record of one dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What all dialects share: the small shapes of their messages, and the fold of a streamed answer out of its blocks."""
+"""Shared parts of the dialects' decoders: JSON and call ids, conversions of message parts, and the base class that
+builds a streamed answer from its blocks."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def nine_id(call_id: str) -> str:
 
 
 class CallIds:
-    """Gives each call of a reply an id that is unique in the conversation."""
+    """Gives each tool call of a reply an id that is not `taken` and not given yet."""
 
     def __init__(self, taken: frozenset[str] | set[str]) -> None:
         self._taken = taken
@@ -226,7 +227,7 @@ class ReplyReader(ABC, Generic[Event]):
     - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing
       else;
     - `names` maps sent names of tools to their real ones;
-    - `words` is the text so far; `done` is True after the protocol's end mark;
+    - `words` is the text so far; `done` is True after the protocol's end marker;
     - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where
       it has neither text nor calls, `ContentRefused` where it was refused without a text.
 

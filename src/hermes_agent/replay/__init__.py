@@ -1,1 +1,2 @@
-"""Record and replay of runs: the seam between runs and the world (time, ids, models, tools), recorder and replayer."""
+"""Record and replay of runs: the interface between runs and the world (seam: time, ids, models, tools), the
+recorder and the replayers."""

@@ -53,7 +53,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the lock file: `skills` are in use; `retired` were uninstalled and can be restored."""
+    """Content of the lock file of installed skills: `skills` are in use; `retired` were uninstalled and can be
+    restored."""
 
     version: int = 1
     skills: dict[str, Entry] = {}
@@ -61,7 +62,8 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(JsonFile[Locked]):
-    """The lock file of one home; an installation takes effect with its change."""
+    """The lock file (`lock.json`) that lists the installed skills of one home; an installation takes effect with
+    its change."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB

@@ -98,7 +98,7 @@ def joined(words: str, reply: Reply, *, exact: bool) -> Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A reply across all of its attempts: `words` are those of the broken attempt that is being continued."""
+    """A reply across all of its attempts: `words` is the text of the broken attempt that is being continued."""
 
     words: str = ""
     _spoken: list[str] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""Refreshes sign-in tokens: one process at a time on this machine, and never with a used refresh token."""
+"""Refreshes sign-in tokens, one process at a time on this machine, so that two processes do not use the same
+refresh token."""
 
 from __future__ import annotations
 
@@ -97,11 +98,11 @@ Secrets = Callable[[str], str | None]
 
 
 class TokenRefresh:
-    """The sign-ins of one home.
+    """Stores and refreshes the sign-ins of one home.
 
     Every change is made under a file lock shared by all processes. Before a refresh token is sent, `auth.json`
-    records that; the new tokens are stored before anybody gets them. A process killed in between leaves the mark:
-    the next one tries once more and, where the token is used up, reports that.
+    records that; the new tokens are stored before anybody gets them. A process killed in between leaves that
+    record: the next one tries once more and, where the token is used up, reports that.
     """
 
     def __init__(self, home: Home, clock: Clock, secrets: Secrets) -> None:
