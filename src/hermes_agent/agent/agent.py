@@ -1,5 +1,4 @@
-"""What the agent loop needs for a run: the record `Agent`, and small protocols for hooks, prompt, tools and the
-run's end; `app/` provides the objects."""
+"""What the agent loop needs for a run: the record `Agent`, and protocols for hooks, prompt, tools and the run's end."""
 
 from __future__ import annotations
 

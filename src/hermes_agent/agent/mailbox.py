@@ -1,5 +1,4 @@
-"""A session's mailbox during a run: waiting mail, what the run took of it, how each message was completed, and
-which messages were deleted."""
+"""A session's mailbox during a run: waiting mail, what the run took, how it was completed, what was deleted."""
 
 from __future__ import annotations
 
@@ -136,11 +135,8 @@ class OpenGate:
 
 
 class Mailbox:
-    """Reads and completes the mail of one session under its lease. It asks the store for new mail after a wake-up,
-    or when something was left over.
-
-    `back` tracks which messages were deleted on their platform.
-    """
+    """Reads and completes the mail of one session under its lease. It asks the store for new mail after a wake-up, or
+    when something was left over. `back` tracks which messages were deleted on their platform."""
 
     def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
         self._clock = clock

@@ -1,5 +1,4 @@
-"""The tail of the prompt: context that changes from message to message, placed beside the person's message and
-logged."""
+"""The tail of the prompt: context that changes from message to message, placed beside each message and logged."""
 
 from __future__ import annotations
 

@@ -85,12 +85,9 @@ class UnknownSession(StoreError):
 
 
 class ProviderError(HermesError):
-    """A model call failed.
-
-    `provider`, `model` name the route that failed and `credential` the name (never the value) of the key that was
-    used; `status` is the HTTP status or 0; `retry_after` is in seconds where the provider gave one. `partial` is the
-    text that had arrived before a stream broke.
-    """
+    """A model call failed. `provider`, `model` name the route that failed and `credential` the name (never the value)
+    of the key that was used; `status` is the HTTP status or 0; `retry_after` is in seconds where the provider gave one.
+    `partial` is the text that had arrived before a stream broke."""
 
     retryable = False
 

@@ -1,5 +1,4 @@
-"""Sections of the system prompt (named texts, each with its hash and size), the prefix that is frozen from them,
-and token estimates by bytes / 4."""
+"""Sections of the system prompt (name, text, hash, size), the prefix frozen from them, and token estimates."""
 
 from __future__ import annotations
 

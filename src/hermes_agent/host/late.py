@@ -62,11 +62,8 @@ libraries = Libraries()
 
 class Needs:
     """Dependency container: gives a value by its class or Protocol (`Home`, `Store`, `Clock`, a section of the
-    settings).
-
-    A factory that a table names as `"module:attr"` gets this container as its argument; `made` calls each factory
-    once.
-    """
+    settings). A factory that a table names as `"module:attr"` gets this container as its argument; `made` calls each
+    factory once."""
 
     def __init__(self, values: Mapping[type, object]) -> None:
         self._values: dict[type, Any] = dict(values)

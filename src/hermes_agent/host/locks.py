@@ -1,5 +1,4 @@
-"""Lock files for async code: tasks of one event loop get a lock in the order of their requests, and blocking work
-runs in a thread while the lock is held."""
+"""Lock files for async code: fair among the tasks of an event loop; blocking work runs in a thread under the lock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs the passes of a review: lets the model work, and puts its tool calls through the whitelist and the gates to
-a live change or a proposal."""
+"""Runs the passes of a review: each tool call of the model meets whitelist and gates, then a live change or a
+proposal."""
 
 from __future__ import annotations
 

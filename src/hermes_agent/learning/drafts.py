@@ -109,12 +109,9 @@ WORDS = ("content", "new_string", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A write that a review wants.
-
-    `call` is without `because` and `kind`; `item` is the skill's name or the notes file; `new` are the added
-    words, `known` those that the item had; `key` is the call's own; `sort` is what the call says that it teaches
-    (see `Sort`), empty where it does not.
-    """
+    """A write that a review wants. `call` is without `because` and `kind`; `item` is the skill's name or the notes
+    file; `new` are the added words, `known` those that the item had; `key` is the call's own; `sort` is what the call
+    says that it teaches (see `Sort`), empty where it does not."""
 
     call: ToolCall
     kind: Kind

@@ -1,5 +1,4 @@
-"""Learning jobs: the background worker that runs them one at a time in a process, the counters that queue a review,
-and the statistics of what learning cost and brought."""
+"""Learning jobs: their background worker, the counters that queue reviews, and statistics of costs and results."""
 
 from __future__ import annotations
 
@@ -137,12 +136,9 @@ def stretched(interval: int, empty: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """Counts the tool rounds and messages of an ended run, and queues a review that is due; implements
-    `agent.Closing`.
-
+    """Counts the tool rounds and messages of an ended run, and queues a review that is due; implements `agent.Closing`.
     `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that queued
-    work.
-    """
+    work."""
 
     store: Store
     clock: Clock

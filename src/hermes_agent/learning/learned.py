@@ -1,5 +1,5 @@
-"""The person's view of what was learned (list, show, explain, undo, approve, reject, costs), and the jobs that undo
-what a deleted conversation taught."""
+"""The person's view of what was learned: list, show, undo, approve, reject, costs; undoing what a deleted chat
+taught."""
 
 from __future__ import annotations
 

@@ -54,11 +54,9 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Dependencies of an external memory.
-
-    `secret` returns a secret by its name (empty: missing), `url` is the address (empty: the service's own), `space`
-    separates people. `store` and `folder` are for local data; `environment` is that of programs.
-    """
+    """Dependencies of an external memory. `secret` returns a secret by its name (empty: missing), `url` is the address
+    (empty: the service's own), `space` separates people. `store` and `folder` are for local data; `environment` is that
+    of programs."""
 
     http: Http
     secret: Callable[[str], str]

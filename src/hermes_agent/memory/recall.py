@@ -1,5 +1,4 @@
-"""Recalls external memory beside a message with a time limit and a circuit breaker, and puts the recalled texts
-into a `<memory-context>` block."""
+"""Recalls external memory beside a message, within a time limit, as a `<memory-context>` block."""
 
 from __future__ import annotations
 
@@ -44,10 +43,8 @@ NOTE = (
 
 
 class Recall:
-    """External memory of one person in a run: a source of the prompt's tail, and the writer of finished exchanges.
-
-    A memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds.
-    """
+    """External memory of one person in a run: a source of the prompt's tail, and the writer of finished exchanges. A
+    memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds."""
 
     name = "Recalled memory"
 

@@ -1,5 +1,4 @@
-"""Settings of memory (section `memory`); which notes files a person has, and the name of a person in the external
-memory."""
+"""Settings of memory (section `memory`); a person's notes files and name in the external memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The tools `memory` (reads and changes the notes) and `session_search` (past conversations), and the version
-ledger of the notes: list and undo."""
+"""The tools `memory` (the notes) and `session_search` (past conversations); lists and undoes changes of the notes."""
 
 from __future__ import annotations
 

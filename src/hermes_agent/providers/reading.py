@@ -1,5 +1,4 @@
-"""Shared parts of the dialects' decoders: JSON and call ids, conversions of message parts, and the base class that
-builds a streamed answer from its blocks."""
+"""Shared parts of the dialects: JSON, call ids, and the base class that builds a streamed answer from its blocks."""
 
 from __future__ import annotations
 
@@ -177,10 +176,8 @@ class TokenDetails(msgspec.Struct):
 
 @dataclass(slots=True)
 class Block:
-    """A part of the answer during streaming: text, thinking, or the JSON text of a call's arguments.
-
-    `opaque` is the provider's signature or encrypted content. A block of an unknown (empty) kind yields no part.
-    """
+    """A part of the answer during streaming: text, thinking, or the JSON text of a call's arguments. `opaque` is the
+    provider's signature or encrypted content. A block of an unknown (empty) kind yields no part."""
 
     kind: Literal["text", "thinking", "call", ""]
     pieces: list[str] = field(default_factory=list)
@@ -222,18 +219,16 @@ def believable(usage: Usage) -> Usage:
 class ReplyReader(ABC, Generic[Event]):
     """Decodes one streamed answer into `_blocks`, which become its parts in their order.
 
-    - `feed` takes the data of one event and returns its deltas; raises the `ProviderError` that the stream
-      reports, and `MalformedReply` for violations of the protocol;
-    - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing
-      else;
+    - `feed` takes the data of one event and returns its deltas; raises the `ProviderError` that the stream reports, and
+      `MalformedReply` for violations of the protocol;
+    - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing else;
     - `names` maps sent names of tools to their real ones;
     - `words` is the text so far; `done` is True after the protocol's end marker;
-    - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where
-      it has neither text nor calls, `ContentRefused` where it was refused without a text.
+    - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where it has
+      neither text nor calls, `ContentRefused` where it was refused without a text.
 
-    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come;
-    `_close`: the stop reason; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is
-    called.
+    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come; `_close`:
+    the stop reason; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is called.
     """
 
     _parse: Callable[[bytes], Event]

@@ -122,11 +122,9 @@ class Turn:
 
 
 class Transcript:
-    """The turns of one conversation as one model may see them.
-
-    It follows a growing sequence of messages: only those added since the last `follow` are processed. `fresh` is
-    the index of the first turn that changed since `mark_written` was called.
-    """
+    """The turns of one conversation as one model may see them. It follows a growing sequence of messages: only those
+    added since the last `follow` are processed. `fresh` is the index of the first turn that changed since
+    `mark_written` was called."""
 
     def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:
         self._maker = maker

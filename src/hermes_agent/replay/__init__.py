@@ -1,2 +1,1 @@
-"""Record and replay of runs: the interface between runs and the world (seam: time, ids, models, tools), the
-recorder and the replayers."""
+"""Record and replay of runs: the interface to the world (seam: time, ids, models, tools), recorder and replayers."""

@@ -1,5 +1,4 @@
-"""Cassettes (recordings) as files: the writer, which removes secrets, the reader, and the comparison of a replay's
-requests with the recorded ones."""
+"""Cassette files (recordings): writer without secrets, reader, and the comparison of requests with recorded ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Recorder of runs: an interface to the world (seam) that passes everything through live and writes it to a
-cassette, with its wrappers of model, ledger and prompt tail."""
+"""Recorder: the interface to the world (seam) that runs everything live and writes it to a cassette."""
 
 from __future__ import annotations
 

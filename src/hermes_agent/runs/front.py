@@ -1,5 +1,4 @@
-"""The front door: accepts messages from every surface, submits them to a session, and follows, stops and answers
-runs."""
+"""The front door: submits messages from every surface to a session; follows, stops and answers runs."""
 
 from __future__ import annotations
 

@@ -35,9 +35,8 @@ class Trust(StrEnum):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One installed skill.
 
-    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds
-    since 1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last
-    update.
+    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds since
+    1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last update.
     """
 
     url: str

@@ -1,5 +1,4 @@
-"""Protocols of a database: the transaction and the engine that runs changes; base classes of the store's table
-groups."""
+"""Protocols of a database: the transaction and the engine that runs changes; base classes of table groups."""
 
 from __future__ import annotations
 

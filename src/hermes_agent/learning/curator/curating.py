@@ -61,9 +61,8 @@ class What:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curator:
-    """Runs curator passes: handles learning jobs of the kind `curator`. `model` gives the model to ask; `asks`:
-    nothing is changed without the owner's approval; `why_not` gives the reason why an unrequested pass may not
-    start now."""
+    """Runs curator passes: handles learning jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing
+    is changed without the owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
 
     store: Store
     clock: Clock

@@ -1,5 +1,4 @@
-"""External memories: a table leads from the name of each to the function that creates it. The services over HTTP
-share the file `rest.py`."""
+"""External memories: a table from the name of each to the function that creates it."""
 
 from __future__ import annotations
 

@@ -37,11 +37,8 @@ def going_on(request: ModelRequest, words: str, *, prefill: bool) -> ModelReques
 
 
 class Continuation:
-    """Filters a streamed continuation to its new text.
-
-    A model asked to continue may start over or repeat its last words. With `exact` (the text was prefilled) it
-    cannot, and only a duplicate blank is dropped.
-    """
+    """Filters a streamed continuation to its new text. A model asked to continue may start over or repeat its last
+    words. With `exact` (the text was prefilled) it cannot, and only a duplicate blank is dropped."""
 
     def __init__(self, words: str, *, exact: bool) -> None:
         self._words = words

@@ -1,5 +1,4 @@
-"""Refreshes sign-in tokens, one process at a time on this machine, so that two processes do not use the same
-refresh token."""
+"""Refreshes sign-in tokens, one process at a time on this machine, so that no two use the same refresh token."""
 
 from __future__ import annotations
 
@@ -29,11 +28,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """Stored tokens of one sign-in. Times are seconds since 1970; `expires` 0: unknown.
-
-    `renewing` is the start of a refresh whose result is not stored yet: its refresh token may be used up. `lost`
-    is why the person must sign in again; empty: no need.
-    """
+    """Stored tokens of one sign-in. Times are seconds since 1970; `expires` 0: unknown. `renewing` is the start of a
+    refresh whose result is not stored yet: its refresh token may be used up. `lost` is why the person must sign in
+    again; empty: no need."""
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
