@@ -36,7 +36,8 @@ from hermes_agent.store.effects import Intent
 
 
 class HasFacts(Protocol):
-    """A planned call that may have facts; one without facts has only an answer and conflicts with no other."""
+    """Part of a planned tool call that decides what may run in parallel: its tool and its facts. Without facts the
+    call has only an answer, and conflicts with no other."""
 
     @property
     def name(self) -> str: ...
@@ -111,8 +112,8 @@ INTERRUPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A call with its tool and facts; or with its answer already, because it is invalid or an equal call was
-    answered before (`known`)."""
+    """A tool call before it runs: with its tool and facts, or, where it is invalid (`problem`) or an equal call was
+    answered before (`known`), already with its answer."""
 
     call: ToolCall
     tool: Tool | None = None

@@ -1,4 +1,4 @@
-"""The parts of one run as values and small protocols; `app/` provides them."""
+"""What the agent loop needs for a run: the record `Agent`, and protocols for hooks, prompt, tools and the run's end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Toolbox(Protocol):
 
 
 class Closing(Protocol):
-    """Extra changes to commit together with the end of a run. Raises nothing."""
+    """Source of extra database changes that are committed together with the end of a run. Raises nothing."""
 
     def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
 

@@ -28,7 +28,7 @@ def asks_approval(question: str) -> bool:
 
 
 class RunContext:
-    """Implements `CallContext` for one call."""
+    """What one tool call may use of its run; implements `core.tool.CallContext`."""
 
     def __init__(
         self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None

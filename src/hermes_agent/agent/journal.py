@@ -1,4 +1,4 @@
-"""The single writer of a session's log: numbers events, commits them under the lease, then publishes them."""
+"""Journal of a run: numbers its events, commits them to the session's log under the lease, then publishes them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hermes_agent.store.transaction import Transaction
 
 @dataclass(slots=True, kw_only=True)
 class InHand:
-    """Calls in progress. `begun` maps each call to the call that made it (empty: the model); `asking` are those that
-    wait for a person. `told` is the value of `waits` that the store has."""
+    """Tool calls of a run that are in progress. `begun` maps each call to the call that made it (empty: the model);
+    `asking` are those that wait for a person. `told` is the last value of `waits` that the store was given."""
 
     begun: dict[str, str] = field(default_factory=dict)
     asking: set[str] = field(default_factory=set)
@@ -57,7 +57,8 @@ class Spawn(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The events of one call with the changes to commit together, or a live event that follows them."""
+    """The events of one `Journal.commit` or `Journal.post` with the changes to commit together, or a live event
+    that follows them."""
 
     entries: tuple[Entry, ...] = ()
     changes: tuple[Change, ...] = ()
@@ -73,13 +74,13 @@ JoinedChanges = Callable[[Sequence[Entry]], Sequence[Change]]
 
 
 class Journal:
-    """Commits the events of one run.
+    """Commits the events of one run to its session's log.
 
-    A posted event joins the view at once, and the log in the same order within `LINGER`; events posted in that
-    time or during a commit share the next commit. Everything of one call is in one transaction with the check of
-    the lease. Events are published in order, durable ones after their commit. A started commit completes even if
-    its caller is cancelled, so that view and log never disagree; after a failure (`LostLease`, a full disk) every
-    further call raises it.
+    A posted event joins the view at once, and the log in the same order within `LINGER`; events posted in that time
+    or during a commit share the next commit. The events and changes of one `commit` or `post` are in one
+    transaction with the check of the lease. Events are published in order, durable ones after their commit. A
+    started commit completes even if its caller is cancelled, so that view and log never disagree; after a failure
+    (`LostLease`, a full disk) every further commit raises it.
     """
 
     def __init__(

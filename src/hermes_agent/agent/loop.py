@@ -1,4 +1,4 @@
-"""The agent loop: take the inbox, ask the model, run its calls, repeat. Exactly one event ends a run and says how it
+"""The agent loop: take the inbox, ask the model, run its calls, repeat; a `RunEnded` event records how the run
 ended."""
 
 from __future__ import annotations

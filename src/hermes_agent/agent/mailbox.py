@@ -1,4 +1,4 @@
-"""A session's mailbox: waiting mail, what this run took of it, and how each message was completed."""
+"""A session's mailbox during a run: waiting mail, what the run took, how it was completed, what was deleted."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def nobody() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Withdrawals:
-    """Deleted messages among those of a run. `words` maps the messages that the run took to their text. `gone` are
-    those whose deletion it has read, `announced` those of which this process was notified; `overtaken` is called
-    when all were deleted."""
+    """Tracks which messages of a run were deleted on their platform. `words` maps the messages that the run took to
+    their text. `gone` are those whose deletion it has read, `announced` those of which this process was notified;
+    `overtaken` is called when all were deleted."""
 
     words: dict[str, Text | None] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -135,10 +135,8 @@ class OpenGate:
 
 
 class Mailbox:
-    """The mail of one lane under its lease. Queries the store only after a wake-up or when something was left over.
-
-    `back` tracks which messages were deleted on their platform.
-    """
+    """Reads and completes the mail of one session under its lease. It asks the store for new mail after a wake-up, or
+    when something was left over. `back` tracks which messages were deleted on their platform."""
 
     def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
         self._clock = clock

@@ -49,14 +49,14 @@ class _Past:
 class Session:
     """State of one conversation during a run.
 
-    `messages` is what the model sees; within a run it only grows, except by a compaction. `number` is the log's
-    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of
-    undone ones. `started` maps calls with a logged intent and no result to their effect. `speakers` are the
-    principals whose messages this run took, `heard` counts those messages, `rounds` the replies that requested
-    tools; `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began,
-    `answered` the tools that ever returned without an error. `mark` is the marker of the runtime's own notes,
-    `told` the hash of what each source of them said last, `pins` what is never compacted away. `compacted` is the
-    length of `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4.
+    `messages` is what the model sees; within a run it grows, and shrinks by a compaction or an undo. `number` is the
+    log's last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls in the log, also
+    of undone ones. `started` maps calls with a logged intent and no result to their effect. `speakers` are the
+    principals whose messages this run took, `heard` counts those messages, `rounds` the replies that requested tools;
+    `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began, `answered`
+    the tools that returned without an error at any time. `mark` is the marker of the runtime's own notes, `told` the
+    hash of the last text of each source of them, `pins` what no compaction removes. `compacted` is the length of
+    `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4.
     """
 
     id: str

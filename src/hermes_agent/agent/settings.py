@@ -1,4 +1,4 @@
-"""Settings of a run."""
+"""Settings of runs and of compaction (sections `agent` and `compaction` of the configuration)."""
 
 from __future__ import annotations
 

@@ -28,12 +28,13 @@ def at_once(reason: str, strike: Strike) -> None:  # noqa: ARG001  the shape of 
 
 
 class CutShort(Exception):
-    """Raised when the switch ended the run. Not `TimeoutError`, which an unresponsive disk or host also raises."""
+    """Raised inside a run when its `StopSwitch` ends it (a stop, or the deadline). Not `TimeoutError`, which an
+    unresponsive disk or host also raises."""
 
 
 class StopSwitch:
-    """Cancels the code that runs `within` it when `when` says so. A stop before the run started ends it as it
-    starts."""
+    """Ends one run from outside, by a stop or at its deadline: cancels the code inside `within`. `when` chooses the
+    moment of a stop; a stop before the run started ends it as it starts."""
 
     def __init__(self, when: When = at_once) -> None:
         self._when = when

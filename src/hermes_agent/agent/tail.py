@@ -1,4 +1,4 @@
-"""The tail of the prompt: context that changes from message to message, placed beside the person's words and logged."""
+"""The tail of the prompt: context that changes from message to message, placed beside each message and logged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class TailSource(Protocol):
 
 
 class Tail:
-    """All tail sources of a run in order, after the person's pins."""
+    """Builds the tail of the prompt for a message: the person's pins, the senders, the chat's title, then every
+    tail source in order. Sections without news are left out."""
 
     def __init__(self, sources: Sequence[TailSource], ids: Ids) -> None:
         self._sources = sources

@@ -1,1 +1,1 @@
-"""The vocabulary that every other package speaks: plain frozen values, standard library only."""
+"""The vocabulary that the other packages share: values, protocols and small helpers; standard library only."""

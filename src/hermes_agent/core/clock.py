@@ -1,4 +1,4 @@
-"""Clock protocol, so that tests and replays decide what time it is."""
+"""Clock protocol, so that tests and replays decide what time it is, and the machine's clock."""
 
 from __future__ import annotations
 

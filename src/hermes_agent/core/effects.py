@@ -1,4 +1,4 @@
-"""Effect types of tools: whether a call may run in parallel, needs approval, and can be retried after a crash."""
+"""Effects of tool calls: parallel, approved, retried? Also a tool's capabilities and where an effect is recorded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ class Effect(StrEnum):
 
     - `reads`: changes nothing; is retried, and runs in parallel with other reads;
     - `keyed`: carries an idempotency key; is retried with the same key;
-    - `exec`: runs detached under an id; is re-attached, never started twice. Where its record is missing, only
-      the `Location` of its intent can tell that it never started;
-    - `writes`: the intent is committed first; an interrupted call is reported as "outcome unknown" and never
-      retried;
+    - `exec`: runs detached under an id; is re-attached, never started twice. Where its record is missing, only the
+      `Location` of its intent can tell that it never started;
+    - `writes`: the intent is committed first; an interrupted call is reported as "outcome unknown" and never retried;
     - `asks`: waits for a person; the question is asked again.
     """
 
@@ -51,11 +50,8 @@ class EffectState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
     """Where the record of an `exec` effect is stored: a machine name for people, the kind of place with its record
-    store, and the boot id.
-
-    A missing record means "not started" only at the same location: another machine or home has no record of it, a
-    reboot may have removed some, and a store that was cleaned gets a new name.
-    """
+    store, and the boot id. A missing record means "not started" only at the same location: another machine or home has
+    no record of it, a reboot may have removed some, and a store that was cleaned gets a new name."""
 
     machine: str = ""
     place: str = ""

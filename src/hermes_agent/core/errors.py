@@ -1,4 +1,4 @@
-"""Every failure that this program names, as one tree; its text is a sentence for a person and says what to do.
+"""The error classes that packages share, below `HermesError`; the text of each is a sentence for a person.
 
 HermesError
 ├── ConfigError                     a setting is wrong: file, line, nearest key
@@ -85,12 +85,9 @@ class UnknownSession(StoreError):
 
 
 class ProviderError(HermesError):
-    """A model call failed.
-
-    `provider`, `model` name the route that failed and `credential` the name (never the value) of the key that was
-    used; `status` is the HTTP status or 0; `retry_after` is in seconds where the provider gave one. `partial` is the
-    text that had arrived before a stream broke.
-    """
+    """A model call failed. `provider`, `model` name the route that failed and `credential` the name (never the value)
+    of the key that was used; `status` is the HTTP status or 0; `retry_after` is in seconds where the provider gave one.
+    `partial` is the text that had arrived before a stream broke."""
 
     retryable = False
 
@@ -251,7 +248,7 @@ class BadArguments(ToolError):
 
 
 class Refused(ToolError):
-    """Permission refused the call."""
+    """The tool call is not allowed: permission denies it, or its target may not be changed."""
 
     kind = "refused"
 
@@ -273,7 +270,7 @@ class StaleWrite(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """A tool call was interrupted and its outcome cannot be determined, so it is not retried."""
+    """A tool call was interrupted and its outcome is unknown, so it is not retried."""
 
     kind = "interrupted"
 

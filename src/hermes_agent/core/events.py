@@ -52,11 +52,9 @@ class MessageTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextAdded:
-    """Context that the runtime placed beside the person's message: the tail of the prompt.
-
-    It is part of the conversation, although no person wrote it. `mark` is the session's own marker for such
-    notes; `sections` names the sources that contributed.
-    """
+    """Context that the runtime placed beside the person's message: the tail of the prompt. It is part of the
+    conversation, although no person wrote it. `mark` is the session's own marker for such notes; `sections` names the
+    sources that contributed."""
 
     message: Message
     mark: str
@@ -91,7 +89,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """Words that a person wants in every request, even after compaction. `denies` lists what no call that changes
+    """Text that a person wants in every request, even after compaction. `denies` lists what no call that changes
     something may need while the pin holds ("read only")."""
 
     pin: str
@@ -102,7 +100,7 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpinned:
-    """Removes the pin with that id."""
+    """A pin was removed; `pin` is its id."""
 
     pin: str
     kind: Literal["unpinned"] = field(default="unpinned", init=False)
@@ -127,11 +125,8 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted:
-    """A call is about to run.
-
-    For effects other than `reads` this event is durable: the intent is committed before the call touches the
-    world. Calls that only read show it live and log only their end.
-    """
+    """A call is about to run. For effects other than `reads` this event is durable: the intent is committed before the
+    call touches the world. Calls that only read show it live and log only their end."""
 
     turn: int
     call_id: str
@@ -168,7 +163,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The person answered the question of that id."""
+    """A person answered the question whose id is `question`."""
 
     question: str
     answer: str
@@ -228,11 +223,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """A run ended. `text` is the reply, or the sentence that says why there is none; `error` is the class of the
-    error; `verified_by` is the check, or the person, behind the `verdict`.
-
-    Every outcome but `answered` can be continued.
-    """
+    """A run ended. `text` is the reply, or the sentence that says why there is none; `error` is the class of the error;
+    `verified_by` is the check, or the person, behind the `verdict`. Every outcome but `answered` can be continued."""
 
     outcome: Outcome
     text: str

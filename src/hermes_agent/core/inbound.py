@@ -106,11 +106,9 @@ class Conversation:
 
 
 class Busy(StrEnum):
-    """Policy for a message that arrives during a run.
-
-    `steer`: the model reads it at the next turn; `queue`: it waits until the run ends; `interrupt`: it stops the
-    run and is read next; `alone`: it waits for its turn and gets a run and a reply of its own.
-    """
+    """Policy for a message that arrives during a run. `steer`: the model reads it at the next turn; `queue`: it waits
+    until the run ends; `interrupt`: it stops the run and is read next; `alone`: it waits for its turn and gets a run
+    and a reply of its own."""
 
     STEER = "steer"
     QUEUE = "queue"

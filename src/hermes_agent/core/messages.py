@@ -41,12 +41,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """A model's reasoning.
-
-    `text` is what may be shown, empty where there is only a signature of the part that follows. `opaque` is the
-    provider's signature or encrypted content, kept verbatim and sent back only to the `maker` ("vendor/model") that
-    made it.
-    """
+    """A model's reasoning. `text` is what may be shown, empty where there is only a signature of the part that follows.
+    `opaque` is the provider's signature or encrypted content, kept verbatim and sent back only to the `maker`
+    ("vendor/model") that made it."""
 
     text: str
     opaque: str = ""
@@ -81,11 +78,8 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call that the model requests.
-
-    `id` is unique within the session. `arguments` is the decoded JSON object; where the model's JSON was no
-    object, `arguments` is empty and `broken` holds the original text.
-    """
+    """A tool call that the model requests. `id` is unique within the session. `arguments` is the decoded JSON object;
+    where the model's JSON was no object, `arguments` is empty and `broken` holds the original text."""
 
     id: str
     name: str

@@ -22,10 +22,8 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """The frozen beginning of every request of a session.
-
-    `system` is the assembled text, `tools` the schemas in a fixed order, `hash` covers both byte for byte.
-    """
+    """The frozen beginning of every request of a session. `system` is the assembled text, `tools` the schemas in a
+    fixed order, `hash` covers both byte for byte."""
 
     system: str
     tools: tuple[ToolSchema, ...]
@@ -44,9 +42,8 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call as the provider counted them. `input` includes `cached` and `cache_write`; `output`
-    includes `reasoning`. `known` is False where the provider reported nothing (an interrupted call): unknown is
-    not zero."""
+    """Tokens of one call as the provider counted them. `input` includes `cached` and `cache_write`; `output` includes
+    `reasoning`. `known` is False where the provider reported nothing (an interrupted call): unknown is not zero."""
 
     input: int = 0
     output: int = 0
@@ -158,13 +155,12 @@ class Model(Protocol):
     """Client of a language model.
 
     - `ask` yields any number of deltas, then exactly one `Reply`, then stops;
-    - in a run, everything posted to its log is committed before the request is sent, together with the call's
-      ledger row;
-    - raises only `ProviderError` (or `LimitReached`, where a limit does not even cover the question), before or
-      instead of the `Reply`, and at most a second after its deadline;
+    - in a run, everything posted to its log is committed before the request is sent, together with the call's ledger
+      row;
+    - raises only `ProviderError` (or `LimitReached`, where a limit does not even cover the question), before or instead
+      of the `Reply`, and at most a second after its deadline;
     - closing the iterator early closes the connection;
-    - after `Retrying`, the words streamed before it are void; after `Continuing` they stand, and the stream goes
-      on.
+    - after `Retrying`, the words streamed before it are void; after `Continuing` they stand, and the stream goes on.
     """
 
     @property
@@ -181,7 +177,7 @@ class Model(Protocol):
 
 
 class Through:
-    """Base of a wrapper around a model: has its name and window."""
+    """Base class of wrappers around a model: has the name and window of the model inside."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -53,11 +53,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A slot to put into the outbox.
-
-    `key` makes it idempotent: the same key again replaces the slot's content, in the message that already shows
-    it. `inbox` is the row of the message that it answers (0: none).
-    """
+    """A slot to put into the outbox. `key` makes it idempotent: the same key again replaces the slot's content, in the
+    message that already shows it. `inbox` is the row of the message that it answers (0: none)."""
 
     key: str
     to: Conversation
@@ -79,9 +76,8 @@ class Slot:
     """An outbox slot in delivery.
 
     `pieces` are the messages that are certainly shown, in order; in state `unsure` the next one may be shown too.
-    `answers` is the platform's id of the message that it answers (empty: none), `attempts` the number of
-    failures, `repeats` how often a piece was sent again that may have been shown already. `epoch` fences its
-    current holder.
+    `answers` is the platform's id of the message that it answers (empty: none), `attempts` the number of failures,
+    `repeats` how often a piece was sent again that may have been shown already. `epoch` fences its current holder.
     """
 
     id: int

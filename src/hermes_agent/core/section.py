@@ -1,4 +1,4 @@
-"""Sections of the prompt: named texts, each with its own hash and size."""
+"""Sections of the system prompt (name, text, hash, size), the prefix frozen from them, and token estimates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Money and token limits as pure functions: what a call asks for, where each limit stands, and what the call is
-granted."""
+"""Limits of money, tokens, turns and time: what a call asks for, where each limit stands, what the call is granted,
+and the countdown of a run's limits."""
 
 from __future__ import annotations
 
@@ -284,10 +284,8 @@ def day_of(at: float, zone: tzinfo | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one run.
-
-    `turns` counts model calls. `deadline` is a moment of `Clock.monotonic`, in seconds; None means no limit.
-    """
+    """The limits of one run. `turns` counts model calls. `deadline` is a moment of `Clock.monotonic`, in seconds; None
+    means no limit."""
 
     turns: int = 90
     deadline: float | None = None

@@ -14,12 +14,9 @@ from hermes_agent.core.model import ToolSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """Effect and absolute paths of one call with its arguments.
-
-    `paths` None means "unknown": such a call never runs in parallel with another that writes. `summary` is one
-    line for a person ("terminal: pytest -q"). `depends_on` names the tools that must have answered before in the
-    session.
-    """
+    """Effect and absolute paths of one call with its arguments. `paths` None means "unknown": such a call never runs in
+    parallel with another that writes. `summary` is one line for a person ("terminal: pytest -q"). `depends_on` names
+    the tools that must have answered before in the session."""
 
     effect: Effect
     paths: tuple[str, ...] | None
@@ -29,10 +26,8 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question that only a person can answer: text, and choices where there are some.
-
-    `about` binds the answer (the hash of a call): the same question about another call is a new question.
-    """
+    """A question that only a person can answer: text, and choices where there are some. `about` binds the answer (the
+    hash of a call): the same question about another call is a new question."""
 
     text: str
     about: str = ""
@@ -43,19 +38,18 @@ class Question:
 class CallContext(Protocol):
     """Access of a running tool call to its run.
 
-    - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash;
-      filesystem-safe;
+    - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash; filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
       start); `begun_at` is the location that this attempt recorded;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and its absolute working folder;
-    - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one,
-      empty where several spoke;
-    - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for
-      any call, but the model does not see it; a call made so may make none itself;
-    - `ask` puts a question to the person and returns the answer, also one given before a crash; it raises
-      `Refused` where nobody is there to answer.
+    - `speakers` are the principals (`platform:user`) whose words the run works on; `speaker` is the only one, empty
+      where several spoke;
+    - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for any
+      call, but the model does not see it; a call made so may make none itself;
+    - `ask` puts a question to the person and returns the answer, also one given before a crash; it raises `Refused`
+      where nobody is there to answer.
     """
 
     @property

@@ -29,10 +29,9 @@ MEND = "Repair it with `hermes config edit`."
 class Loaded(Generic[S]):
     """Loaded settings, usable whatever the state of the file.
 
-    `sources` gives the origin of each value that is no default (`config.yaml:12`). `basis` says what `value` is
-    made of: the current file, the last good one, or the defaults. With `problems` or `notices` every surface
-    shows `notice`. `overridden` holds, by key, the file's value where an environment variable replaces it (None:
-    none).
+    `sources` gives the origin of each value that is no default (`config.yaml:12`). `basis` says what `value` is made
+    of: the current file, the last good one, or the defaults. With `problems` or `notices` every surface shows `notice`.
+    `overridden` holds, by key, the file's value where an environment variable replaces it (None: none).
     """
 
     value: S

@@ -1,4 +1,4 @@
-"""Edits single settings in config.yaml: keeps comments, and writes nothing that would not load."""
+"""Explains and edits single settings in config.yaml: keeps comments, and writes nothing that would not load."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Connections of one HTTP client: a request looks at the one it takes, not at all that there are; and it goes out in
-one piece, which saves a call of the kernel and a round of the event loop."""
+"""Connections of an HTTP client: a pool that does not search all connections for each request, and a network
+backend that sends the head and body of a request in one write."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SCHEMES = (b"http", b"https", b"ws", b"wss")
 
 
 class Connections(httpcore2.AsyncConnectionPool):
-    """At most `most` connections at work, and as many that wait for more. The library's own pool looks at all of them
-    twice for each request."""
+    """Connection pool of an HTTP client: at most `most` connections in use and as many idle ones; further requests
+    wait. It replaces the library's own pool, which searches all connections twice for each request."""
 
     def __init__(self, tls: ssl.SSLContext, most: int, kept_seconds: float) -> None:
         super().__init__(ssl_context=tls, keepalive_expiry=kept_seconds, network_backend=Network())
@@ -157,7 +157,7 @@ class Network(httpcore2.AnyIOBackend):
 
 
 class Transport(httpx2.AsyncHTTPTransport):
-    """HTTP transport that uses `Network`."""
+    """HTTP transport of a client that uses the connection pool `Connections`."""
 
     def __init__(self, tls: ssl.SSLContext, most: int, kept_seconds: float) -> None:
         super().__init__(verify=tls)

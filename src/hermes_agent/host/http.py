@@ -1,11 +1,12 @@
-"""Outgoing HTTP: one shared client per event loop, created on first use.
+"""Outgoing HTTP: clients shared by all callers of an event loop, one for each kind of address (`https` or not,
+loopback or not), created on first use.
 
-Importing httpx2 costs about 110 ms, so it is loaded on the first use. Only the connection has a timeout here: the
+Importing httpx2 costs about 110 ms, so it is loaded on the first use. The clients limit the time to connect; the
 caller limits the response by the run's deadline.
 
 Proxies: the machine's proxy and certificate variables (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`) apply to other
-machines; loopback addresses are always reached directly, also where `NO_PROXY` lacks them. Passwords of
-`~/.netrc` are never sent.
+machines; loopback addresses are always reached directly, also where `NO_PROXY` lacks them. Passwords of `~/.netrc`
+are never sent.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def late(where: str) -> Any:  # noqa: ANN401 - what a name in another module is 
 
 
 class Libraries:
-    """Imports what `LIBRARIES` names when its attribute is read, as in `libraries.yaml.safe_load`."""
+    """Third-party libraries as attributes (`libraries.yaml.safe_load`), imported when the attribute is read; the
+    table `LIBRARIES` maps their names."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as `late`
         return late(LIBRARIES[name])
@@ -61,10 +62,8 @@ libraries = Libraries()
 
 class Needs:
     """Dependency container: gives a value by its class or Protocol (`Home`, `Store`, `Clock`, a section of the
-    settings).
-
-    A factory that a table names as `"module:attr"` takes it, asks for what it uses, and is called once.
-    """
+    settings). A factory that a table names as `"module:attr"` gets this container as its argument; `made` calls each
+    factory once."""
 
     def __init__(self, values: Mapping[type, object]) -> None:
         self._values: dict[type, Any] = dict(values)

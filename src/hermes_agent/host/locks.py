@@ -1,4 +1,4 @@
-"""Lock files held by tasks: async, fair inside one event loop, and work in threads under them."""
+"""Lock files for async code: fair among the tasks of an event loop; blocking work runs in a thread under the lock."""
 
 from __future__ import annotations
 

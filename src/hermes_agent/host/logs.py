@@ -22,11 +22,9 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class LogFile(logging.Handler):
-    """Logging handler for a rotated file that several processes may share.
-
-    Opens the file with the first record. At `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A
-    full or missing disk loses log lines, never a run.
-    """
+    """Logging handler for a rotated file that several processes may share. Opens the file with the first record. At
+    `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A full or missing disk loses log lines, never a
+    run."""
 
     def __init__(
         self,

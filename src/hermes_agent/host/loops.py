@@ -1,4 +1,4 @@
-"""Runs the event loop of a server, with uvloop where installed, and handles the signals that end it."""
+"""Runs an event loop, with uvloop where installed, and handles the signals that ask the process to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts, watches and ends processes; the only place that does."""
+"""Starts, watches and ends child processes; the other modules start their programs through it."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ async def open_piped(
 
 
 class Ended(HermesError):
-    """A function called in its own process failed or exceeded a limit; the text says which."""
+    """A function that `apart` called in its own process failed or exceeded a limit; the text says which."""
 
 
 async def apart(

@@ -46,8 +46,9 @@ KINDS: Mapping[object, tuple[str, Callable[[Any], object]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Schema of one field. `make` builds its value from a plain one; `schema` is the class of a section, or of each
-    row of a table, and None for any other kind; `values` are the words of a choice. For the rest see `setting`."""
+    """Schema of one setting. `make` builds its value from a plain one; `schema` is the class of a section, or of
+    each row of a table, and None for any other kind; `values` are the allowed values of a choice. `setting`
+    describes the other fields."""
 
     name: str
     kind: str

@@ -174,12 +174,9 @@ MARKS = (
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
-    """The secrets of one home.
-
-    `.env` takes precedence over the process environment. Redacted are every value of `.env`, every value that was
-    requested, and environment variables with telling names. `warnings` are problems of the file (a line that is
-    no `NAME=value`, a mode that lets others read it).
-    """
+    """The secrets of one home. `.env` takes precedence over the process environment. Redacted are every value of
+    `.env`, every value that was requested, and environment variables with telling names. `warnings` are problems of the
+    file (a line that is no `NAME=value`, a mode that lets others read it)."""
 
     home: Home
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)

@@ -1,4 +1,4 @@
-"""Background tasks; the only place that creates asyncio tasks which nobody awaits."""
+"""Background tasks, which nobody awaits, and long blocking work in a thread of its own."""
 
 from __future__ import annotations
 

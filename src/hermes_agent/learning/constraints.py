@@ -1,5 +1,5 @@
-"""Constraints in skills and notes: finds lines that forbid something or say what fails, and parses their mark of
-scope, check and expiry."""
+"""Constraints in skills and notes: finds lines that forbid something or say what fails, and parses their marker
+(scope, check and expiry)."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ HERE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Scope, check and expiry of a constraint: where it holds, the check that succeeds once it no longer does (a
-    shell command, or `tool NAME`), and its last day."""
+    """Marker of a constraint: its scope (where it holds), the check that succeeds once it no longer holds (a shell
+    command, or `tool NAME`), and its last day."""
 
     scope: str
     check: str
@@ -75,8 +75,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """A line of a skill or an entry of the notes that constrains: with and without its mark. `mark` is None where
-    there is none; `broken` says what is wrong with an invalid one."""
+    """A line of a skill, or an entry of the notes, read as a possible constraint: with its marker (`whole`) and
+    without (`words`). `mark` is None where there is none; `broken` says what is wrong with an invalid one; the
+    properties say whether the text constrains."""
 
     whole: str
     words: str

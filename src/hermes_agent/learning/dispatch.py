@@ -1,4 +1,5 @@
-"""Handles the tool calls of a review: whitelist, gates, then a live change or a proposal."""
+"""Runs the passes of a review: each tool call of the model meets whitelist and gates, then a live change or a
+proposal."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ Through = Literal["clean", "raw"]
 
 @dataclass(slots=True)
 class Tally:
-    """Outcome of a review so far: live versions, proposals, the number of refused calls, and the words of the pass
-    that may write live."""
+    """Outcome of a review so far: live versions, proposals, the number of refused calls, and what the model said in
+    the pass that may write live."""
 
     kept: list[Version] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
@@ -72,8 +73,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """Handles the calls of one pass. `offered` are the tools of the prompt; others do not exist. `asks`: nothing
-    goes live without the owner's approval; `spent` is the cost of the review since the last call."""
+    """Handles the tool calls of one review pass. `offered` are the tools in the session's prompt, of which those
+    for skills and memory work. `asks`: nothing goes live without the owner's approval; `spent` is the cost of the
+    review since the last call."""
 
     claim: Claim
     record: Session
@@ -209,7 +211,7 @@ class Spending:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
     """One pass of a review: lets the model work on `messages`, which end with the question. `deadline` is a moment
-    of the clock; `said` collects the words of all replies."""
+    of the clock; `said` collects the text of all replies."""
 
     model: Model
     prefix: Prefix

@@ -1,4 +1,4 @@
-"""Drafts of a review and the gates that they pass: evidence, then origin."""
+"""Drafts: the writes that a review wants, and the gates that check them before they are made: evidence, then origin."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def evidence_of(text: str | None) -> Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Which parts of a text were found in the conversation, by event, and which are `missing`."""
+    """Result of looking up the commands, paths, hosts and tools that a text names: where each was `found` in the
+    conversation (event numbers), and which are `missing`."""
 
     missing: tuple[Named, ...] = ()
     found: Mapping[Named, tuple[int, ...]] = field(default_factory=dict)
@@ -108,12 +109,9 @@ WORDS = ("content", "new_string", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A write that a review wants.
-
-    `call` is without `because` and `kind`; `item` is the skill's name or the notes file; `new` are the added
-    words, `known` those that the item had; `key` is the call's own; `sort` is what the call says that it teaches
-    (see `Sort`), empty where it does not.
-    """
+    """A write that a review wants. `call` is without `because` and `kind`; `item` is the skill's name or the notes
+    file; `new` are the added words, `known` those that the item had; `key` is the call's own; `sort` is what the call
+    says that it teaches (see `Sort`), empty where it does not."""
 
     call: ToolCall
     kind: Kind
@@ -136,7 +134,7 @@ class Draft:
 
 
 class Writers(Protocol):
-    """Write access of a review, for one conversation.
+    """Write access of a review to skills and notes, for one conversation.
 
     - `tools` gives the tools of skills and memory by name; their writes are authored by the background, with this
       backing;
@@ -216,16 +214,16 @@ Verdict = Passed | Returned | Waits
 
 
 class Gate(Protocol):
-    """Checks a draft before it may be written. All gates are asked: a returned draft gets the reasons of all;
-    otherwise the first gate that lets it wait decides."""
+    """Checks a review's draft before it may be written. All gates are asked: a returned draft gets the reasons of
+    all; otherwise the first gate that lets it wait decides."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceGate:
-    """Requires that commands, paths, hosts and tools of the draft appear in the cited messages. `tools` are the
-    names of all tools."""
+    """Requires that commands, paths, hosts and tools that a draft names appear in the cited messages. `tools` are
+    the names of all tools."""
 
     tools: Collection[str] = ()
 

@@ -1,4 +1,4 @@
-"""Background worker for learning jobs: one at a time per process, released when the process leaves."""
+"""Learning jobs: their background worker, the counters that queue reviews, and statistics of costs and results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Unfinished(HermesError):
 
 
 class Jobs:
-    """Works on the learning jobs of a store in this process. `tells` is called for each job that produced something."""
+    """Background worker that runs the learning jobs of a store in this process, one at a time. `tells` is called
+    for each job that produced something."""
 
     def __init__(self, store: Store, does: Mapping[JobKind, Does], tells: Tells) -> None:
         self._store, self._does, self._tells = store, does, tells
@@ -135,11 +136,9 @@ def stretched(interval: int, empty: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """A run's `Closing`: counts what happened and queues a review that is due.
-
-    `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that
-    queued work.
-    """
+    """Counts the tool rounds and messages of an ended run, and queues a review that is due; implements `agent.Closing`.
+    `intervals` lists what may be reviewed (empty: nothing is counted); `rung` is called after a commit that queued
+    work."""
 
     store: Store
     clock: Clock
@@ -215,8 +214,8 @@ def with_usage(account: Account, rows: Sequence[UsageRow]) -> Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """Totals of the jobs of one kind. `cost` counts known prices only; `unpriced` is the number of jobs with an
-    unknown price, `empty` of those that kept nothing."""
+    """Totals of the learning jobs of one kind. `cost` counts known prices only; `unpriced` is the number of jobs
+    with an unknown price, `empty` of those that kept nothing."""
 
     jobs: int = 0
     empty: int = 0

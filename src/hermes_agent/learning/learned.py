@@ -1,4 +1,5 @@
-"""The person's view of what was learned: list, show, explain, undo, approve, reject, costs."""
+"""The person's view of what was learned: list, show, undo, approve, reject, costs; undoing what a deleted chat
+taught."""
 
 from __future__ import annotations
 
@@ -116,7 +117,8 @@ NOTES = ("MEMORY.md", "USER.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Ledger of learned changes, as a person uses it. A name is `12` (a version) or `p3` (a proposal)."""
+    """The person's commands on learned changes: list, show, undo, approve, reject. A name is `12` (a version) or
+    `p3` (a proposal)."""
 
     store: Store
     clock: Clock

@@ -44,7 +44,8 @@ Checks = Callable[[str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """Message about one constraint, and the principal to tell; `waits`: the owner has to decide."""
+    """Message about a constraint that was retired, or (`waits`) that the owner has to decide about, and the
+    principal to tell."""
 
     words: str
     whose: str
@@ -53,7 +54,7 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probing:
-    """Handles jobs of the kind `probe`. `passes` runs a check."""
+    """Re-checks learned constraints: handles learning jobs of the kind `probe`. `passes` runs a check."""
 
     store: Store
     clock: Clock

@@ -32,7 +32,7 @@ ENDED = {
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as a proposal stores it."""
+    """A tool call as a proposal stores it: the name of the tool, and the arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -40,8 +40,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposing:
-    """Stores drafts as proposals and applies them. `hands_of` gives the write access of a conversation, or of
-    nobody's."""
+    """Stores drafts as proposals and applies them. `hands_of` gives the write access (`Writers`) of a conversation,
+    also of the substitute for a deleted one."""
 
     store: Store
     clock: Clock

@@ -161,13 +161,14 @@ def usual_gates(tools: frozenset[str]) -> Sequence[Gate]:
 
 
 class NothingToReview(HermesError):
-    """Raised when the conversation, or the prefix of its prompt, no longer exists."""
+    """Raised when the conversation to review, or the prefix of its prompt, no longer exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """Reviews conversations. `model_for` gives the model, `effort` its reasoning level (both those of the
-    conversation unless the settings say otherwise, so that the provider's cache is shared)."""
+    """Reviews conversations: handles learning jobs of the kind `review`. `model_for` gives the model, `effort` its
+    reasoning level (both those of the conversation unless the settings say otherwise, so that the provider's cache
+    is shared)."""
 
     store: Store
     clock: Clock

@@ -218,7 +218,7 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
 
 @dataclass(slots=True)
 class Sources:
-    """Origins of a conversation's words. What the agent said after reading outside text is outside too, except
+    """Origins of the texts of a conversation. What the agent said after reading outside text is outside too, except
     commands that it ran itself, that worked, and that need no approval."""
 
     workspace: str = ""

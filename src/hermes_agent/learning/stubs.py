@@ -1,5 +1,5 @@
-"""The view of a conversation for a review that may write live: outside parts as typed stubs, everything else
-verbatim."""
+"""The view of a conversation for a review that may write live: outside text as typed stubs, what the agent copied
+of it masked, its thinking left out; the rest verbatim."""
 
 from __future__ import annotations
 

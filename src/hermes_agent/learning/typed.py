@@ -32,11 +32,9 @@ WANTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedGate:
-    """Requires a mark on every new line that says what does not work, forbids something, or describes this machine.
-
-    The mark's check must run unattended, and its expiry is at most `days` away. What a person asked for needs no
-    mark, but there may be at most `most` such lines of the `principal` (empty: of all).
-    """
+    """Requires a marker (scope, check, expiry) on every new line that says what does not work, forbids something, or
+    describes this machine. The marker's check must run unattended, and its expiry is at most `days` away. What a person
+    asked for needs no marker, but there may be at most `most` such lines of the `principal` (empty: of all)."""
 
     store: Store
     clock: Clock

@@ -1,1 +1,1 @@
-"""Memory of an agent: notes that a person can edit, and at most one external memory."""
+"""Memory of an agent: notes that a person can edit, search in past conversations, and at most one external memory."""

@@ -20,7 +20,7 @@ from hermes_agent.store.facts.facts import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message and its reply, with the session id."""
+    """A person's message and the agent's reply, with the session id, for an external memory to store."""
 
     session: str
     said: str
@@ -54,11 +54,9 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Dependencies of a backend.
-
-    `secret` returns a secret by its name (empty: missing), `url` is the address (empty: the service's own),
-    `space` separates people. `store` and `folder` are for local data; `environment` is that of programs.
-    """
+    """Dependencies of an external memory. `secret` returns a secret by its name (empty: missing), `url` is the address
+    (empty: the service's own), `space` separates people. `store` and `folder` are for local data; `environment` is that
+    of programs."""
 
     http: Http
     secret: Callable[[str], str]
@@ -84,7 +82,7 @@ GOOD = range(200, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A service at its address with its authentication headers. Statuses in `known` are not failures."""
+    """HTTP client of an external memory service: its name, address and authentication headers."""
 
     name: str
     url: str

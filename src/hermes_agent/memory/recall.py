@@ -1,4 +1,4 @@
-"""Recalls external memory beside a message with a time limit and a circuit breaker, and fences the recalled text."""
+"""Recalls external memory beside a message, within a time limit, as a `<memory-context>` block."""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ NOTE = (
 
 
 class Recall:
-    """External memory of one person in a run: a tail source, and the writer of finished exchanges.
-
-    A memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds.
-    """
+    """External memory of one person in a run: a source of the prompt's tail, and the writer of finished exchanges. A
+    memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds."""
 
     name = "Recalled memory"
 
@@ -143,7 +141,7 @@ class Recall:
 
 
 class RecallTools:
-    """Tools to search and extend the external memory."""
+    """Tools `recall_search` and `recall_add`: search and extend the external memory."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for

@@ -1,4 +1,4 @@
-"""Settings of memory (section `memory`), and the notes files and anonymous names of people."""
+"""Settings of memory (section `memory`); a person's notes files and name in the external memory."""
 
 from __future__ import annotations
 

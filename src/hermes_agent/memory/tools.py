@@ -1,4 +1,4 @@
-"""The tool `memory`: reads and changes the notes."""
+"""The tools `memory` (the notes) and `session_search` (past conversations); lists and undoes changes of the notes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTools:
-    """The tool `memory`. `is_owner` says whose notes are the home's own; `author` is the caller; `backing` is the
-    evidence of a review's write."""
+    """The tool `memory`, which reads and changes the notes. `is_owner` says whose notes are the home's own;
+    `author` is the caller; `backing` is the evidence of a review's write."""
 
     open_notes: Callable[[], Notes]
     is_owner: Callable[[str], bool]
@@ -121,7 +121,7 @@ CONVERSATIONS = "hermes_agent.memory.conversations:Conversations"
 
 
 class ConversationTools:
-    """The tool over past conversations; `store` opens the log at the first call."""
+    """The tool `session_search` over past conversations; `store` opens the log at the first call."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
@@ -167,7 +167,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One version for display: `diff` has a line for each line added (`+`) or removed (`-`)."""
+    """One version of a notes file for display: `diff` has a line for each line added (`+`) or removed (`-`)."""
 
     id: int
     at: float

@@ -14,8 +14,8 @@ OPENING, CLOSING = "<memory-context", "</memory-context>"
 
 
 class Unfenced(Through):
-    """Wraps a model: recalled memory that it repeats is neither streamed nor stored. `answered` gets the session and
-    text of each final reply."""
+    """Wraps a model: removes recalled memory (`<memory-context>` blocks) from the text of its replies before that
+    is streamed or stored. `answered` gets the session and text of each reply without tool calls."""
 
     def __init__(self, model: Model, answered: Callable[[str, str], None]) -> None:
         super().__init__(model)

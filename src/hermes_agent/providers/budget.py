@@ -54,11 +54,9 @@ class _Counted:
 
 
 class Sizes:
-    """Upper bounds for the tokens of requests.
-
-    Bytes / 4 is too little for some scripts and tokenizers, and one token per byte far too much for most. So the
-    part that the provider has counted before has that count, and only later messages are counted as bytes.
-    """
+    """Upper bounds for the tokens of requests. Bytes / 4 is too little for some scripts and tokenizers, and one token
+    per byte far too much for most. So the part that the provider has counted before has that count, and only later
+    messages are counted as bytes."""
 
     def __init__(self) -> None:
         self._conversations: OrderedDict[tuple[str, str, str], _Counted] = OrderedDict()

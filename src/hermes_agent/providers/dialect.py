@@ -1,4 +1,4 @@
-"""What a dialect is: how one kind of API is asked, turn by turn, and how its answer is cut into events."""
+"""Base types of API dialects: the record of a dialect, the compiler of requests, the decoder of server-sent events."""
 
 from __future__ import annotations
 
@@ -164,10 +164,7 @@ BOM = b"\xef\xbb\xbf"
 
 class SseDecoder:
     """Decoder of server-sent events by the WHATWG format (CR, LF or CRLF, comments, several data lines, a byte order
-    mark).
-
-    Only `data` is kept: `event` and `id` repeat what the data says in the supported protocols.
-    """
+    mark). Only `data` is kept: `event` and `id` repeat what the data says in the supported protocols."""
 
     __slots__ = ("_after_cr", "_begun", "_data", "_data_size", "_line", "_line_size")
 
@@ -242,12 +239,9 @@ class SseDecoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The dialect of one kind of API.
-
-    `errors` maps the kinds and codes of its error bodies to outcomes. `compiler` writes the requests of a
-    conversation, `framing` splits the answer into events, `reader` decodes them; each is created anew for each
-    conversation, stream and answer. `tools` are its rules for tools.
-    """
+    """The dialect of one kind of API. `errors` maps the kinds and codes of its error bodies to outcomes. `compiler`
+    writes the requests of a conversation, `framing` splits the answer into events, `reader` decodes them; each is
+    created anew for each conversation, stream and answer. `tools` are its rules for tools."""
 
     errors: Table
     compiler: Callable[[Route], ConversationCompiler]

@@ -1,8 +1,7 @@
-"""Decoder of the AWS event stream: binary messages with typed headers and two checksums, into JSON texts named by
-kind.
+"""Decoder of the AWS event stream: binary messages with typed headers and two checksums, into JSON texts named by kind.
 
-The format: https://docs.aws.amazon.com/transcribe/latest/dg/event-stream.html. It is decoded here and not by
-botocore so that a request with a bearer key needs no botocore at all.
+The format: https://docs.aws.amazon.com/transcribe/latest/dg/event-stream.html. It is decoded here and not by botocore
+so that a request with a bearer key needs no botocore at all.
 """
 
 from __future__ import annotations

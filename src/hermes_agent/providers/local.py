@@ -26,7 +26,7 @@ NO_BODY: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The usual address of a kind of server, and the vendor whose facts fit it."""
+    """The usual address of one kind of local model server, and the vendor whose facts fit it."""
 
     title: str
     vendor: str
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A server that answered, with its model names."""
+    """A model server that answered on this machine, with its model names."""
 
     place: Place
     models: tuple[str, ...]
@@ -69,7 +69,7 @@ _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Context window in tokens; `loaded` False: the maximum, once the model is loaded."""
+    """Context window that a server gives a model, in tokens; `loaded` False: the maximum, once the model is loaded."""
 
     tokens: int
     loaded: bool = True

@@ -34,11 +34,9 @@ ALONE = "No member of {name} had an opinion; {aggregator} answers alone."
 
 
 class Mixture:
-    """Several models as one, for one run; implements `core.model.Model`.
-
-    The members' replies stay behind the message that they answer until the run ends, so that the beginning of
-    each request does not change. `unusable` are members that cannot be asked, with the reason.
-    """
+    """Several models as one, for one run; implements `core.model.Model`. The members' replies stay behind the message
+    that they answer until the run ends, so that the beginning of each request does not change. `unusable` are members
+    that cannot be asked, with the reason."""
 
     def __init__(
         self,

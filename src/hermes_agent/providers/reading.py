@@ -1,4 +1,4 @@
-"""What all dialects share: the small shapes of their messages, and the fold of a streamed answer out of its blocks."""
+"""Shared parts of the dialects: JSON, call ids, and the base class that builds a streamed answer from its blocks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def nine_id(call_id: str) -> str:
 
 
 class CallIds:
-    """Gives each call of a reply an id that is unique in the conversation."""
+    """Gives each tool call of a reply an id that is not `taken` and not given yet."""
 
     def __init__(self, taken: frozenset[str] | set[str]) -> None:
         self._taken = taken
@@ -176,10 +176,8 @@ class TokenDetails(msgspec.Struct):
 
 @dataclass(slots=True)
 class Block:
-    """A part of the answer during streaming: text, thinking, or the JSON text of a call's arguments.
-
-    `opaque` is the provider's signature or encrypted content. A block of an unknown (empty) kind yields no part.
-    """
+    """A part of the answer during streaming: text, thinking, or the JSON text of a call's arguments. `opaque` is the
+    provider's signature or encrypted content. A block of an unknown (empty) kind yields no part."""
 
     kind: Literal["text", "thinking", "call", ""]
     pieces: list[str] = field(default_factory=list)
@@ -221,18 +219,16 @@ def believable(usage: Usage) -> Usage:
 class ReplyReader(ABC, Generic[Event]):
     """Decodes one streamed answer into `_blocks`, which become its parts in their order.
 
-    - `feed` takes the data of one event and returns its deltas; raises the `ProviderError` that the stream
-      reports, and `MalformedReply` for violations of the protocol;
-    - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing
-      else;
+    - `feed` takes the data of one event and returns its deltas; raises the `ProviderError` that the stream reports, and
+      `MalformedReply` for violations of the protocol;
+    - `content` grows with everything that belongs to the answer (text, thinking, arguments) and with nothing else;
     - `names` maps sent names of tools to their real ones;
-    - `words` is the text so far; `done` is True after the protocol's end mark;
-    - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where
-      it has neither text nor calls, `ContentRefused` where it was refused without a text.
+    - `words` is the text so far; `done` is True after the protocol's end marker;
+    - `finish` returns the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where it has
+      neither text nor calls, `ContentRefused` where it was refused without a text.
 
-    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come;
-    `_close`: the stop reason; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is
-    called.
+    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come; `_close`:
+    the stop reason; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is called.
     """
 
     _parse: Callable[[bytes], Event]

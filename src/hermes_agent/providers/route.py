@@ -42,7 +42,7 @@ NOTHING: Mapping[str, ModelOverride] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A key for the next request, and the headers that go with it."""
+    """A key of a sign-in for the next request, and the headers that go with it."""
 
     key: str = field(repr=False)
     headers: tuple[tuple[str, str], ...] = ()

@@ -60,7 +60,7 @@ class CredentialSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierOverride:
-    """US dollars per million tokens of a long request."""
+    """A person's prices for long requests to a model, in US dollars per million tokens."""
 
     input: float = setting(0.0, "US dollars per million input tokens.", least=0)
     output: float = setting(0.0, "US dollars per million output tokens.", least=0)

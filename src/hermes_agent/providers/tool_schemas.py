@@ -40,9 +40,8 @@ class ToolRules:
     """A dialect's rules for tools; every one requires an object without a top-level union as parameters, and an item
     type for lists.
 
-    `longest_name` is in characters, of which all dialects accept letters, digits, `_` and `-`; where
-    `letter_first`, the first is a letter or `_`. `inline`: `$ref` is not supported. `described`: a description
-    may not be empty.
+    `longest_name` is in characters, of which all dialects accept letters, digits, `_` and `-`; where `letter_first`,
+    the first is a letter or `_`. `inline`: `$ref` is not supported. `described`: a description may not be empty.
     """
 
     longest_name: int = 64

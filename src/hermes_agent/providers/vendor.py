@@ -20,21 +20,20 @@ Body = Mapping[str, object]
 class Quirks:
     """Deviations of a vendor from its dialect.
 
-    `reasoning_field` names the field in which a model's own reasoning is sent back to it (`thinking_parts`: as
-    parts of the content); empty: it is not sent back. `effort_field` is where the reasoning level goes:
-    `reasoning_effort` as text, `reasoning` as an object, empty where the vendor has none. `thinking_on` and
-    `thinking_off` are extra fields of a request for a thinking model, `thinking_off` in place of a level.
-    `stream_usage` False: `stream_options` is refused. `tool_choice` False: `tool_choice: none` is refused, so
-    that tools are left out where they may not be used. `call_ids` `nine`: the id of a call is nine letters and
-    digits. `reply_after_results` True: a user's message may follow a tool's only after an assistant's.
-    `cache_key` True: a key per session steers requests to the machine that has the prefix cached. `reports_cost`
-    True: the usage holds US dollars. `also` is part of every request. `output_limit` False: a request may not
-    limit the reply. `instructions` replaces a missing system prompt where a vendor requires one. `stores` False:
-    the vendor refuses to store responses. `chains` True: it stores them, and a request names the last one instead
-    of repeating the conversation. `prefill` says how the beginning of a reply is sent: as the last message
-    (`last`), marked in it (`prefix`, `partial`), or with vLLM's fields (`continue`); empty: not at all.
-    `cache_marks` are prefixes of model names whose prompts are cached only where a request says so; one mark then
-    stands for the whole request.
+    `reasoning_field` names the field in which a model's own reasoning is sent back to it (`thinking_parts`: as parts of
+    the content); empty: it is not sent back. `effort_field` is where the reasoning level goes: `reasoning_effort` as
+    text, `reasoning` as an object, empty where the vendor has none. `thinking_on` and `thinking_off` are extra fields
+    of a request for a thinking model, `thinking_off` in place of a level. `stream_usage` False: `stream_options` is
+    refused. `tool_choice` False: `tool_choice: none` is refused, so that tools are left out where they may not be used.
+    `call_ids` `nine`: the id of a call is nine letters and digits. `reply_after_results` True: a user's message may
+    follow a tool's only after an assistant's. `cache_key` True: a key per session steers requests to the machine that
+    has the prefix cached. `reports_cost` True: the usage holds US dollars. `also` is part of every request.
+    `output_limit` False: a request may not limit the reply. `instructions` replaces a missing system prompt where a
+    vendor requires one. `stores` False: the vendor refuses to store responses. `chains` True: it stores them, and a
+    request names the last one instead of repeating the conversation. `prefill` says how the beginning of a reply is
+    sent: as the last message (`last`), marked in it (`prefix`, `partial`), or with vLLM's fields (`continue`); empty:
+    not at all. `cache_marks` are prefixes of model names whose prompts are cached only where a request says so; one
+    mark then stands for the whole request.
     """
 
     reasoning_field: ReasoningField = ""
@@ -73,7 +72,7 @@ class Vendor:
 
     `default_model` is used where a person named none; empty: one must be named. `model_prefix` is put before
     names without a slash. `catalogue` names the vendor whose model facts apply where this one's are unknown.
-    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `windows.Window`.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `local.Window`.
     `free`: requests cost nothing. `mixes`: its models are mixtures of others (section `moa`).
     """
 

@@ -1,10 +1,10 @@
-"""Neutral messages put into the order that every provider's grammar wants, with the pictures and documents that a model
-takes; what is stored is never changed.
+"""Puts a conversation's messages into the order that providers accept, with the pictures and documents that the
+model takes; what is stored is not changed.
 
-Providers want user and assistant in turn, beginning with the user; a result for every call, right after the
-calls; no empty parts; thinking only back to the model that made it; no picture that the model cannot take; names
-of tools that it can. A conversation that was stopped, branched, steered or begun on another model breaks each of
-these rules now and then.
+Providers want user and assistant in turn, beginning with the user; a result for every call, right after the calls;
+no empty parts; thinking only back to the model that made it; no picture that the model cannot take; names of tools
+that it can. A conversation that was stopped, branched, steered or begun on another model breaks each of these rules
+now and then.
 """
 
 from __future__ import annotations
@@ -122,11 +122,9 @@ class Turn:
 
 
 class Transcript:
-    """The turns of one conversation as one model may see them.
-
-    It follows a growing sequence of messages: only those added since the last `follow` are processed. `fresh` is
-    the index of the first turn that changed since `mark_written` was called.
-    """
+    """The turns of one conversation as one model may see them. It follows a growing sequence of messages: only those
+    added since the last `follow` are processed. `fresh` is the index of the first turn that changed since
+    `mark_written` was called."""
 
     def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:
         self._maker = maker

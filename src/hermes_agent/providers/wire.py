@@ -28,7 +28,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A whole answer. `cost` is in US dollars where the provider reported it."""
+    """A model's whole answer as decoded by a dialect. `cost` is in US dollars where the provider reported it."""
 
     parts: tuple[Text | Thinking | ToolCall, ...]
     stop: StopReason

@@ -1,1 +1,1 @@
-"""Record and replay of runs: the seam between runs and the world (time, ids, models, tools), recorder and replayer."""
+"""Record and replay of runs: the interface to the world (seam: time, ids, models, tools), recorder and replayers."""

@@ -1,4 +1,4 @@
-"""A cassette as a file, written line by line without secrets and read whole; and what of a question differs from it."""
+"""Cassette files (recordings): writer without secrets, reader, and the comparison of requests with recorded ones."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def digest(value: object, redact: Redact) -> str:
 
 
 class Digests:
-    """Incremental digests of a growing message list: each message is hashed once."""
+    """Incremental digests of a growing message list: unchanged messages at its beginning are not hashed again."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
@@ -245,7 +245,7 @@ LOOKED_AT = 2_000
 
 
 class Questions:
-    """Compares the requests of a replay with those of a cassette."""
+    """Compares the model requests of a replay with those of a cassette."""
 
     def __init__(self, cassette: Cassette, redact: Redact) -> None:
         self._cassette = cassette

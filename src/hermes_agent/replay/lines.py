@@ -40,7 +40,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """First line of a cassette. All ids and random numbers of the recording derive from `seed`."""
+    """First line of a cassette. The ids of the recording derive from `seed`."""
 
     version: int
     seed: str
@@ -53,8 +53,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Base of the lines of a track: `at` in seconds since 1970, `t` in `Clock.monotonic`. A `track` is one ordered
-    sequence: a session by number (`1`), or a session's background purpose (`1/title`)."""
+    """Base of the cassette lines that belong to a track: `at` in seconds since 1970, `t` in `Clock.monotonic`. A
+    `track` is one ordered sequence: a session by number (`1`), or a session's background purpose (`1/title`)."""
 
     track: str
     at: float = 0.0
@@ -63,7 +63,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionMade(Moment):
-    """A session's creation; for an older one, its log so far and the prefixes in it."""
+    """Cassette line: a session was created; for an older one, its log so far and the prefixes in it."""
 
     session: Session
     entries: tuple[Entry, ...] = ()
@@ -73,7 +73,7 @@ class SessionMade(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived(Moment):
-    """An inbound message was accepted."""
+    """Cassette line: an inbound message was accepted."""
 
     inbound: Inbound
     kind: Literal["inbound"] = field(default="inbound", init=False)
@@ -81,7 +81,7 @@ class Arrived(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAsked(Moment):
-    """A stop was requested."""
+    """Cassette line: a stop of the session was requested."""
 
     reason: str
     kind: Literal["stop"] = field(default="stop", init=False)
@@ -89,8 +89,8 @@ class StopAsked(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Moment):
-    """A command changed the session (its new state); `held`: the command had exclusive access to the log and wrote
-    `entries`."""
+    """Cassette line: a command changed the session (its new state); `held`: the command had exclusive access to the
+    log and wrote `entries`."""
 
     session: Session
     held: bool
@@ -100,7 +100,7 @@ class Changed(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBegun(Moment):
-    """A run started with these limits and compaction settings, or failed to start (`error`)."""
+    """Cassette line: a run started with these limits and compaction settings, or failed to start (`error`)."""
 
     limits: Limits
     effort: str
@@ -111,7 +111,8 @@ class RunBegun(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOver(Moment):
-    """A run ended at this log number; not `released` if more mail was waiting, which starts the next run at once."""
+    """Cassette line: a run ended at this log number; not `released` if more mail was waiting, which starts the next
+    run at once."""
 
     outcome: Outcome
     number: int
@@ -121,7 +122,7 @@ class RunOver(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailRead(Moment):
-    """The run read its inbox and found these messages (source ids)."""
+    """Cassette line: the run read its inbox and found these messages (source ids)."""
 
     mail: tuple[str, ...]
     kind: Literal["read"] = field(default="read", init=False)
@@ -129,7 +130,7 @@ class MailRead(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Moment):
-    """The prompt environment that was read for a session, and the tools offered."""
+    """Cassette line: the prompt environment that was read for a session, and the tools offered."""
 
     facts: Environment
     tools: tuple[ToolSchema, ...]
@@ -138,7 +139,7 @@ class Seen(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSection(Moment):
-    """The text that a prompt tail source added to a message."""
+    """Cassette line: the text that a source of the prompt's tail gave for a message."""
 
     name: str
     words: str
@@ -147,7 +148,7 @@ class RecordedSection(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixShown:
-    """A prompt prefix, stored once; `id` is its digest as stored."""
+    """Cassette line: a prompt prefix, stored once; `id` is its digest as stored."""
 
     id: str
     prefix: Prefix
@@ -156,7 +157,7 @@ class PrefixShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageShown:
-    """A message sent to a model, stored once; `id` is its digest as stored."""
+    """Cassette line: a message sent to a model, stored once; `id` is its digest as stored."""
 
     id: str
     message: Message
@@ -165,8 +166,8 @@ class MessageShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Moment):
-    """A model request: step `n`. Its messages are the first `kept` ones of the track's previous request, then
-    `added`."""
+    """Cassette line: a model request, step `n`. Its messages are the first `kept` ones of the track's previous
+    request, then `added`."""
 
     n: int
     purpose: str
@@ -184,7 +185,7 @@ class Asked(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """A stored error: its class name, message and fields."""
+    """An error as a cassette stores it: its class name, message and fields."""
 
     error: str
     text: str
@@ -202,7 +203,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOpened:
-    """The call's usage row was reserved in the ledger."""
+    """Item of a recorded model call: its usage row was reserved in the ledger."""
 
     call: CallOpened
     kind: Literal["opened"] = field(default="opened", init=False)
@@ -210,7 +211,7 @@ class RowOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSettled:
-    """The call's usage row was completed."""
+    """Item of a recorded model call: its usage row was completed."""
 
     call: CallSettled
     kind: Literal["settled"] = field(default="settled", init=False)
@@ -218,7 +219,7 @@ class RowSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """The final reply of a model."""
+    """Item of a recorded model call: the model's final reply."""
 
     reply: Reply
     kind: Literal["reply"] = field(default="reply", init=False)
@@ -229,7 +230,7 @@ Item = Delta | RowOpened | RowSettled | Whole | Raised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One item of a model answer, with its time."""
+    """One item of a recorded model call (a delta, the reply, an error or a ledger row), with its time."""
 
     at: float
     t: float
@@ -238,7 +239,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Moment):
-    """The answer to step `n`. `cut`: the caller cancelled it (a stop, the time limit)."""
+    """Cassette line: the answer to the model request of step `n`. `cut`: the caller cancelled it (a stop, the time
+    limit)."""
 
     n: int
     pieces: tuple[Piece, ...]
@@ -248,8 +250,8 @@ class Answered(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The facts of a tool call (effect, paths) before it runs; `id` is the digest of name and arguments. `error`:
-    the call is invalid."""
+    """Cassette line: the facts of a tool call (effect, paths) before it runs; `id` is the digest of name and
+    arguments. `error`: the call is invalid."""
 
     id: str
     name: str
@@ -263,7 +265,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called(Moment):
-    """One event of the tool call `call`.
+    """Cassette line: one event of the tool call `call`.
 
     - `asks`: it asks the person `question`;
     - `uses`: it calls another `tool` with `arguments`;

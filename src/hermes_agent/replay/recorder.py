@@ -1,4 +1,4 @@
-"""Recorder: the seam that runs everything for real and writes it to a cassette."""
+"""Recorder: the interface to the world (seam) that runs everything live and writes it to a cassette."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class RecordedModel(Through):
 
 
 class RecordedLedger:
-    """Ledger wrapper that records each row with its exchange."""
+    """Wrapper of a usage ledger that records the rows of a model call among the items of its answer."""
 
     def __init__(self, ledger: Ledger, add: Callable[[Item], None]) -> None:
         self._ledger = ledger
@@ -180,7 +180,8 @@ class RecordedLedger:
 
 
 class Recorder(Seam):
-    """`Seam` that records to a cassette; it can outlive a system and continue with the next."""
+    """Interface to the world (`Seam`) that passes everything through live and records it to a cassette; the next
+    system of this process can continue the recording."""
 
     def __init__(self, path: Path, machine: Clock) -> None:
         self._seed = secrets.token_hex(16)
@@ -290,7 +291,7 @@ class Recorder(Seam):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """Wrapper of a prompt tail source that records its texts."""
+    """Wrapper of one source of the prompt's tail that records its texts."""
 
     source: TailSource
     track: RecordedTrack

@@ -212,7 +212,8 @@ class NotRecorded(ToolError):
 
 
 class NotRun(ToolError):
-    """The call was refused in the recording; carries its recorded answer."""
+    """Raised where the recording has a result for this tool call although no hook allowed it to run: the replay
+    does not run it either."""
 
 
 class StrictCalls:

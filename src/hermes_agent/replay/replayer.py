@@ -1,5 +1,6 @@
-"""Replays a cassette: `Replayer` runs entirely from the recording; `LiveReplayer` switches to the real model and
-tools at a given step, with real time and ids throughout."""
+"""Replays a cassette: `Replayer` takes models, tools, time and ids from the recording, `LiveReplayer` switches to
+the real model and tools at a given step, with real time and ids throughout; their options, prompt tail, toolbox and
+hooks."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ SIDE_BY_SIDE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Replay options.
+    """Options of a replay.
 
     - default: strict; `nearest`: loose matching;
     - `live_from`: first step that asks the real model and runs real tools; with `model` alone, that model answers
@@ -84,8 +85,8 @@ class Replay:
 
 
 class Player(Seam):
-    """Base of the replaying seams: maps sessions to tracks of a cassette. It can outlive a system and continue with
-    the next."""
+    """Base of `Replayer` and `LiveReplayer`: an interface to the world (`Seam`) that maps sessions to the tracks of
+    a cassette. The next system of this process can continue with it."""
 
     def __init__(self, cassette: Cassette, how: Replay, clock: Clock, ids: Ids) -> None:
         super().__init__(clock, ids)
@@ -125,7 +126,7 @@ class Player(Seam):
 
 
 class Replayer(Player):
-    """Replays a cassette without any live part."""
+    """Replays a cassette with its recorded time, ids, model answers and tool results; nothing real is asked or run."""
 
     def __init__(self, cassette: Cassette, how: Replay) -> None:
         seed = cassette.header.seed
@@ -287,7 +288,7 @@ def player_of(cassette: Cassette, how: Replay) -> Replayer | LiveReplayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedSource:
-    """Prompt tail source that repeats its recorded texts, and at their end the last one."""
+    """Source of the prompt's tail that repeats its recorded texts, and at their end the last one."""
 
     name: str
     told: list[str]
@@ -299,8 +300,8 @@ class ReplayedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Replays the usage rows of the command judge, each before the call it was about; its decisions are already in
-    the recorded calls."""
+    """Repeats the usage rows of the model that judges commands, each before the tool call that it judged; its
+    decisions are already in the recorded calls."""
 
     calls: ReplayedTrack
     own: ReplayedTrack
@@ -338,7 +339,7 @@ class Switching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """Hook wrapper that applies a hook only while `needed`."""
+    """Wraps a hook, which is called only while `needed` is true."""
 
     hook: Hook
     needed: Callable[[], bool]

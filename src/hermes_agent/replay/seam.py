@@ -1,4 +1,4 @@
-"""Seam: the interface between runs and the world, with the live implementation; `Recorder` and the players replace
+"""Interface between runs and the world (seam), with the live implementation; `Recorder` and the replayers replace
 it."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Look = Callable[[], Awaitable[Environment]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSeam:
-    """A session's (or background purpose's) own clock, ids, mail gate and stop timing. `asked`: in a replay, whether
-    a model was asked for the purpose; None: decide by the settings."""
+    """What one session, or one of its background purposes, gets from the world: clock, ids, mail gate and the
+    timing of stops. `asked`: in a replay, whether a model was asked for the purpose; None: decide by the settings."""
 
     clock: Clock
     ids: Ids

@@ -141,7 +141,7 @@ class RecordedTrack:
 
 
 class RecordedGate(OpenGate):
-    """An `agent.Gate` that records which mail a run found."""
+    """Mail gate (`agent.Gate`) that records which mail a run found."""
 
     def __init__(self, track: RecordedTrack) -> None:
         self._track = track
@@ -361,7 +361,7 @@ class ReplayedTrack:
 
 
 class ReplayedGate(OpenGate):
-    """An `agent.Gate` that finds the mail found at the same place of the recording."""
+    """Mail gate (`agent.Gate`) that finds the mail that was found at the same place of the recording."""
 
     def __init__(self, track: ReplayedTrack) -> None:
         self._track = track

@@ -1,4 +1,4 @@
-"""The front door: accepts every message, from whatever surface, and submits it to a session."""
+"""The front door: submits messages from every surface to a session; follows, stops and answers runs."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ class Receive(Protocol):
 
 
 class Hermes:  # noqa: PLR0904  every surface asks for all of it here
-    """The agent on one store: submit, follow, stop, answer.
+    """Front door of the agent on one store: submit, follow, stop, answer.
 
     `queue` names the lanes of this process: a surface with a person in front of it runs only its own sessions
-    (`own_only`), a gateway or worker every lane, as `service` says. `receive` checks each message."""
+    (`own_only`), a gateway or worker every lane, as `service` says. `receive` checks each message.
+    """
 
     def __init__(
         self,

@@ -92,8 +92,8 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Settings of a process for its sessions: at most so many runs at a time (None: all that are ready; runs that
-    wait for a person do not count), which messages go to the outbox, and who is notified of each ended run."""
+    """Settings of a process for its runs: `most` at a time (None: all that are ready; runs that wait for a person do
+    not count), `posting` for messages that go to the outbox, and `afterwards`, which is called for each ended run."""
 
     most: int | None = None
     posting: Posting | None = None

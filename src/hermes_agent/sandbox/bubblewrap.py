@@ -77,7 +77,7 @@ def build(walls: Walls) -> Bubblewrap:
 
 
 class Bubblewrap:
-    """Implements `Jail` by bubblewrap. `program` is bwrap's path."""
+    """Starts programs in a bubblewrap jail; implements `Jail`. `program` is bwrap's path."""
 
     name = "bubblewrap"
     layers = 2  # bwrap, and the first process of its process table

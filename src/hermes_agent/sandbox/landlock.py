@@ -51,7 +51,8 @@ def build(walls: Walls) -> Landlock:
 
 
 class Landlock:
-    """Implements `Jail` by Landlock. `version` is that of the kernel's interface."""
+    """Starts programs under the kernel's Landlock rules; implements `Jail`. `version` is that of the kernel's
+    interface."""
 
     name = "landlock"
     layers = 0

@@ -131,22 +131,21 @@ class Place(Protocol):
 
     - an exec id reads `group/name`, each of 1 to 120 of `A-Z a-z 0-9 _ . : -`, no dot first;
     - `start` claims the id, then starts the command once, detached: it outlives this program. It raises
-      `AlreadyStarted` for an id that anybody claimed before, and `PlaceFailed` (nothing claimed) where the
-      command cannot be started, or its lent files are unavailable;
-    - `attach` returns the command of this id, running or ended, also after `kill -9` of the program that started
-      it; None where there is no record of it. Output and exit code are complete;
-    - `location` is where commands in `folder` are recorded now. A command without a record was never started if
-      its intent names the same location; anywhere else nothing is known of it;
-    - `list` returns the ids of a group that were started in the background or left processes behind, oldest
-      first;
+      `AlreadyStarted` for an id that anybody claimed before, and `PlaceFailed` (nothing claimed) where the command
+      cannot be started, or its lent files are unavailable;
+    - `attach` returns the command of this id, running or ended, also after `kill -9` of the program that started it;
+      None where there is no record of it. Output and exit code are complete;
+    - `location` is where commands in `folder` are recorded now. A command without a record was never started if its
+      intent names the same location; anywhere else nothing is known of it;
+    - `list` returns the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `exported` are the shell's exported variables, where known without asking another machine; otherwise empty;
       blocks;
-    - `prune` deletes records of commands that ended so many minutes ago, and then the oldest ended ones until the
-      kept output is at most so many megabytes; it returns the number of the latter, and changes `location` if it
-      deleted any;
-    - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for;
-      empty where a person need not know;
+    - `prune` deletes records of commands that ended so many minutes ago, and then the oldest ended ones until the kept
+      output is at most so many megabytes; it returns the number of the latter, and changes `location` if it deleted
+      any;
+    - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for; empty
+      where a person need not know;
     - `close` releases this program's resources; commands go on.
     """
 

@@ -35,7 +35,8 @@ class Said:
 
 
 class RemotePlace:
-    """Implements `Place` over the transports that `ways` gives."""
+    """Runs commands in a place that is reached through a transport (container, SSH, Apptainer); implements `Place`.
+    `ways` gives the transports."""
 
     def __init__(self, name: str, ways: Ways) -> None:
         self.name = name
@@ -170,8 +171,8 @@ class RemotePlace:
 
 
 class RemoteCommand:
-    """Implements `Running` for a remote command. `hearing` waits for the end on the call that started it;
-    `follow_up` runs once it has ended."""
+    """A command in a remote place, running or ended; implements `Running`. `hearing` waits for the end on the call
+    that started it; `follow_up` runs once it has ended."""
 
     def __init__(self, place: RemotePlace, reach: Transport, exec_id: str, command: Command, cwd: str) -> None:
         self.exec_id = exec_id

@@ -23,7 +23,7 @@ class Unreachable(PlaceFailed):
 
 
 class Call(Protocol):
-    """One script that runs there.
+    """One script that runs in a remote place.
 
     - `line` returns the answer's next line (under 64 kB, without its end), `rest` everything after it; both raise
       `Unreachable` where the place or the connection is lost before the end;
@@ -75,7 +75,8 @@ class Ways(Protocol):
 
 
 class ProgramCall:
-    """Implements `Call` through a local program (`docker exec`, `apptainer exec`)."""
+    """One script in a remote place, run through a local program (`docker exec`, `apptainer exec`); implements
+    `Call`."""
 
     def __init__(self, piped: CapturedProcess, *, failed: int) -> None:
         self._piped = piped
@@ -131,7 +132,7 @@ def line(arguments: Sequence[str]) -> str:
 
 
 class FolderWays:
-    """Implements `Ways` with one transport for each session folder, created by `begin`. The start folder of each
+    """Gives each session folder its own transport, created by `begin`; implements `Ways`. The start folder of each
     group is stored in a small file in `groups` on this machine, where the place cannot change it."""
 
     def __init__(self, groups: Path, begin: Callable[[str], Awaitable[Transport]]) -> None:

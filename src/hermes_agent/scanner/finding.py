@@ -29,7 +29,8 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One match: `start` and `end` are positions in the scanned text; `what` describes it in a few words."""
+    """One finding of the scanner: `start` and `end` are positions in the scanned text; `what` describes it in a few
+    words."""
 
     category: Category
     severity: Severity

@@ -35,9 +35,8 @@ class Trust(StrEnum):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One installed skill.
 
-    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds
-    since 1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last
-    update.
+    `ref` is the full name of what pointed at the commit, `path` its folder in the repository, `at` is in seconds since
+    1970, `accepted` lists findings that a person accepted; `before` is the commit and hash before the last update.
     """
 
     url: str
@@ -53,7 +52,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the lock file: `skills` are in use; `retired` were uninstalled and can be restored."""
+    """Content of the lock file of installed skills: `skills` are in use; `retired` were uninstalled and can be
+    restored."""
 
     version: int = 1
     skills: dict[str, Entry] = {}
@@ -61,7 +61,8 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(JsonFile[Locked]):
-    """The lock file of one home; an installation takes effect with its change."""
+    """The lock file (`lock.json`) that lists the installed skills of one home; an installation takes effect with
+    its change."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB

@@ -34,7 +34,7 @@ class BadBundle(ToolError):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A group of skills. `skills` are loaded in order; `instruction` follows them."""
+    """A bundle: a named group of skills. `skills` are loaded in order; `instruction` follows them."""
 
     name: str
     skills: tuple[str, ...]
@@ -43,7 +43,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Bundles:
-    """The bundles of one home, `skill-bundles/NAME.yaml`. Blocks."""
+    """Reads the bundles (groups of skills) of one home, `skill-bundles/NAME.yaml`. Blocks."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -129,7 +129,7 @@ Run = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoked:
-    """An invocation of skills: the text for the model, and the words that the person added."""
+    """An invocation of skills: the text for the model, and the text that the person added to the command."""
 
     names: tuple[str, ...]
     text: str

@@ -45,8 +45,8 @@ class NotHere(ToolError):
 
 
 class Library:
-    """Skills by name. A session sees those of the home, the project of its workspace, external folders and the
-    bundled ones; for equal names the earlier layer wins."""
+    """Finds and reads skills by name. A session sees those of the home, installed ones, those of its workspace's
+    project, external folders and the bundled ones; for equal names the earlier layer wins."""
 
     def __init__(
         self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
@@ -302,7 +302,7 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
 
 
 class Candidates:
-    """Tail source of the skills that fit the person's message."""
+    """Source of the prompt's tail that lists the skills that fit the person's message."""
 
     name = "Skills that may fit"
 

@@ -1,4 +1,4 @@
-"""The tool `skill_manage`: changes skills for the model."""
+"""The skill tools of the model: `skills_list` and `skill_view` read skills, `skill_manage` changes them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ PAGE = 50
 
 
 class SkillReading:
-    """The read-only skill tools. `occasion` gives the context of a session; with `uses` False a view does not count
-    as a use; `note_read` is called with the session and the name of a skill that is read."""
+    """The skill tools that only read: `skills_list` and `skill_view`. `occasion` gives the context of a session;
+    with `uses` False a view does not count as a use; `note_read` is called with the session and the name of a skill
+    that is read."""
 
     def __init__(
         self, library: Library, usage: Usage, occasion: Callable[[str], Awaitable[Occasion]], *, uses: bool = True

@@ -36,7 +36,7 @@ BY_HAND = "edit by hand"
 
 
 class Owner(StrEnum):
-    """Who a skill belongs to, from its creation on."""
+    """Who a skill belongs to, decided when it is created."""
 
     USER = "user"
     BUNDLED = "bundled"
@@ -57,7 +57,7 @@ BORN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A planned change of a file (None: the file does not exist)."""
+    """A planned change of a skill's file: the content before and after (None: no file)."""
 
     item: str
     before: bytes | None

@@ -27,7 +27,7 @@ FORGOTTEN = "UPDATE {table} SET owner = NULL, state = 'queued' WHERE owner = $1 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to work on the row `id`, until another worker gets a higher `epoch`."""
+    """The right to work on the row `id` of a work queue, until another worker gets a higher `epoch`."""
 
     id: str
     worker: str

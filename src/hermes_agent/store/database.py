@@ -1,4 +1,4 @@
-"""The store: all table families over one database, opened by its URL."""
+"""The store: all table groups over one database, opened by its URL."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DIALECTS = {
 
 
 class Family(Generic[T]):
-    """Descriptor that loads a family of tables on first use and builds it from the attributes of the store that it
+    """Descriptor that loads a table group on first use and builds it from the attributes of the store that it
     `needs`."""
 
     def __init__(self, place: str, *needs: str) -> None:
@@ -60,7 +60,8 @@ class Family(Generic[T]):
 
 
 class Store:
-    """An open database with its families of tables. `write` combines the calls of several families in one commit."""
+    """An open database with its table groups as attributes. `write` combines changes to several of them in one
+    commit."""
 
     pairing: Family[Pairing] = Family("hermes_agent.store.pairing:Pairing", "engine", "clock")
     facts: Family[Facts] = Family("hermes_agent.store.pairing:Facts", "engine")

@@ -57,8 +57,8 @@ EVENTS = frozenset(member.__dataclass_fields__["kind"].default for member in get
 
 
 class History(Tables):
-    """The log. `number` counts from 1 within a session; each number is written once, by the holder of the session's
-    lane."""
+    """Table of the session logs. `number` counts from 1 within a session; each number is written once, by the
+    holder of the session's lane."""
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Append to the log of the lease's session. Raises `LostLease`, or `LogBehind` where that would leave a gap."""

@@ -1,4 +1,4 @@
-"""Protocols of a database for the table families: the transaction and the engine that runs changes."""
+"""Protocols of a database: the transaction and the engine that runs changes; base classes of table groups."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def marks(count: int, first: int) -> str:
 
 
 class Tables:
-    """A family of tables of one database."""
+    """Base class of a table group: tables of one database with the methods that read and write them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -97,7 +97,7 @@ class Tables:
 
 
 class TimedTables(Tables):
-    """A family of tables whose rows say when they were written."""
+    """Base class of a table group whose rows say when they were written."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         super().__init__(engine)

@@ -141,7 +141,7 @@ class OpenCall:
 
 
 class Ledger(Tables):
-    """Table of model calls: each row is opened once and completed once, and outlives its session."""
+    """Table of model calls: each row is opened once, completed at most once, and outlives its session."""
 
     async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> OpenCall:
         """Write the row of a new call with what the limits grant it; no row where they refuse.

@@ -101,8 +101,7 @@ class Schema:
 class Presence(Protocol):
     """Liveness and wake-up of one worker.
 
-    - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its
-      own;
+    - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its own;
     - a wake-up after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
     - `now` is a clock that all workers of the database share;
     - `suspicious` is true where a death was noticed since the last call;

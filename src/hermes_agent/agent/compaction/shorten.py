@@ -63,7 +63,7 @@ class Shortener:
 
     `writers` gives the models that may write the summary, the cheaper one first, each within `seconds` and the
     run's `deadline`. `redact` removes secrets from the note. `leaving` is called right before the commit with the
-    session id and the words that the note replaces; it must not block. `keep` writes a long message to a file and
+    session id and the text that the note replaces; it must not block. `keep` writes a long message to a file and
     returns its path, empty where no file is written.
     """
 

@@ -65,8 +65,8 @@ def _date(_second: int) -> str:
 
 
 class Connection(asyncio.Protocol):
-    """Answers the requests of one connection in turn. Invalid or missing requests get an error or are dropped
-    without a log line, so that strangers cannot fill the log."""
+    """One client connection of the HTTP server: answers its requests in turn. Invalid or missing requests get an
+    error or are dropped without a log line, so that strangers cannot fill the log."""
 
     def __init__(self, handler: Handler, policy: Policy, connections: set[Connection]) -> None:
         self._handler, self._policy, self._connections = handler, policy, connections

@@ -99,10 +99,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An HTTP response: a whole body, or a generator whose every item is flushed as one chunk.
-
-    The generator is closed when the client leaves, and may raise `Cut` to end the connection itself.
-    """
+    """An HTTP response: a whole body, or a generator whose every item is flushed as one chunk. The generator is closed
+    when the client leaves, and may raise `Cut` to end the connection itself."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)

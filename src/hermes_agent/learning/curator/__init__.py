@@ -1,1 +1,1 @@
-"""The curator: maintains the skills that the agent made; archives unused ones and lets a model repair the others."""
+"""The curator: maintains the skills that the agent made; archives unused ones, lets a model repair or join others."""

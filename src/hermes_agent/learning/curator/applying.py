@@ -1,5 +1,5 @@
-"""Doing what a pass planned: step by step, each under the lease and only while things are as they were; then the check
-that past queries are still answered, the report of what came of it, and its undoing."""
+"""Applies the plan of a curator pass step by step, under the job's lease and where the skills are as planned; then
+checks that past queries still find their skills, writes the report, and can roll the pass back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ GIVEN_UP = "The pass stopped half-way."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Folders of the curator: `logs` for a report per pass, `cache` for temporary files."""
+    """Folders of the curator: `logs` has a folder with plan and report for each pass, `cache` is for temporary
+    files."""
 
     logs: Path
     cache: Path
@@ -60,7 +61,8 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    """Makes reports from facts in the ledger and files, never from the model's words."""
+    """Builds and stores the reports of curator passes; what a pass changed comes from the version ledger and the
+    files, not from what the model says."""
 
     store: Store
     clock: Clock
@@ -188,8 +190,8 @@ PUT_BACK = "Past queries no longer found their skill: restored."
 
 @dataclass(slots=True, kw_only=True)
 class Applying:
-    """Applies the steps of a plan. `asks`: nothing is changed without the owner's approval. Steps that were done
-    before a crash are recognised by their key and skipped."""
+    """Applies the steps of a curator pass's plan. `asks`: nothing is changed without the owner's approval. Steps
+    that were done before a crash are recognised by their key and skipped."""
 
     store: Store
     writer: Writer

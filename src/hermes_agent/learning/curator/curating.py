@@ -53,16 +53,16 @@ PAGE = 200
 
 
 class What:
-    """Subjects of a pass: `look` changes nothing, `upkeep` asks a model, `trial` asks a model without changing
-    anything; `asked` means that a person requested it."""
+    """Subjects of a curator job: `states` archives what was unused for long, `upkeep` also asks a model; `look` is
+    a dry run, to which `trial` adds the model; `asked` means that a person requested the pass."""
 
     STATES, LOOK, UPKEEP, TRIAL, ASKED = "states", "look", "upkeep", "trial", "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curator:
-    """Handles jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing is changed without the
-    owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
+    """Runs curator passes: handles learning jobs of the kind `curator`. `model` gives the model to ask; `asks`: nothing
+    is changed without the owner's approval; `why_not` gives the reason why an unrequested pass may not start now."""
 
     store: Store
     clock: Clock

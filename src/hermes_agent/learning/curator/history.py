@@ -27,7 +27,7 @@ Finds = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class QueryHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """A query that led to a skill: words of a person, or a search of the agent. `shown` is how many skills are
+    """A past query that led to a skill: text of a person, or a search of the agent. `shown` is how many skills are
     listed for it; `at` is the time."""
 
     query: str

@@ -1,5 +1,5 @@
-"""The skills as the curator sees them, and the plan of a pass: written down whole before anything is changed, so that a
-killed pass continues."""
+"""The plan of a curator pass, stored whole before anything is changed, so that a killed pass continues; the skills
+as the curator sees them, and the curator's state between passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """Grade of a skill with that hash: points by criterion, and when it was given, in seconds since 1970."""
+    """Grade of a skill by the curator's model: points by criterion, when it was given (seconds since 1970), and the
+    hash of the skill that it is for."""
 
     hash: str
     points: dict[str, int]
@@ -91,7 +92,8 @@ JUDGED = frozenset({"archive", "restore", "undo"})
 
 
 class Age(StrEnum):
-    """How long a skill was unused: `stale` skills are reported, `archived` ones are put aside."""
+    """Age class of a skill by the time for which it was unused: `stale` skills are reported, `archived` ones are
+    put aside."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -224,7 +226,7 @@ PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a skill's age: active, stale, archived."""
+    """A change of a skill's age class: active, stale, archived."""
 
     name: str
     was: str
@@ -233,11 +235,11 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One planned change.
+    """One planned change of a curator pass.
 
     `unused` archives `name`; `patch` changes its files; `join` changes `name` (or creates it, where `base` is
-    empty) to cover the skills that it `absorbs` (name to hash), and archives those. `base` is the hash that
-    `name` must still have; `protected` steps change what a person wrote or pinned, and become proposals.
+    empty) to cover the skills that it `absorbs` (name to hash), and archives those. `base` is the hash that `name`
+    must still have; `protected` steps change what a person wrote or pinned, and become proposals.
     """
 
     number: int
@@ -279,8 +281,8 @@ State = Literal["done", "skipped", "waits", "back", "would"]
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of one step. `why` is the model's reason for the person; `versions` are those of the ledger, `diff`
-    their difference."""
+    """Outcome of one step of a curator pass. `why` is the model's reason for the person; `versions` are those of
+    the ledger, `diff` their difference."""
 
     kind: str
     name: str
@@ -301,9 +303,10 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a curator pass. `past` are the queries that found their skill when the plan was made; a pass that
-    `looks` changes nothing. `considered` are the overlaps that reviews reported, `seen` those of them that were
-    confirmed. `failed` says why the model's part ended early; `said` are its last words, which nothing relies on."""
+    """The plan of a curator pass. `past` are the past queries that found their skill when the plan was made; with
+    `looks` the pass is a dry run. `considered` are the overlaps that reviews reported, `seen` those of them that
+    were confirmed. `failed` says why the model's part ended early; `said` is the model's last text, which nothing
+    relies on."""
 
     job: str
     at: float

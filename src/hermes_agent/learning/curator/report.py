@@ -1,5 +1,5 @@
-"""Report of a curator pass, `run.json` and `REPORT.md`: built from the ledger and the files, never from the model's
-words."""
+"""Report of a curator pass, `run.json` and `REPORT.md`: what changed is read from the version ledger and the files,
+not from what the model says."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LONGEST_DIFF = 200
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """A grade given in this pass."""
+    """A grade that the curator's model gave a skill in the reported pass."""
 
     grade: str
     points: dict[str, int]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Report of a curator pass. Times are Unix seconds; `looks`: dry run; `checked`: number of past queries checked;
-    `lost`: skills that a past query no longer finds even after restoring; `said`: the model's last words,
-    informational only."""
+    """Report of a curator pass. Times are Unix seconds; `looks`: a dry run; `checked`: number of past queries
+    checked; `lost`: skills that a past query no longer finds even after restoring; `said`: the model's last text,
+    for information alone."""
 
     id: str
     job: str

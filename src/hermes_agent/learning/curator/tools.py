@@ -125,7 +125,7 @@ MOST_JOINED = 8
 
 
 class CuratorTools:
-    """The curator's four tools (view, grade, patch, join) on one staging copy."""
+    """The tools of the curator's model (view, grade, patch and join skills) on one staging copy."""
 
     def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock
@@ -256,7 +256,8 @@ class CuratorTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Handles the calls of one pass; `denied` collects the refused ones."""
+    """Handles the tool calls of the curator's model in one pass; `denied` collects the refused ones that wanted to
+    change something."""
 
     job: str
     tools: Mapping[str, Tool]

@@ -1,4 +1,4 @@
-"""External memories, one file each: a table leads from a name to the function that creates one."""
+"""External memories: a table from the name of each to the function that creates it."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ MOST_NAMES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A fact in the file format of an earlier version."""
+    """A fact in the file format of an earlier version, from which it is imported."""
 
     text: str
     trust: float = START
@@ -216,7 +216,8 @@ class Holographic:
 
 
 class FactTools:
-    """Tools for single facts that only this backend has."""
+    """Tools `fact_feedback` and `fact_retract` for single facts of the local fact memory; other external memories
+    do not have them."""
 
     def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for

@@ -16,8 +16,9 @@ FACTS = "facts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenViking:
-    """One OpenViking agent per person and one server session per session of ours. A commit turns the messages of a
-    session into memories: at compaction and when the session ends."""
+    """External memory on an OpenViking server: one agent per person, one server session for each session of ours
+    and one for single facts. A commit turns the messages of a session into memories: at compaction and when the
+    session ends."""
 
     service: Service
     _open: dict[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ Said = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request to a memory service. A status among `known` is no failure."""
+    """One HTTP request to a memory service. A status among `known` is no failure."""
 
     path: str
     body: Mapping[str, object] | None = None

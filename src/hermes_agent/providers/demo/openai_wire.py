@@ -1,8 +1,7 @@
 """Server side of the OpenAI chat-completions protocol: requests, streamed replies, token counts, errors.
 
-Field names, order and endings follow https://platform.openai.com/docs/api-reference/chat-streaming;
-`reasoning_content` is the field in which DeepSeek, vLLM and others send reasoning (OpenRouter calls it
-`reasoning`).
+Field names, order and endings follow https://platform.openai.com/docs/api-reference/chat-streaming; `reasoning_content`
+is the field in which DeepSeek, vLLM and others send reasoning (OpenRouter calls it `reasoning`).
 """
 
 from __future__ import annotations

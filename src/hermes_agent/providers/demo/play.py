@@ -24,8 +24,8 @@ FOLDER = "scenarios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A possible answer of a step, and its conditions: on the newest tool result, and on the runtime's notes beside
-    the messages."""
+    """A possible answer of a scenario step of the demo model, and its conditions: on the newest tool result, and on
+    the runtime's notes beside the messages."""
 
     think: str = ""
     say: str = ""

@@ -112,10 +112,8 @@ Piece = Say | Think | Call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One whole answer of a scripted model.
-
-    `stop` None: implied by the pieces; `usage` None: counted by bytes / 4; `model` overrides the requested name.
-    """
+    """One whole answer of a scripted model. `stop` None: implied by the pieces; `usage` None: counted by bytes / 4;
+    `model` overrides the requested name."""
 
     pieces: tuple[Piece, ...] = ()
     pace: Pace = Pace()

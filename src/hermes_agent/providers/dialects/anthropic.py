@@ -48,11 +48,8 @@ ERRORS: Table = {
 
 
 class MessagesCompiler(ConversationCompiler):
-    """Writes Messages requests.
-
-    Four cache marks, as many as the API allows: on the system prompt, on the last tool, on the last user turn and on
-    the one before it, which is where the last request ended.
-    """
+    """Writes Messages requests. Four cache marks, as many as the API allows: on the system prompt, on the last tool, on
+    the last user turn and on the one before it, which is where the last request ended."""
 
     rules = RULES
     pictures = PICTURES

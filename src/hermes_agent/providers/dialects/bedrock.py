@@ -59,11 +59,9 @@ LONGEST_NAME = 150
 
 
 class ConverseCompiler(ConversationCompiler):
-    """Writes Converse requests: system prompt and tools first, then the messages, changing fields last.
-
-    Four cache points, the maximum: after the system prompt, after the last tool, after the last user turn and
-    after the one before it, which is where the last request ended.
-    """
+    """Writes Converse requests: system prompt and tools first, then the messages, changing fields last. Four cache
+    points, the maximum: after the system prompt, after the last tool, after the last user turn and after the one before
+    it, which is where the last request ended."""
 
     rules = RULES
     pictures = PICTURES

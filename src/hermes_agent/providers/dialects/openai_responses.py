@@ -34,12 +34,9 @@ UNSENT = frozenset({"id", "status"})
 
 
 class ResponsesCompiler(ConversationCompiler):
-    """Writes Responses requests.
-
-    Usually a request contains the whole conversation, with the model's encrypted reasoning, and the provider
-    stores nothing. Where the route chains, it names the last response and sends only what came after it, if the
-    conversation still begins as it was sent for that response; otherwise everything is sent.
-    """
+    """Writes Responses requests. Usually a request contains the whole conversation, with the model's encrypted
+    reasoning, and the provider stores nothing. Where the route chains, it names the last response and sends only what
+    came after it, if the conversation still begins as it was sent for that response; otherwise everything is sent."""
 
     def __init__(self, route: Route) -> None:
         super().__init__(route)

@@ -87,7 +87,7 @@ def in_order(credentials: Sequence[Credential], strategy: Strategy, uses: Mappin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """One route of the chain and its credentials, at least one."""
+    """One model of a conversation's chain: its route, and its credentials (at least one)."""
 
     route: Route
     credentials: tuple[Credential, ...]
@@ -101,9 +101,9 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The routes in order, the primary first, with everything needed to ask them; shared by all runs under the same
-    settings. `unusable` explains fallbacks that cannot be asked, a sentence each; `chance` gives the random part
-    of a back-off."""
+    """The models of a conversation as routes in order, the primary first, with everything needed to ask them;
+    shared by all runs under the same settings. `unusable` explains fallbacks that cannot be asked, a sentence each;
+    `chance` gives the random part of a back-off."""
 
     legs: tuple[Leg, ...]
     http: Http

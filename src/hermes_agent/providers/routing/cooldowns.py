@@ -1,5 +1,5 @@
-"""Cool-downs: providers, models and keys that are not asked for a while after a failure, shared by all processes of
-a store."""
+"""Cool-downs: providers, models and keys that are not asked for a while after a failure. The protocol of their
+store, and one in memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Use:
 class CoolDowns(Protocol):
     """Store of cool-downs and of the use of credentials.
 
-    - `resting` returns those in force at `now`;
-    - `rest` stores the rests before it returns; a later one for the same thing replaces the earlier;
+    - `resting` returns the cool-downs in force at `now`;
+    - `rest` stores cool-downs before it returns; a later one for the same thing replaces the earlier;
     - `uses` returns the uses of a provider's credentials since then, by name.
     """
 
@@ -34,7 +34,7 @@ class CoolDowns(Protocol):
 
 
 class BriefCoolDowns:
-    """In-memory cool-downs of this process."""
+    """Cool-downs in the memory of this process; counts no uses of credentials."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str, str], CoolDown] = {}

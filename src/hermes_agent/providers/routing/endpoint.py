@@ -69,11 +69,11 @@ class CallSettled:
 
 
 class Ledger(Protocol):
-    """Ledger of all calls.
+    """Usage ledger of model calls.
 
     - `open` returns when the row is committed, with the call's reservation; raises `LimitReached`, without a row,
       where a limit does not cover it;
-    - `complete` completes it; a row without that stays "unknown", never zero: it counts as its reservation;
+    - `complete` completes it; a row without that stays "unknown", which is not zero: it counts as its reservation;
     - `sizes` remembers providers' token counts of each conversation beyond one run.
     """
 
@@ -97,7 +97,7 @@ class PreparedRequest:
 
 
 class Endpoint:
-    """Sends requests on one route and caches what it compiled."""
+    """Sends requests on one route under one credential, and caches the conversations that it compiled."""
 
     def __init__(self, route: Route, chain: Chain, ledger: Ledger) -> None:
         self.route = route
@@ -242,7 +242,8 @@ class Endpoint:
 
 
 class CacheShape:
-    """Incremental hashes of a growing conversation; starts over from a message object that was replaced."""
+    """Fingerprints the requests of a growing conversation by hashes of its messages; unchanged messages at its
+    beginning are not hashed again."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []

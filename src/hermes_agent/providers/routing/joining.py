@@ -37,11 +37,8 @@ def going_on(request: ModelRequest, words: str, *, prefill: bool) -> ModelReques
 
 
 class Continuation:
-    """Filters a streamed continuation to its new text.
-
-    A model asked to continue may start over or repeat its last words. With `exact` (the text was prefilled) it
-    cannot, and only a duplicate blank is dropped.
-    """
+    """Filters a streamed continuation to its new text. A model asked to continue may start over or repeat its last
+    words. With `exact` (the text was prefilled) it cannot, and only a duplicate blank is dropped."""
 
     def __init__(self, words: str, *, exact: bool) -> None:
         self._words = words
@@ -98,7 +95,7 @@ def joined(words: str, reply: Reply, *, exact: bool) -> Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A reply across all of its attempts: `words` are those of the broken attempt that is being continued."""
+    """A reply across all of its attempts: `words` is the text of the broken attempt that is being continued."""
 
     words: str = ""
     _spoken: list[str] = field(default_factory=list)

@@ -78,11 +78,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All other inputs of the decision.
-
-    `now` is seconds since 1970, `left` the seconds until the deadline (None: none); `smaller` the estimated size
-    of the question when shrunk once more (None: impossible); `chance` in [0, 1) the random part of the back-off.
-    """
+    """All other inputs of the decision. `now` is seconds since 1970, `left` the seconds until the deadline (None:
+    none); `smaller` the estimated size of the question when shrunk once more (None: impossible); `chance` in [0, 1) the
+    random part of the back-off."""
 
     chain: tuple[Station, ...]
     rests: tuple[CoolDown, ...] = ()

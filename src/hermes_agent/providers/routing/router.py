@@ -15,11 +15,8 @@ DAY = 24 * 3600.0
 
 
 class Router:
-    """Chooses the endpoint for each request of one run.
-
-    The order of a provider's credentials is fixed with the first request, so that a run stays with the key whose
-    cache it filled.
-    """
+    """Chooses the endpoint for each request of one run. The order of a provider's credentials is fixed with the first
+    request, so that a run stays with the key whose cache it filled."""
 
     def __init__(self, chain: Chain, ledger: Ledger) -> None:
         self.unusable = chain.unusable

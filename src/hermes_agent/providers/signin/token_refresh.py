@@ -1,4 +1,4 @@
-"""Refreshes sign-in tokens: one process at a time on this machine, and never with a used refresh token."""
+"""Refreshes sign-in tokens, one process at a time on this machine, so that no two use the same refresh token."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """Stored tokens of one sign-in. Times are seconds since 1970; `expires` 0: unknown.
-
-    `renewing` is the start of a refresh whose result is not stored yet: its refresh token may be used up. `lost`
-    is why the person must sign in again; empty: no need.
-    """
+    """Stored tokens of one sign-in. Times are seconds since 1970; `expires` 0: unknown. `renewing` is the start of a
+    refresh whose result is not stored yet: its refresh token may be used up. `lost` is why the person must sign in
+    again; empty: no need."""
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
@@ -97,11 +95,11 @@ Secrets = Callable[[str], str | None]
 
 
 class TokenRefresh:
-    """The sign-ins of one home.
+    """Stores and refreshes the sign-ins of one home.
 
     Every change is made under a file lock shared by all processes. Before a refresh token is sent, `auth.json`
-    records that; the new tokens are stored before anybody gets them. A process killed in between leaves the mark:
-    the next one tries once more and, where the token is used up, reports that.
+    records that; the new tokens are stored before anybody gets them. A process killed in between leaves that
+    record: the next one tries once more and, where the token is used up, reports that.
     """
 
     def __init__(self, home: Home, clock: Clock, secrets: Secrets) -> None:

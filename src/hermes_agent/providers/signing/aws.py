@@ -1,7 +1,6 @@
 """AWS Signature Version 4 through botocore, with the default AWS credentials.
 
-They come from the environment, `~/.aws`, a sign-in of `aws sso login`, or the role of the machine, in AWS's
-order.
+They come from the environment, `~/.aws`, a sign-in of `aws sso login`, or the role of the machine, in AWS's order.
 """
 
 from __future__ import annotations

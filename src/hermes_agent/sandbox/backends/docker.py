@@ -211,7 +211,7 @@ def _found() -> str:
 
 
 class Container(Renewed):
-    """Implements `Transport` for a container."""
+    """Connection into one container, which is recreated when gone; implements `Transport`."""
 
     kind = "container"
     records = f"{RECORDS}/exec"

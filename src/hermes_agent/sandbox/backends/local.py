@@ -258,7 +258,7 @@ def _runs(folder: Path) -> Identity:
 
 
 class LocalRunning:
-    """Implements `Running` for a command on this machine."""
+    """A command on this machine, running or ended; implements `Running`."""
 
     def __init__(self, *, folder: Path, exec_id: str, meta: Meta, child: Child, kept: Path | None) -> None:
         self.exec_id = exec_id

@@ -50,7 +50,7 @@ def build(
 
 
 class Setup(NamedTuple):
-    """Parameters of every instance; see `build`."""
+    """What all Apptainer instances of a home share: program, settings, folders, environments."""
 
     folder: Path
     program: Sequence[str]
@@ -66,7 +66,7 @@ class Setup(NamedTuple):
 
 
 class Instance(Renewed):
-    """Implements `Transport` for an instance."""
+    """Connection into one Apptainer instance, which is recreated when gone; implements `Transport`."""
 
     kind = "instance"
 

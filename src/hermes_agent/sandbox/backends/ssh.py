@@ -218,7 +218,7 @@ class Machine:
 
 
 class MachineCall:
-    """Implements `Call` over SSH."""
+    """One script that runs on another machine over SSH; implements `Call`."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process

@@ -123,7 +123,7 @@ class Held:
 
 @dataclass(slots=True, kw_only=True)
 class Hub:
-    """Installed skills of one home. Every change holds the lock, so that it happens once."""
+    """Installs and uninstalls skills of one home. A change holds a file lock, so that processes take turns."""
 
     sources: Sources
     writer: Writer

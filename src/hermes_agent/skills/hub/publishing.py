@@ -36,7 +36,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """Author and message of a publication; an empty message is made from the skill."""
+    """Author and message of a publication, and whether to push it; an empty message is made from the skill."""
 
     author: tuple[str, str] = NOBODY
     message: str = ""

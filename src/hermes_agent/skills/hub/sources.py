@@ -191,7 +191,7 @@ class Tap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taps:
-    """The taps of one home. Reading them blocks."""
+    """The taps of one home: the skill repositories that a person added. Reading them blocks."""
 
     def __init__(self, home: Path) -> None:
         self._file = JsonFile(home / HUB / "taps.json", tuple[Tap, ...], ())

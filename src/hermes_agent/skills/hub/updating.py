@@ -168,7 +168,7 @@ async def standing(hub: Hub, name: str) -> Standing:
 
 
 class Missing(HubError):
-    """Raised when a source no longer offers the skill."""
+    """Raised when a source no longer offers an installed skill."""
 
 
 async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
@@ -291,7 +291,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Result of one skill in words; `ok` is False where a person has to look."""
+    """Result of updating one skill, in words; `ok` is False where a person has to look."""
 
     name: str
     ok: bool

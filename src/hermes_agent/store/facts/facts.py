@@ -130,7 +130,8 @@ class FactChange:
 
 
 class KnownFacts(Tables):
-    """Facts are added once and never removed: what is retracted is kept and can be put back.
+    """Table of the facts of the local fact memory. Facts are not deleted: what is retracted is kept and can be put
+    back.
 
     Methods that take a number raise `HermesError` where the space (empty: any) has no such fact.
     """

@@ -58,7 +58,7 @@ class Kept:
 
 
 class FactFinding(Tables):
-    """Searches the facts of one space; rebuilds a damaged full-text index and logs that."""
+    """Full-text search of the facts in one space; rebuilds a damaged index and logs that."""
 
     async def ask(self, space: str, search_words: Sequence[Phrase]) -> Asked:
         """Search a space for these phrases."""

@@ -130,7 +130,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkept(Account):
-    """Account of a job that asked a model about the subject `what`, and whether that `brought` anything."""
+    """Account of a curator job that asked a model about the subject `what`, and whether that `brought` anything."""
 
     what: str
     brought: bool
@@ -163,14 +163,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A job with its lease."""
+    """A learning job with its lease."""
 
     job: Job
     lease: Lease
 
 
 class Learning:
-    """The job queue. `pace` records the outcome of each review and upkeep."""
+    """Queue of learning jobs. `pace` records the outcome of each review and upkeep."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
         self._engine, self._clock, self._pace = engine, clock, pace

@@ -89,7 +89,7 @@ class Lesson:
 
 
 class Lessons(Tables):
-    """Table of constraints: each is written once, ended once, and never deleted."""
+    """Table of learned constraints: a row is ended at most once, and not deleted."""
 
     async def any(self, tx: Transaction, now: float) -> bool:
         """Whether a constraint is due or the ledger has unread versions, and no job for that is queued."""

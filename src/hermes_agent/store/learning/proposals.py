@@ -112,7 +112,7 @@ class Proposal:
 
 
 class Proposals(Tables):
-    """Table of proposals: each is written once, ended once, and never deleted."""
+    """Table of proposals: a row is ended at most once, and not deleted."""
 
     async def put(self, tx: Transaction, proposal: Proposal) -> int:
         """Add a proposal; its number, or that of an earlier one with the same key."""

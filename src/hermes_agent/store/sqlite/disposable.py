@@ -43,7 +43,7 @@ class Plan:
 
 
 class Disposable:
-    """This process's one connection to such a file, in its own thread.
+    """This process's connection to a disposable SQLite file; work on it runs in a thread of its own unless it is brief.
 
     Empties a file of another format; deletes and recreates a damaged one, which is logged once.
     """
