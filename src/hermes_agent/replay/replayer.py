@@ -300,8 +300,8 @@ class ReplayedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Repeats the usage rows of the model that judges commands, each before the tool call that it judged; its
-    decisions are already in the recorded calls."""
+    """Replays only the usage rows of the model that judges commands, each before the tool call that it judged; no
+    model is asked, since its decisions are already in the recorded calls."""
 
     calls: ReplayedTrack
     own: ReplayedTrack

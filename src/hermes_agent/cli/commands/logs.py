@@ -25,8 +25,8 @@ GLANCE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFilter:
-    """Which lines `hermes logs` shows: from `since` on, of at least `level`, with a session and run id that begins like
-    this, and of gateway processes unless `everybody`."""
+    """Which log lines `hermes logs` and `hermes gateway logs` show: from `since` on, of at least `level`, whose
+    session and run ids begin with `session` and `run`; only those of gateway processes unless `everybody`."""
 
     since: float = 0.0
     level: str = "info"

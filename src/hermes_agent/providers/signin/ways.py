@@ -1,5 +1,5 @@
-"""Signing in: a vendor's token address, and the two ways to its first tokens: a code to type on a page, and a code to
-paste from one."""
+"""OAuth sign-in to a model vendor: its token endpoint (first tokens and refresh), the device flow (a code to type on
+a page), and the authorization code flow (a code to paste from one)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ class Status(StrEnum):
 
 
 class Keep(StrEnum):
-    """Which side wins a conflict; `neither` shows the conflict and changes nothing."""
+    """How an update treats a skill changed locally: `neither` merges, and changes nothing if that conflicts; `mine`
+    keeps all local files as they are; `theirs` replaces them all, and deletes files added locally."""
 
     NEITHER = "neither"
     MINE = "mine"
