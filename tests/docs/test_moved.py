@@ -16,7 +16,8 @@ IMPORTED = [row for row in ROWS if row[0].startswith("`hermes_agent")]
 
 def file_of(module: str) -> Path:
     path = ROOT / (module if module.startswith("tests.") else f"src.hermes_agent.{module}").replace(".", "/")
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # A folder alone may be what an older checkout left.
+    return package if package.exists() else path.with_suffix(".py")
 
 
 def lacks(module: str, name: str) -> bool:

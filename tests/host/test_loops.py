@@ -8,7 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from hermes_agent.host.loops import FAST, run, told_to_end
+from hermes_agent.cli.main import QUIET
+from hermes_agent.host.loops import COLLECTED, FAST, run, told_to_end
 
 
 async def loop_module() -> str:
@@ -23,13 +24,17 @@ def test_without_it_python_s_own_serves():
     assert run(loop_module(), fast="no_such_loop").startswith("asyncio")
 
 
-def test_what_a_server_made_at_its_start_is_not_collected_again():
+def test_what_a_server_made_at_its_start_is_not_collected_again_and_later_looks_are_short():
+    before = gc.get_threshold()
+    gc.set_threshold(QUIET, 20, 20)
     try:
         run(asyncio.sleep(0.05), settled=0.0)
 
         assert gc.get_freeze_count() > 1_000
+        assert gc.get_threshold()[0] == COLLECTED
     finally:
         gc.unfreeze()
+        gc.set_threshold(*before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
