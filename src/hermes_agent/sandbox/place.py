@@ -39,7 +39,7 @@ class Command:
     it a terminal of 24 rows and 80 columns. `watch` is what the starter waits for in the output; the place only
     stores it. `lent` are files of this machine that this command alone may read, despite any walls. `limit` is a
     time limit in seconds, which the place itself enforces on everything that it started, also where the starting
-    program is gone (0: none); processes left at its own end go on.
+    program is gone (0: none); processes left at its own end go on. `outside`: a person let it run outside the wall.
     """
 
     text: str
@@ -52,6 +52,7 @@ class Command:
     watch: tuple[str, ...] = ()
     lent: tuple[str, ...] = ()
     limit: float = 0.0
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class Ended:
 
     `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran).
     `children`: processes that it started still run. `notes` are further sentences for the model, `deletion` is a
-    question for a person.
+    question for a person. `reached` are the hosts (`name:port`) beyond this machine that it talked to, `stopped` what
+    the wall refused it, each in a few words. None of `reached`: nobody watched, it may have talked to anyone.
     """
 
     code: int | None
@@ -77,6 +79,8 @@ class Ended:
     children: bool = False
     notes: tuple[str, ...] = ()
     deletion: Deletion | None = None
+    reached: tuple[str, ...] | None = None
+    stopped: tuple[str, ...] = ()
 
 
 class Running(Protocol):
