@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import EVERYTHING, Invocation, parse
-from hermes_agent.core.activity import Activity, activity
 from hermes_agent.cli.table import CHILDS, NO_HOME
+from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late

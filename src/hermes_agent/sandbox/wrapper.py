@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shlex import quote
 from signal import Signals
 
-from hermes_agent.host.process_table import MARK
+from hermes_agent.host.process_table import MARK as MARK
 
 HEARS = "--default-signal=INT,QUIT"
 COMMENT = "# "

@@ -1,4 +1,4 @@
-"""What a command of the agent may do with `hermes`: read, run work of its own, and change nothing that is the owner's."""
+"""What a command of the agent may do with `hermes`: read and run work of its own; it changes nothing of the owner's."""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ def test_the_library_below_the_agent_is_not_the_owner_either(home: Path) -> None
     program = (
         "import asyncio\n"
         "from hermes_agent.app.opening import open_system; from hermes_agent.host.paths import find_home\n"
-        "from hermes_agent.app.operations.access import Access; from hermes_agent.app.operations.learning import learned\n"
+        "from hermes_agent.app.operations.access import Access\n"
+        "from hermes_agent.app.operations.learning import learned\n"
         "async def act():\n"
         "    async with open_system(find_home()) as system: learned(Access(system=system, who=system.owner))\n"
         "asyncio.run(act())\n"
