@@ -12,7 +12,8 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.jail import QUIET, Jail, Walls, jail_of, scrubbed
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
-from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
+from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
+from hermes_agent.sandbox.walls import Walls as Shown
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
 
@@ -87,4 +88,17 @@ def walls(home: Home, settings: TerminalSettings) -> Walls:
         hidden=tuple(dict.fromkeys(map(str, hidden))),
         lends=str(home.cache / LENT_IN),
         network=settings.network,
+    )
+
+
+def shown(home: Home, settings: TerminalSettings) -> Shown:
+    """What commands and file tools are shown: the homes of Hermes and all credentials are closed."""
+    person = Path.home()
+    credentials = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
+    closed = [home.root, home.base, *person.glob(".hermes*"), *credentials, *SYSTEM_CREDENTIALS]
+    return Shown(
+        writable=tuple(str(Path(path).expanduser().absolute()) for path in settings.writable),
+        closed=tuple(dict.fromkeys(map(str, closed))),
+        workspaces=str(home.root / "workspace"),
+        person=str(person),
     )

@@ -23,6 +23,7 @@ from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.store.database import Store
 from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
@@ -53,6 +54,7 @@ PERMISSION, CHECKPOINTS = HOOKS[3:]
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
+WALLS = "hermes_agent.app.places:shown"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 
 CLI = "cli"
@@ -73,6 +75,7 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
     reserved, store = needs.get(Reserved), needs.later(Store)
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))
     needs.put(Place, place)
+    needs.put(Walls, late(WALLS)(home, settings.terminal))
     needs.put(Todos, todos)
     return needs
 

@@ -10,6 +10,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
@@ -69,6 +70,7 @@ class Permission:
     `remembered` stores answers "always"; answers for a session are kept in memory. `writable`: folders besides the
     workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where changes
     always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see `allows`.
+    `guard` knows which paths commands are shown: about others of the file tools it is asked.
     """
 
     def __init__(
@@ -79,12 +81,14 @@ class Permission:
         writable: tuple[str, ...] = ("/tmp",),
         allowed: Sequence[str] = (),
         source: str = "",
+        guard: Guard | None = None,
     ) -> None:
         self._settings = settings
         self._remembered = remembered
         self._writable = writable
         self._allowed = allowed
         self._source = "" if settings.own_source else source
+        self._guard = guard
         self._sessions: dict[str, set[str]] = {}
 
     def decide(self, request: Request) -> Decision:
@@ -138,10 +142,16 @@ class Permission:
             return verdict
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
-        if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
-            return Verdict()
-        outside = [path for path in request.facts.paths or () if where.is_outside(path)]
-        return Verdict(asks=tuple(f"it writes outside the workspace ({path})" for path in outside))
+        writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
+        outside = [path for path in request.facts.paths or () if self._is_outside(path, request, writes=writes)]
+        verb = "writes" if writes else "reads"
+        return Verdict(asks=tuple(f"it {verb} outside the workspace ({path})" for path in outside))
+
+    def _is_outside(self, path: str, request: Request, *, writes: bool) -> bool:
+        """Whether a tool's path is not among what commands are shown; without walls, whether it writes outside."""
+        if self._guard is not None and self._guard.walled:
+            return self._guard.asks(path, request.workspace, writes=writes)
+        return writes and self._where(request).is_outside(path)
 
     def _where(self, request: Request) -> Where:
         return Where(folder=folder_of(request), writable=(request.workspace, *self._writable), closed=self._source)
