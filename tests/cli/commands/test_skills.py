@@ -54,7 +54,7 @@ def test_a_change_by_hand_is_in_the_history_and_can_be_taken_back(home: Path) ->
     assert (home / "skills/tea/SKILL.md").read_text() == skill_text("tea", "Makes tea.", "Boil !`date`")
     assert "already" in skills(home, "revert", "tea", first).out
     assert len(json.loads(skills(home, "history", "tea", "--json").out)) == 3
-    assert "edit by hand" in skills(home, "history", "tea").out
+    assert "changed outside" in skills(home, "history", "tea").out
 
 
 def test_pins_and_trust_are_kept_and_taken_off(home: Path) -> None:

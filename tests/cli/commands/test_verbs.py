@@ -140,7 +140,7 @@ def test_an_edit_is_in_the_ledger_and_can_be_taken_back(home: Path, monkeypatch:
 
     assert "version 2" in memory(home, "edit").out
     lines = json.loads(memory(home, "log", "--json").out)
-    assert [(line["author"], line["action"]) for line in lines] == [("owner", "edit"), ("owner", "edit by hand")]
+    assert [(line["author"], line["action"]) for line in lines] == [("owner", "edit"), ("found", "changed outside")]
     assert lines[0]["diff"] == ["+§", "+Mine"]
     assert "Version 2 of MEMORY.md is undone" in memory(home, "undo").out
 
