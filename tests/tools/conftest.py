@@ -28,7 +28,7 @@ def make_files(workspace: Path, home: Path, tmp_path: Path) -> Callable[..., Ben
     """Makes file tools; those of one test share the home and what it keeps on disk, not what is in memory."""
 
     def make(*, session: str = "s1", ripgrep: str = "") -> Bench:
-        guard = Guard(home=home, person=tmp_path, walls=Walls(closed=(str(tmp_path / "closed"),)))
+        guard = Guard(home=home, person=tmp_path, walls=lambda: Walls(closed=(str(tmp_path / "closed"),)))
         log = ReadLog(home / "cache" / "reads")
         tools, aside = collect([FileTools(guard=guard, log=log, writer=Writer(), ripgrep=ripgrep)])
         assert not aside

@@ -30,7 +30,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.excerpt import Spill, caps_of
-from hermes_agent.tools.files.guard import guard_of
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
 from hermes_agent.tools.guardrails import Call, Watch, call_of
 from hermes_agent.tools.permission.permission import Permission
@@ -229,7 +229,7 @@ def permission_of(needs: Needs) -> Permission:
     """Factory of the permission policy of a process."""
     remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock))
     settings, allowed = needs.get(ApprovalSettings), needs.get(Options).allow
-    return Permission(settings, remembered, allowed=allowed, source=str(own_source()), guard=guard_of(needs))
+    return Permission(settings, remembered, allowed=allowed, source=str(own_source()), guard=needs.get(Guard))
 
 
 def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> PermissionHook:

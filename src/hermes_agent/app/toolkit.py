@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Hook, Proposed
@@ -20,11 +21,11 @@ from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
-from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
-from hermes_agent.sandbox.walls import Walls
 from hermes_agent.store.database import Store
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
@@ -54,7 +55,7 @@ PERMISSION, CHECKPOINTS = HOOKS[3:]
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
-WALLS = "hermes_agent.app.places:shown"
+WALLS = "hermes_agent.app.places:walls"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 
 CLI = "cli"
@@ -70,12 +71,18 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 
     sections = (getattr(settings, field.name) for field in fields(settings))
     place, todos = place_by(PLACE), Todos(home.cache / "todo")
-    needs = Needs({**{type(each): each for each in sections}, Home: home, Settings: settings, **values})
+    guard = Guard(
+        home=home.root,
+        person=Path.home(),
+        walls=cache(lambda: late(WALLS)(home, settings.terminal, environment())),
+        walled=settings.terminal.jail != "none",
+        source=None if settings.approvals.own_source else own_source(),
+    )
+    needs = Needs({Guard: guard, **{type(each): each for each in sections}, Home: home, Settings: settings, **values})
     inline = place if settings.terminal.place != "local" else place_by(SKILLS_PLACE)
     reserved, store = needs.get(Reserved), needs.later(Store)
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))
     needs.put(Place, place)
-    needs.put(Walls, late(WALLS)(home, settings.terminal))
     needs.put(Todos, todos)
     return needs
 

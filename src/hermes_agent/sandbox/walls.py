@@ -109,8 +109,8 @@ class Walls:
     lies in them: of two paths that hold a file, the longer decides, and of two equal ones `closed`. A workspace in a
     closed folder is open only at or below `workspaces`.
 
-    `person` is the home folder of the person, in whose place commands see one of the session's own. `variables` are
-    set for each command (caches of the wall, for one). `lends` is the only folder whose files can be lent to a
+    `person` is the home folder of the person, in whose place commands see one of the session's own. `caches` is the
+    folder of caches, one for each workspace. `lends` is the only folder whose files can be lent to a
     command. `processes` and `memory_mb` limit all commands together where the kernel can, else each command; 0
     megabytes: no limit. `tmp_mb` limits each folder in memory.
     """
@@ -120,7 +120,7 @@ class Walls:
     closed: tuple[str, ...] = SYSTEM_CREDENTIALS
     workspaces: str = ""
     person: str = ""
-    variables: tuple[tuple[str, str], ...] = ()
+    caches: str = ""
     lends: str = ""
     network: bool = False
     processes: int = 512

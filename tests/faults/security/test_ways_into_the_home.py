@@ -50,7 +50,8 @@ def tools_of(person: Path, workspace: Path) -> tuple[Bench, list[str]]:
     async def hand_over(_session: str, _key: str, file: Attachment) -> None:
         sent.append(file.path)
 
-    guard = Guard(home=home, person=person, walls=Walls(closed=(str(home),), workspaces=str(home / "workspace")))
+    walls = Walls(closed=(str(home),), workspaces=str(home / "workspace"))
+    guard = Guard(home=home, person=person, walls=lambda: walls)
     files = FileTools(guard=guard, log=ReadLog(person.parent / "log"), writer=Writer())
     tools, aside = collect([files, SendTools(guard=guard, hand_over=hand_over)])
     assert not aside

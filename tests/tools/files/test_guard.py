@@ -19,7 +19,7 @@ from hermes_agent.tools.files.writing import ABSENT, Writer
 def guard(tmp_path: Path, home: Path) -> Guard:
     closed = (home, *(tmp_path / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)), *SYSTEM_CREDENTIALS)
     walls = Walls(closed=tuple(map(str, closed)), workspaces=str(home / "workspace"))
-    return Guard(home=home, person=tmp_path, walls=walls)
+    return Guard(home=home, person=tmp_path, walls=lambda: walls)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,8 @@ def test_what_commands_are_not_shown_is_asked_about_unless_it_is_refused(
     guard: Guard, tmp_path: Path, path: str, writes: bool, asks: bool
 ) -> None:
     (tmp_path / "home/workspace").mkdir()
-    guard = replace(guard, walls=replace(guard.walls, readable=(f"{tmp_path}/shown",)))
+    walls = replace(guard.walls(), readable=(f"{tmp_path}/shown",))
+    guard = replace(guard, walls=lambda: walls)
 
     assert guard.asks(f"{tmp_path}/{path}", f"{tmp_path}/work", writes=writes) is asks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -14,10 +14,7 @@ from pathlib import Path, PurePath
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
-from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home, own_source
 from hermes_agent.sandbox.walls import Walls
-from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
@@ -40,13 +37,13 @@ class Guard:
     """Decides which paths the file tools may read and write.
 
     `home` is HERMES_HOME, `person` the user's home folder, `source` the program's own source if it is read-only.
-    `walls` are those of the commands: what they close is closed here too. Where commands stand behind them (`walled`),
-    a person is asked about a path that they do not show.
+    `walls` gives those of the commands: what they close is closed here too. Where commands stand behind them
+    (`walled`), a person is asked about a path that they do not show.
     """
 
     home: Path
     person: Path
-    walls: Walls = Walls()
+    walls: Callable[[], Walls] = Walls
     walled: bool = False
     source: Path | None = None
 
@@ -71,7 +68,7 @@ class Guard:
         if part is not None:
             is_open = not writes and any(fnmatchcase(part, pattern) for pattern in HOME_READABLE)
             return "" if is_open else "it is in the home of Hermes, which only its own tools and commands change"
-        if not self.walls.opens(text) or _is_key(real.name.lower()):
+        if not self.walls().opens(text) or _is_key(real.name.lower()):
             return "it may hold credentials, which tools never see"
         if writes and self.source is not None and _below(text, str(self.source)):
             return f"it is this program's own source; {OPEN_SOURCE}"
@@ -79,7 +76,7 @@ class Guard:
 
     def asks(self, path: str, workspace: str, *, writes: bool) -> bool:
         """Whether a person is asked before a tool touches this real path. What is refused anyway is not asked about."""
-        access = self.walls.access(path, workspace)
+        access = self.walls().access(path, workspace)
         if access == "write" or (access == "read" and not writes) or self.objection(Path(path), writes=writes):
             return False
         return self._part_of_home(Path(path)) is None
@@ -87,7 +84,7 @@ class Guard:
     def _part_of_home(self, real: Path) -> str | None:
         """The path below the home of Hermes, whatever name it goes by: a mount, a hard link, another case; None for any
         other, and in the workspaces."""
-        own = _identity(self.walls.workspaces)
+        own = _identity(self.walls().workspaces)
         parts = {each: part for home in self._homes() for each, part in _parts_of(home, _stamp(home)).items()}
         for folder in (real, *real.parents):
             if (found := _identity(folder)) is None:
@@ -186,12 +183,3 @@ def _below(path: str, folder: str) -> bool:
 
 def _is_key(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in KEY_NAMES) and not fnmatchcase(name, PUBLIC_KEYS)
-
-
-def guard_of(needs: Needs) -> Guard:
-    """The guard of a home, from its settings."""
-    source = None if needs.get(ApprovalSettings).own_source else own_source()
-    terminal = needs.get(TerminalSettings)
-    walled = terminal.place == "local" and terminal.jail != "none"
-    home, walls = needs.get(Home).root, needs.get(Walls)
-    return Guard(home=home, person=Path.home(), walls=walls, walled=walled, source=source)
