@@ -112,6 +112,7 @@ class PermissionHook:
             workspace=context.workspace,
             folder=await self.commands().directory(context.session) if runs_commands else "",
             environment=cache(partial(self._environment, proposed)) if runs_commands else str,
+            confined=not all(map(standpoint.is_owner, context.speakers)),
             principal=context.speaker,
             granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,

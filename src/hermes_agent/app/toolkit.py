@@ -127,6 +127,8 @@ class Toolkit:
         found = self._grants.get((surface, standing := self._needs.get(Standings).of(principal)))
         if found is None:
             found = capabilities_of(surface, standing, self.built_in.table, self._settings.tools)
+            if standing is not Standing.OWNER and self._needs.get(Place).wall() in ("", "ssh"):
+                found -= {Capability.EXEC, Capability.SPAWN}  # Their commands would see what is the owner's.
             self._grants[surface, standing] = found
         return found
 
@@ -168,6 +170,7 @@ class Toolkit:
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.built_in.toolsets(surface)),
             grants=partial(self.granted_to, surface),
+            is_owner=self._needs.get(Standings).is_owner,
             attended=attended,
             unasked=self._needs.get(Unasked).begin(session),
         )

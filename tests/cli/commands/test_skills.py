@@ -87,3 +87,18 @@ def test_what_is_not_there_is_told(home: Path) -> None:
         skills(home, "show", "teas")
     with pytest.raises(HermesError, match="no such version"):
         skills(home, "diff", "tea", "99")
+
+
+def test_an_edit_in_the_owners_editor_is_theirs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho Pour. >>"$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+
+    assert "version" in skills(home, "edit", "tea").out
+    assert "edit" in skills(home, "history", "tea").out.splitlines()[1]
+    assert "owner" in skills(home, "history", "tea").out.splitlines()[1]
+    assert "Pour." in skills(home, "show", "tea").out
+    editor.write_text("#!/bin/sh\ntrue\n")
+    assert skills(home, "edit", "tea").out == "`tea` is as it was.\n"

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.inbound import PEOPLE
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
@@ -27,6 +28,7 @@ from hermes_agent.tools.permission.requests import (
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
+from hermes_agent.tools.surfaces import CHILD
 
 EVERYTHING = "*"
 
@@ -135,6 +137,8 @@ class Permission:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
         if marked and (path := commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
+        if request.confined and (reached := self._reached(request)):
+            return Verdict(blocked=f"it needs {reached}, and only what the owner says reaches that")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
@@ -147,10 +151,24 @@ class Permission:
         verb = "writes" if writes else "reads"
         return Verdict(asks=tuple(f"it {verb} outside the workspace ({path})" for path in outside))
 
+    def _reached(self, request: Request) -> str:
+        """What a call reaches that is not its workspace's, nor shown to every command; empty for nothing."""
+        acts = not request.needs.isdisjoint((Capability.EXEC, Capability.FS_READ, Capability.FS_WRITE))
+        if acts and PEOPLE not in request.workspace and not request.principal.startswith(f"{CHILD}:"):
+            return "the workspace of the owner (`/new` begins a conversation that has its own)"
+        if request.arguments.get("outside"):
+            return "a way out of the wall"
+        writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
+        beyond = (path for path in request.facts.paths or () if self._asks(path, request, writes=writes))
+        return next(beyond, "")
+
+    def _asks(self, path: str, request: Request, *, writes: bool) -> bool:
+        return self._guard is not None and self._guard.asks(path, request.workspace, writes=writes)
+
     def _is_outside(self, path: str, request: Request, *, writes: bool) -> bool:
         """Whether a tool's path is not among what commands are shown; without walls, whether it writes outside."""
         if self._guard is not None and self._guard.walled:
-            return self._guard.asks(path, request.workspace, writes=writes)
+            return self._asks(path, request, writes=writes)
         return writes and self._where(request).is_outside(path)
 
     def _where(self, request: Request) -> Where:

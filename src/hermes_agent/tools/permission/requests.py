@@ -36,6 +36,7 @@ class Request:
     - `granted`: what this conversation may use; `attended`: whether a person is there to answer;
     - `folder`: where a command runs (the kept shell's, see `ShellTools.directory`), if not the workspace;
     - `environment`: gives a hash of variables that decide what the command means;
+    - `confined`: whether it works on words of others than the owner; then it reaches nothing outside its workspace;
     - `principal`: whose run it is; `unasked`: that person turned questions off for this run;
     - `feeds`: the running command that the call types into, if any.
     """
@@ -48,6 +49,7 @@ class Request:
     workspace: str
     folder: str = ""
     environment: Callable[[], str] = str
+    confined: bool = False
     principal: str = ""
     granted: frozenset[Capability] = frozenset(Capability)
     attended: bool = True
