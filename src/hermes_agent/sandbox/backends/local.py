@@ -123,6 +123,10 @@ class LocalPlace:
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
+    def wall(self) -> str:
+        """The name of the jail. Blocks, the first time."""
+        return self._jail.name if self._jail else ""
+
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - as above
         """Empty: only the commands themselves take long."""
         return ""
