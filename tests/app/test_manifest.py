@@ -13,7 +13,7 @@ from tests.tools.bench import Context
 
 
 def test_every_toolset_has_tools_and_no_two_have_one_name(tmp_path: Path):
-    kit = BuiltIn(needs_without_store(Home(root=tmp_path, base=tmp_path), Settings()))
+    kit = BuiltIn(needs_without_store(Home(root=tmp_path / "home", base=tmp_path / "home"), Settings()))
 
     names = [tool.schema.name for toolset in TOOLSETS for tool in kit.load(toolset)]
 
@@ -23,7 +23,7 @@ def test_every_toolset_has_tools_and_no_two_have_one_name(tmp_path: Path):
 
 @pytest.fixture
 def kit(tmp_path: Path) -> BuiltIn:
-    return BuiltIn(needs_without_store(Home(root=tmp_path, base=tmp_path), Settings()))
+    return BuiltIn(needs_without_store(Home(root=tmp_path / "home", base=tmp_path / "home"), Settings()))
 
 
 def test_the_cards_say_what_the_tools_say_of_themselves(kit: BuiltIn):

@@ -2,6 +2,7 @@
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.effects import Capability
+from hermes_agent.sandbox import walls
 from hermes_agent.tools.danger import code as held
 from hermes_agent.tools.danger.judging import ASKS
 from hermes_agent.tools.danger.losses import BLOCKS
@@ -37,12 +38,11 @@ def test_every_reason_to_ask_is_told():
 def test_every_path_that_is_closed_to_tools_is_told():
     closed = (
         *guard.KERNEL_TREES,
-        *guard.CREDENTIAL_FOLDERS,
-        *guard.CREDENTIAL_FILES,
-        *guard.SYSTEM_CREDENTIALS,
-        *guard.HOME_CREDENTIALS,
-        *guard.HOME_STATE,
+        *walls.CREDENTIAL_FOLDERS,
+        *walls.CREDENTIAL_FILES,
+        *walls.SYSTEM_CREDENTIALS,
         *guard.KEY_NAMES,
+        *guard.HOME_READABLE,
     )
     assert set(closed) - set(code(page("permissions.md"))) == set()
 

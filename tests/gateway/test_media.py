@@ -54,7 +54,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.platform = FakePlatform()
         channel = self.platform.made(None)
-        self.downloads = Downloads(lambda _: channel, lambda _, text: text, lambda: folder, lambda: 1.0)
+        self.downloads = Downloads(lambda _: channel, lambda _, text: text, lambda _: folder, lambda: 1.0)
 
     async def complete(self, said: Said) -> list[Text | Image | File]:
         inbound = Inbound(

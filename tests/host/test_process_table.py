@@ -6,6 +6,7 @@ import asyncio
 import os
 import pathlib
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -96,3 +97,18 @@ async def test_a_child_without_environment_is_found_by_its_group() -> None:
 @pytest.mark.parametrize("leader", [0, 1])
 def test_nobody_has_no_family(leader: int) -> None:
     assert family(leader, b"MARK=nobody-has-this") == []
+
+
+@pytest.mark.parametrize(("variables", "told"), [({"HERMES_EXEC": "/r"}, "True"), ({}, "False")])
+def test_a_process_knows_that_it_descends_from_a_command_of_the_agent(variables: dict[str, str], told: str) -> None:
+    asks = "from hermes_agent.host.process_table import below_agent; print(below_agent())"
+
+    done = subprocess.run(
+        ["sh", "-c", 'env -u HERMES_EXEC "$@"; exit', "sh", sys.executable, "-c", asks],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == f"{told}\n"

@@ -73,9 +73,9 @@ async def test_what_was_edited_by_hand_is_merged_with_what_the_others_changed(ho
     await a.catch_up()
 
     assert text(a) == text(b) == "a 1\n§\na 3\n§\nmine\n"
-    assert await history(a.store) == [*[("foreground", "a")] * 3, ("owner", "")]
+    assert await history(a.store) == [*[("foreground", "a")] * 3, ("found", "")]
     assert (await a.writers("MEMORY.md"))["a 3"] is Author.FOREGROUND
-    assert (await a.writers("MEMORY.md"))["mine"] is Author.OWNER
+    assert (await a.writers("MEMORY.md"))["mine"] is Author.FOUND
 
 
 async def test_an_edit_back_to_what_this_home_wrote_last_is_an_edit(homes: dict[str, Notes]):
@@ -90,7 +90,7 @@ async def test_an_edit_back_to_what_this_home_wrote_last_is_an_edit(homes: dict[
     await b.catch_up()
 
     assert text(b) == "a 1\n"
-    assert await history(a.store) == [("foreground", "a"), ("foreground", "b"), ("owner", "")]
+    assert await history(a.store) == [("foreground", "a"), ("foreground", "b"), ("found", "")]
 
 
 async def test_a_file_that_a_person_deletes_is_deleted_everywhere_but_for_what_came_since(homes: dict[str, Notes]):
@@ -114,7 +114,7 @@ async def test_a_home_that_joins_brings_its_notes_along(homes: dict[str, Notes])
     await b.catch_up()
 
     assert text(b) == "a 1\n§\nbrought\n"
-    assert await history(a.store) == [("foreground", "a"), ("owner", "")]
+    assert await history(a.store) == [("foreground", "a"), ("found", "")]
 
 
 @pytest.mark.parametrize("written", [False, True])
@@ -179,7 +179,7 @@ async def test_a_change_that_never_reached_its_file_is_written_and_counts_for_wh
 
     assert saved.version == number
     assert text(a) == text(b) == ("a 1\n§\na 2\n§\nmine\n" if hand else "a 1\n§\na 2\n")
-    assert await history(a.store) == [("foreground", "a"), ("foreground", "a"), *([("owner", "")] if hand else [])]
+    assert await history(a.store) == [("foreground", "a"), ("foreground", "a"), *([("found", "")] if hand else [])]
 
 
 async def test_a_rendering_that_was_not_noted_down_is_nobodys_edit(homes: dict[str, Notes]):
@@ -224,7 +224,7 @@ async def test_whatever_they_do_every_entry_has_its_author(homes: dict[str, Note
             case "hand":
                 before = notes.path("MEMORY.md").read_text() if notes.path("MEMORY.md").exists() else ""
                 save(notes, f"{before}§\nhand {step}\n")
-                written[f"hand {step}"] = Author.OWNER
+                written[f"hand {step}"] = Author.FOUND
             case "look":
                 await notes.catch_up()
     for notes in [*homes.values(), *homes.values()]:
@@ -286,7 +286,7 @@ async def test_an_edit_that_another_home_overtakes_is_kept_on_top_of_its(homes: 
     await a.notice(["MEMORY.md"])
 
     assert text(a) == "a 1\n§\nb 1\n§\nmine\n"
-    assert (await a.writers("MEMORY.md"))["mine"] is Author.OWNER
+    assert (await a.writers("MEMORY.md"))["mine"] is Author.FOUND
 
 
 async def test_what_a_person_saves_while_another_homes_change_comes_in_is_kept(homes: dict[str, Notes]):

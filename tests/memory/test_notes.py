@@ -56,7 +56,7 @@ async def test_what_a_person_saved_is_the_truth_and_recorded_as_theirs(tmp_path:
     assert saved.entries == ("mine", "two")
     assert await history(store) == [
         ("foreground", "add", None, b"one\n"),
-        ("owner", "edit by hand", b"one\n", b"mine\r\n"),
+        ("found", "changed outside", b"one\n", b"mine\r\n"),
         ("foreground", "add", b"mine\r\n", "mine\n§\ntwo\n".encode()),
     ]
 
@@ -72,7 +72,8 @@ async def test_a_file_that_was_there_before_the_ledger_and_one_that_was_deleted_
     await notes.notice(["MEMORY.md"])
     await notes.notice(["MEMORY.md"])
 
-    assert await history(store) == [("owner", "edit by hand", None, b"old"), ("owner", "edit by hand", b"old", None)]
+    outside = ("found", "changed outside")
+    assert await history(store) == [(*outside, None, b"old"), (*outside, b"old", None)]
 
 
 async def test_the_call_of_a_key_is_done_once(tmp_path: Path, store: Store):
@@ -94,7 +95,7 @@ async def test_undo_is_to_the_byte(tmp_path: Path, store: Store):
     await notes.undo(await last(store), ME)
 
     assert notes.path("MEMORY.md").read_bytes() == b"\xff odd \r\n\xc2\xa7\r\n\0"
-    assert (await last(store)).change.author is Author.OWNER
+    assert (await last(store)).change.author is Author.FOUND
 
 
 async def test_undo_of_the_first_change_leaves_no_file_and_can_be_undone(tmp_path: Path, store: Store):
@@ -148,7 +149,7 @@ async def test_the_background_changes_nothing_that_a_person_wrote(tmp_path: Path
             await notes.change(OWNER, MEMORY, [operation], background)
     await notes.change(OWNER, MEMORY, gone, background)
 
-    assert await notes.writers("MEMORY.md") == {"mine": Author.OWNER}
+    assert await notes.writers("MEMORY.md") == {"mine": Author.FOUND}
 
 
 @pytest.mark.parametrize(("found", "state"), [(b"new\n", VersionState.DONE), (b"old\n", VersionState.DROPPED)])
@@ -175,7 +176,7 @@ async def test_what_a_crash_left_intended_is_settled_by_the_file(
     settled = await store.versions.get(number)
     assert settled is not None
     assert settled.state is state
-    assert all(author != "owner" or before is None for author, _, before, _ in await history(store))
+    assert all(author != "found" or before is None for author, _, before, _ in await history(store))
 
 
 async def test_many_at_once_in_one_process_wait_for_each_other(tmp_path: Path, store: Store):
@@ -224,7 +225,7 @@ async def test_what_a_person_saves_while_a_change_is_being_made_is_kept_and_the_
     assert notes.path("MEMORY.md").read_text() == "mine\n§\ntwo\n"
     assert await history(store) == [
         ("foreground", "add", None, b"one\n"),
-        ("owner", "edit by hand", b"one\n", b"mine"),
+        ("found", "changed outside", b"one\n", b"mine"),
         ("foreground", "add", b"mine", "mine\n§\ntwo\n".encode()),
     ]
 
@@ -246,7 +247,7 @@ async def test_a_file_that_is_saved_again_and_again_is_left_to_whoever_saves_it(
         await notes.change(OWNER, MEMORY, While(add("two"), *saves), AGENT)
 
     assert notes.path("MEMORY.md").read_text().startswith("mine ")
-    assert {author for author, *_ in await history(store)} == {"owner"}
+    assert {author for author, *_ in await history(store)} == {"found"}
 
 
 async def test_what_is_there_already_is_no_version(tmp_path: Path, store: Store):
@@ -285,7 +286,7 @@ async def test_what_a_person_saved_in_the_moment_in_which_a_program_died_is_put_
     assert sorted(each.name for each in notes.home.memories.iterdir()) == ["MEMORY.md"]
     assert await history(store) == [
         ("foreground", "add", None, b"one\n"),
-        ("owner", "edit by hand", b"one\n", b"mine"),
+        ("found", "changed outside", b"one\n", b"mine"),
     ]
 
 
@@ -309,7 +310,7 @@ async def test_what_was_taken_out_is_put_back_also_where_its_change_was_noted_as
     await notes.notice(["MEMORY.md"])
 
     assert notes.path("MEMORY.md").read_text() == "mine"
-    assert (await last(store)).change.author is Author.OWNER
+    assert (await last(store)).change.author is Author.FOUND
 
 
 async def test_what_a_person_saved_after_that_is_newer_and_stands(tmp_path: Path, store: Store):

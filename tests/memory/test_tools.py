@@ -244,7 +244,7 @@ async def test_what_was_edited_by_hand_is_in_the_log_when_it_is_read(tmp_path: P
     notes = notes_in(tmp_path, store)
     save(notes, "mine\n")
 
-    assert [(line.author, line.diff) for line in await log(notes)] == [("owner", ("+mine",))]
+    assert [(line.author, line.diff) for line in await log(notes)] == [("found", ("+mine",))]
 
 
 async def test_undo_takes_back_the_last_then_the_one_before(tmp_path: Path, store: Store):

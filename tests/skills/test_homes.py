@@ -103,7 +103,7 @@ async def test_what_was_edited_by_hand_is_merged_with_what_another_home_changed(
     assert files(a) == files(b)
     assert "Mine." in files(a)["tea/SKILL.md"]
     assert "Line ten." in files(a)["tea/SKILL.md"]
-    assert await authors(a) == ["owner", "foreground", "foreground"]
+    assert await authors(a) == ["found", "foreground", "foreground"]
 
 
 async def test_where_both_changed_the_same_lines_what_the_person_wrote_stands_and_the_other_is_in_the_history(

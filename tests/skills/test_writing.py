@@ -185,7 +185,7 @@ async def test_what_a_person_changed_by_hand_is_a_version_of_theirs(here: Shelf,
 
     history = [(each.change.author, each.change.action) for each in await writer.versions.history("tea")]
 
-    assert history[:2] == [(Author.FOREGROUND, "patch"), (Author.OWNER, "edit by hand")]
+    assert history[:2] == [(Author.FOREGROUND, "patch"), (Author.FOUND, "changed outside")]
 
 
 async def test_what_a_crash_left_intended_is_settled_by_the_file(here: Shelf, writer: Writer):
@@ -393,4 +393,4 @@ async def test_the_ledger_is_brought_in_step_with_what_was_changed_by_hand(here:
     file(here, "tea").write_text(skill_text("tea", body="Mine."))
     await writer.mend(["tea"])
 
-    assert [each.change.author for each in await writer.versions.history("tea")] == [Author.OWNER, Author.FOREGROUND]
+    assert [each.change.author for each in await writer.versions.history("tea")] == [Author.FOUND, Author.FOREGROUND]

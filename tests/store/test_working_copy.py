@@ -125,7 +125,7 @@ class World:
     gone: set[str] = field(default_factory=set)
 
     async def turn(self, number: int, what: str) -> None:
-        home, author = self.chance.choice(self.homes), Author.OWNER if what == "hand" else Author.FOREGROUND
+        home, author = self.chance.choice(self.homes), Author.FOUND if what == "hand" else Author.FOREGROUND
         home.steps = self.chance.choice((10**9, self.chance.randrange(8)))
         entry = f"{what} {number}"
         match what:
@@ -221,7 +221,7 @@ async def test_an_edit_that_was_overtaken_is_kept_at_the_next_look(database_url:
     await a.look()
 
     assert a.content == b.content == b"one\nmine\n"
-    assert await authors(a.store) == {"one": Author.FOREGROUND, "mine": Author.OWNER}
+    assert await authors(a.store) == {"one": Author.FOREGROUND, "mine": Author.FOUND}
     for store in stores:
         await store.close()
 
@@ -238,7 +238,7 @@ async def test_a_home_without_a_record_goes_by_what_it_changed_last(database_url
 
     newest = await store.versions.latest(Kind.MEMORY, ITEM)
     assert newest is not None
-    assert (newest.change.author, newest.change.before, newest.change.after) == (Author.OWNER, b"one\ntwo\n", b"two\n")
+    assert (newest.change.author, newest.change.before, newest.change.after) == (Author.FOUND, b"one\ntwo\n", b"two\n")
     await store.close()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
@@ -26,8 +27,8 @@ def workspace(tmp_path: Path) -> Path:
 def make_files(workspace: Path, home: Path, tmp_path: Path) -> Callable[..., Bench]:
     """Makes file tools; those of one test share the home and what it keeps on disk, not what is in memory."""
 
-    def make(*, session: str = "s1", confined: bool = False, ripgrep: str = "") -> Bench:
-        guard = Guard(home=home, person=tmp_path, roots=(workspace,) if confined else None)
+    def make(*, session: str = "s1", ripgrep: str = "") -> Bench:
+        guard = Guard(home=home, person=tmp_path, walls=lambda: Walls(closed=(str(tmp_path / "closed"),)))
         log = ReadLog(home / "cache" / "reads")
         tools, aside = collect([FileTools(guard=guard, log=log, writer=Writer(), ripgrep=ripgrep)])
         assert not aside

@@ -28,8 +28,10 @@ from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.sandbox.jail import scrubbed
+from hermes_agent.sandbox.place import Command
 from hermes_agent.tools.checkpoints.checkpoints import Cause, Checkpoints
 from hermes_agent.tools.excerpt import Spill, caps_of
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
 from hermes_agent.tools.guardrails import Call, Watch, call_of
 from hermes_agent.tools.permission.permission import Permission
@@ -59,14 +61,23 @@ class Commands(Protocol):
 
     - `directory` is the folder of the next command, empty if that is the workspace;
     - `exported` are its environment variables, empty if they are this process's or unknown; blocks;
-    - `fed` is the running command whose stdin a call with these arguments writes to, empty if none.
+    - `fed` is the running command whose stdin a call with these arguments writes to, None if none;
+    - `wall` names the wall that commands run behind, empty if none; blocks;
+    - `stopped` is what the wall refused this command of the session before;
+    - `let_out` lets the command of the call with this key run outside the wall.
     """
 
     async def directory(self, session: str) -> str: ...
 
     def exported(self, session: str) -> Mapping[str, str]: ...
 
-    async def fed(self, session: str, arguments: Mapping[str, object]) -> str: ...
+    async def fed(self, session: str, arguments: Mapping[str, object]) -> Command | None: ...
+
+    def wall(self) -> str: ...
+
+    def stopped(self, session: str, command: str) -> str: ...
+
+    def let_out(self, key: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,8 @@ class PermissionHook:
             decision = await self.permission.remember(request, answer)
         if isinstance(decision, Denied):
             raise (Unapproved if decision.unasked else Refused)(decision.reason, hint=HINT)
+        if isinstance(decision, Allowed) and decision.outside:
+            self.commands().let_out(proposed.context.key)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
         """Nothing to add."""
@@ -101,26 +114,34 @@ class PermissionHook:
 
     async def _request(self, proposed: Proposed) -> Request:
         context, standpoint = proposed.context, self.standpoint
-        runs_commands = Capability.EXEC in proposed.tool.needs
-        return Request(
+        request = Request(
             tool=proposed.tool.schema.name,
             needs=proposed.tool.needs,
             facts=proposed.facts,
             arguments=proposed.arguments,
             session=context.session,
             workspace=context.workspace,
-            folder=await self.commands().directory(context.session) if runs_commands else "",
-            environment=cache(partial(self._environment, proposed)) if runs_commands else str,
+            confined=not all(map(standpoint.is_owner, context.speakers)),
             principal=context.speaker,
             granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,
             unasked=standpoint.unasked.holds_for(context.speaker),
-            feeds=await self.commands().fed(context.session, proposed.arguments) if runs_commands else "",
         )
-
-    def _environment(self, proposed: Proposed) -> str:
-        seen = self.commands().exported(proposed.context.session) or self.variables
-        return fingerprint(seen, str(proposed.arguments.get(COMMAND, "")))
+        if Capability.EXEC not in proposed.tool.needs:
+            return request
+        commands, command = self.commands(), str(proposed.arguments.get(COMMAND, ""))
+        fed = await commands.fed(context.session, proposed.arguments)
+        exported = cache(lambda: commands.exported(context.session) or self.variables)
+        return replace(
+            request,
+            folder=await commands.directory(context.session),
+            environment=cache(lambda: fingerprint(exported(), command)),
+            search=lambda: exported().get("PATH", ""),
+            feeds=fed.text if fed else "",
+            wall=await asyncio.to_thread(commands.wall),
+            outside=fed.outside if fed else proposed.arguments.get("outside") is True,
+            stopped=commands.stopped(context.session, command),
+        )
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:
         """The auxiliary model's decision, or the unchanged question for the person."""
@@ -228,7 +249,16 @@ def permission_of(needs: Needs) -> Permission:
     """Factory of the permission policy of a process."""
     remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock))
     settings, allowed = needs.get(ApprovalSettings), needs.get(Options).allow
-    return Permission(settings, remembered, allowed=allowed, source=str(own_source()))
+    terminal, checkpoints = needs.get(TerminalSettings), needs.get(CheckpointSettings)
+    return Permission(
+        settings,
+        remembered,
+        allowed=allowed,
+        source=str(own_source()),
+        bare=terminal.place == "local" and terminal.jail != "none",
+        largest=checkpoints.max_file_mb << 20 if checkpoints.enabled else 0,
+        guard=needs.get(Guard),
+    )
 
 
 def permission_hook(needs: Needs, standpoint: Standpoint, judge: Ask) -> PermissionHook:

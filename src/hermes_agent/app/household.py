@@ -14,8 +14,10 @@ from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
+from hermes_agent.host.process_table import below_agent
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.homes import KnownHome
+from hermes_agent.tools.surfaces import CHILD
 
 ID = "home.id"
 LONGEST = 64
@@ -58,6 +60,13 @@ def id_of(home: Home) -> str:
 def _read(path: Path) -> str | None:
     content = read_small(path, LONGEST)
     return None if content is None else content.decode("utf-8", "replace").strip()
+
+
+def local_person() -> Principal:
+    """The principal who works with this process: the owner, or a member where a command of the agent started it."""
+    if below_agent():
+        return Principal(platform=CHILD, user=getpass.getuser(), standing=Standing.MEMBER)
+    return local_owner()
 
 
 def local_owner() -> Principal:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from hermes_agent.app.chats.people import People, keep_met
 from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.household import local_owner, open_store_of
+from hermes_agent.app.household import local_person, open_store_of
 from hermes_agent.app.process import Options as Options
 from hermes_agent.app.settings import Settings, standing_by_key
 from hermes_agent.app.skills import Reserved
@@ -71,7 +71,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             standings=Standings(
                 people.otherwise(lambda key: standing_by_key(system.settings.api, key) or options.standing(key))
             ),
-            owner=local_owner(),
+            owner=local_person(),
             reserved=Reserved(COMMANDS),
             limits=limits,
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Hook, Proposed
@@ -20,10 +21,11 @@ from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.core.tool import Answer, Quarantined, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import Needs, late
-from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
@@ -53,6 +55,7 @@ PERMISSION, CHECKPOINTS = HOOKS[3:]
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
+WALLS = "hermes_agent.app.places:walls"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 
 CLI = "cli"
@@ -68,7 +71,14 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
 
     sections = (getattr(settings, field.name) for field in fields(settings))
     place, todos = place_by(PLACE), Todos(home.cache / "todo")
-    needs = Needs({**{type(each): each for each in sections}, Home: home, Settings: settings, **values})
+    guard = Guard(
+        home=home.root,
+        person=Path.home(),
+        walls=cache(lambda: late(WALLS)(home, settings.terminal, environment())),
+        walled=settings.terminal.jail != "none",
+        source=None if settings.approvals.own_source else own_source(),
+    )
+    needs = Needs({Guard: guard, **{type(each): each for each in sections}, Home: home, Settings: settings, **values})
     inline = place if settings.terminal.place != "local" else place_by(SKILLS_PLACE)
     reserved, store = needs.get(Reserved), needs.later(Store)
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))
@@ -117,6 +127,8 @@ class Toolkit:
         found = self._grants.get((surface, standing := self._needs.get(Standings).of(principal)))
         if found is None:
             found = capabilities_of(surface, standing, self.built_in.table, self._settings.tools)
+            if standing is not Standing.OWNER and self._needs.get(Place).wall() in ("", "ssh"):
+                found -= {Capability.EXEC, Capability.SPAWN}  # Their commands would see what is the owner's.
             self._grants[surface, standing] = found
         return found
 
@@ -158,6 +170,7 @@ class Toolkit:
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.built_in.toolsets(surface)),
             grants=partial(self.granted_to, surface),
+            is_owner=self._needs.get(Standings).is_owner,
             attended=attended,
             unasked=self._needs.get(Unasked).begin(session),
         )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
+from hermes_agent.cli.table import CHILDS, COMMANDS, NO_HOME, OPEN, SUMMARIES, TAPED
+from hermes_agent.core.errors import Refused
 from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.paths import find_home
+from hermes_agent.host.process_table import below_agent
 from hermes_agent.version import VERSION
 
 LONGEST_SENTENCE = 200
@@ -28,6 +33,8 @@ class Subcommands(click.Group):
             return None
         command: click.Command = late(COMMANDS[cmd_name])
         _uncut(command)
+        if below_agent():
+            _close(command, "", cmd_name, has_home=os.access(find_home().root, os.R_OK))
         return command
 
     def resolve_command(
@@ -49,6 +56,20 @@ def _uncut(command: click.Command) -> None:
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         each.short_help = each.get_short_help_str(LONGEST_SENTENCE)
         _uncut(each)
+
+
+def _close(command: click.Command, group: str, name: str, *, has_home: bool) -> None:
+    """Have each subcommand refuse to run that is the owner's, or any without a home."""
+    path = f"{group} {name}".strip()
+    if isinstance(command, click.Group):
+        for inner, each in command.commands.items():
+            _close(each, path, inner, has_home=has_home)
+    elif not has_home or name not in OPEN.get(group, "").split():
+        command.callback = partial(_refuse, f"`hermes {path}` is the owner's: {CHILDS}" if has_home else NO_HOME)
+
+
+def _refuse(why: str, **_given: object) -> None:
+    raise Refused(why)
 
 
 @click.pass_context

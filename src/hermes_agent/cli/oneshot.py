@@ -20,7 +20,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
-from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.loops import asked_to_end, heeding
 from hermes_agent.host.paths import current_folder, environment, find_home
@@ -115,7 +115,8 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
     """Submit the message. Returns the session, the event number to follow from, and whether there is anything to
     follow."""
     workspace = str(current_folder())
-    conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
+    whose = "" if runtime.owner.standing is Standing.OWNER else runtime.owner.key
+    conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace, participant=whose)
     if not (runtime.has_cassette or invocation.resume or invocation.go_on):
         runtime.route()  # Without a model no session is begun.
     given = await _given(runtime, invocation)
@@ -150,13 +151,14 @@ async def _given(runtime: System, invocation: Invocation) -> Taken:
     """Parts from standard input and `--file`. Raises `HermesError` for an unreadable file, and `InputTooLarge`
     before a session is created."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
+    origin = Origin(runtime.owner.standing.value)
     files = [(await asyncio.to_thread(named, Path(path)), path) for path in invocation.files]
     parts: list[Part] = []
     if isinstance(piped := invocation.piped, str):
-        parts += [Text(text=piped, origin=Origin.OWNER)] if piped else []
+        parts += [Text(text=piped, origin=origin)] if piped else []
     else:
         files.insert(0, (piped, ""))
-    taken = [await asyncio.to_thread(intake.of_file, file, Origin.OWNER, window, name=name) for file, name in files]
+    taken = [await asyncio.to_thread(intake.of_file, file, origin, window, name=name) for file, name in files]
     parts += [part for each in taken for part in each.parts]
     intake.check(total((Text(text=invocation.prompt), *parts)), window)
     return Taken(parts=tuple(parts), notice=" ".join(each.notice for each in taken if each.notice))
@@ -169,7 +171,7 @@ async def _parts(runtime: System, invocation: Invocation, record: SessionRecord)
     parts, where = None, (record.workspace, record.id, record.conversation)
     if invocation.prompt.startswith("/"):
         parts = await runtime.skills.invoked(invocation.prompt, *where, runtime.owner)
-    parts = parts or (Text(text=invocation.prompt, origin=Origin.OWNER),)
+    parts = parts or (Text(text=invocation.prompt, origin=Origin(runtime.owner.standing.value)),)
     if not invocation.skills:
         return parts
     return (await runtime.skills.preloaded(invocation.skills, *where), *parts)

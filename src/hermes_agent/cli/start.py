@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import EVERYTHING, Invocation, parse
+from hermes_agent.cli.table import CHILDS, NO_HOME
 from hermes_agent.core.activity import Activity, activity
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, find_home
+from hermes_agent.host.process_table import below_agent
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, plain_text
 
 if TYPE_CHECKING:
@@ -136,6 +138,8 @@ def unwritten(error: OSError) -> int:
 
 def converse(invocation: Invocation) -> int:
     """Run one-shot mode or the chat."""
+    if below_agent():
+        check_child(invocation)
     if EVERYTHING in invocation.allow:
         sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
@@ -151,6 +155,15 @@ def converse(invocation: Invocation) -> int:
         )
         return Exit.USAGE
     return run_surface("one-shot", asked)
+
+
+def check_child(invocation: Invocation) -> None:
+    """Raise `Refused` for what a command of the agent may not start."""
+    if not os.access(find_home(invocation.profile).root, os.R_OK):
+        raise Refused(NO_HOME)
+    if invocation.question is None or invocation.allowed:
+        what = "`--allow` and `--yolo` are" if invocation.allowed else "The chat is"
+        raise Refused(f"{what} the owner's: {CHILDS}")
 
 
 def run_surface(name: str, given: Sequence[str] | Invocation) -> int:

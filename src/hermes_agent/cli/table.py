@@ -38,6 +38,31 @@ COMMANDS: dict[str, str] = {
 TAPED = ("api", "chat", "gateway", "worker")
 """Those that models answer in, so that they can be recorded and replayed like the chat."""
 
+CHILDS = "a command of the agent may read, and run work of its own with `hermes -z PROMPT`, but not change this."
+NO_HOME = (
+    "Behind the wall there is no home of Hermes: a command of the agent sees neither its settings nor its sessions."
+)
+OPEN: dict[str, str] = {
+    "auth": "list",
+    "bundles": "list show",
+    "checkpoints": "list show diff",
+    "config": "check explain get path show",
+    "gateway": "logs status",
+    "hooks": "list",
+    "memory": "log show",
+    "memory facts": "log show",
+    "model": "list search show",
+    "pairing": "list",
+    "secrets": "list",
+    "sessions": "list search show stats",
+    "skills": "audit browse check diff history inspect list search show stats",
+    "skills tap": "list",
+    "tools": "list",
+    "webhook": "list",
+    "": "completion cost demo doctor logs prompt replay",
+}
+"""What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
+
 SUMMARIES: dict[str, str] = {
     "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",

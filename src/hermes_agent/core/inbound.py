@@ -9,6 +9,7 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Pinned
 from hermes_agent.core.messages import File, Image, Text
+from hermes_agent.core.section import short_hash
 
 SAID = ":said"
 """Ends the id of what a command says to the agent; before it stands that of the command."""
@@ -16,6 +17,8 @@ CHANGED = "(I changed an earlier message. It now says:) "
 """Stands before the new text of a message that was told before."""
 TAKEN_BACK = "Deleted where it was written."
 """Why a message is refused that its sender took back."""
+PEOPLE = "/people/"
+"""Where below a surface's workspace those of people who are not the owner are, and of shared conversations."""
 INSTRUCTIONS = "instructions"
 """The pin that holds what belongs to one request of a program: the next one takes it off."""
 SYSTEM_PIN = "system-"
@@ -103,6 +106,15 @@ class Conversation:
         parts = [part.replace("%23", "#").replace("%3A", ":").replace("%25", "%") for part in where.split(":")]
         platform, kind, chat, thread, participant = [*parts, "", "", "", "", ""][:5]
         return cls(platform=platform, chat_kind=kind, chat=chat, thread=thread, participant=participant, topic=topic)
+
+
+def workspace_of(base: str, who: Principal, where: Conversation) -> str:
+    """The working folder of a new session: the owner's `base`, or below it one of their own for everybody else and for
+    those who share a conversation. A conversation of a folder has that folder."""
+    if where.chat_kind == "folder" or (who.standing is Standing.OWNER and not where.is_shared):
+        return base
+    whose = where.place.key if where.is_shared else who.key
+    return f"{base.partition(PEOPLE)[0]}{PEOPLE}{short_hash(whose)}"
 
 
 class Busy(StrEnum):

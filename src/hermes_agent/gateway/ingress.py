@@ -14,7 +14,7 @@ from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_comm
 from hermes_agent.app.operations import serving
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
@@ -65,7 +65,7 @@ class Ingress:
         self.downloads = Downloads(
             channel,
             access.shown,
-            lambda: Path(command_queue.workspace) / "received",
+            lambda said: Path(workspace_of(command_queue.workspace, said.principal, said.conversation)) / "received",
             lambda: self.settings.largest_file_mb,
         )
         command_queue.complete = self.downloads.complete

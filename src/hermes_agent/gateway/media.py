@@ -66,7 +66,7 @@ class Downloads:
         self,
         channel: Callable[[str], Channel | None],
         shown: Callable[[str, str], str],
-        folder: Callable[[], Path],
+        folder: Callable[[Inbound], Path],
         largest_mb: Callable[[], float],
     ) -> None:
         self._channel = channel
@@ -124,11 +124,13 @@ class Downloads:
             return [_note(f"The file {safe_name(media.name)} {NOT_TAKEN}: {why}")]
         files = [(media, found)] if isinstance(found, bytes) else found
         return [
-            await self._kept(each, content, mark if not at else f"{mark}-{at}", part.origin, most)
+            await self._kept(
+                each, content, self._folder(inbound) / (mark if not at else f"{mark}-{at}"), part.origin, most
+            )
             for at, (each, content) in enumerate(files)
         ]
 
-    async def _kept(self, media: Media, content: bytes, mark: str, origin: Origin, most: int) -> Text | Image:
+    async def _kept(self, media: Media, content: bytes, place: Path, origin: Origin, most: int) -> Text | Image:
         name = safe_name(media.name)
         try:
             _small(len(content), most)
@@ -137,7 +139,7 @@ class Downloads:
         picture = picture_in(content) if media.media_type.startswith("image/") else ""
         if picture and len(content) <= LARGEST_PICTURE:
             return Image(media_type=picture, data=base64.b64encode(content).decode(), origin=origin)
-        path = self._folder() / f"{mark}-{name}"
+        path = place.with_name(f"{place.name}-{name}")
         await asyncio.to_thread(_keep, path, content)
         what, kind = "spoken message" if media.voice else "file", media.media_type
         kind = kind if MEDIA_TYPE.fullmatch(kind) else "of an unknown type"  # Whoever sends the file wrote it.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.paths import environment
 
 PROC = Path("/proc")
+MARK = "HERMES_EXEC"
+"""The variable that all processes of a command of the agent have; its value is the folder of the command's record."""
 _ZOMBIE = ("Z", "X")
 
 
@@ -80,6 +84,19 @@ def is_alive(who: Identity) -> bool:
     return True
 
 
+@cache
+def below_agent() -> bool:
+    """Whether a command of the agent started this process: it, or a process that it descends from, has the mark of one
+    in its environment. Without a wall this is a hint: who scrubs the environment and leaves its parents is not known.
+    """
+    if MARK in environment():  # where there is no /proc
+        return True
+    row = row_of(os.getpid())
+    while row is not None and not any(each.startswith(f"{MARK}=".encode()) for each in _environment(row.pid)):
+        row = row_of(row.parent)
+    return row is not None
+
+
 def family(leader: int, mark: bytes) -> list[Row]:
     """Live processes that belong to `leader`: its group, its session, its descendants, and every process with `mark`
     in its environment (also a daemon that left group, session and parents). Never this process itself. Blocks.
@@ -120,7 +137,11 @@ def _kin(rows: dict[int, Row], leader: int) -> set[int]:
 
 
 def _carries(pid: int, mark: bytes) -> bool:
+    return mark in _environment(pid)
+
+
+def _environment(pid: int) -> list[bytes]:
     try:
-        return mark in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return False
+        return []

@@ -14,13 +14,27 @@ from hermes_agent.learning.drafts import evidence_of
 from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
 from hermes_agent.memory.notes import Notes
+from hermes_agent.skills.skill import Layer
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Proposal, ProposalState
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, By, Kind, Version, VersionState
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.versions import (
+    ADOPT,
+    NO_BACKING,
+    UNTOUCHED,
+    Author,
+    Backing,
+    By,
+    Change,
+    Kind,
+    Version,
+    VersionState,
+    is_found,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +54,13 @@ class Undoing:
             raise HermesError(f"There is no version {number}: `hermes learn log` lists them.")
         return version
 
+    async def notice(self) -> None:
+        """Record what the files of skills and notes hold that nobody known wrote."""
+        writer, notes = self.writer(), self.notes()
+        known = await self.store.versions.items(Kind.MEMORY)
+        await notes.notice(tuple(dict.fromkeys((*NOTES, *known))))
+        await writer.mend([each.name for each in await writer.library.all(limit=RECENT) if each.layer is Layer.USER])
+
     async def undo(self, version: Version, author: Author, principal: str, backing: Backing = NO_BACKING) -> int:
         """Undo a change, byte for byte where it is the latest; the new version, 0 where nothing had to change.
         Raises `HermesError`."""
@@ -55,13 +76,12 @@ class Undoing:
     async def _newest(self) -> Version:
         for version in await self.store.versions.list(limit=RECENT):
             change, done = version.change, version.state is VersionState.DONE
-            person = change.author in (Author.OWNER, Author.MEMBER, Author.HUB)
+            person = change.author in (*UNTOUCHED, Author.HUB)
             if done and not person and change.undoes is None and not await self.store.versions.undone(version.id):
                 return version
         raise HermesError("There is nothing to undo.")
 
 
-PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 LIVE = "the conversation that it came from was deleted"
 
 
@@ -91,7 +111,7 @@ class Retracting:
     async def _is_needed(self, version: Version) -> bool:
         change = version.change
         later = [each for each in await self.store.versions.list(change.kind, change.item) if each.id > version.id]
-        if any(each.change.author in PERSONS for each in later):
+        if any(each.change.author in UNTOUCHED for each in later):
             return True
         others = {each.change.session for each in later if each.change.undoes is None} - {change.session, ""}
         if others:
@@ -155,6 +175,36 @@ class Learned:
         number = await self.undoing.undo(version, Author.OWNER, principal)
         done = f"version {number}" if number else "nothing had to change"
         return f"Version {version.id} of {version.change.item} is undone ({done})."
+
+    async def adopt(self, name: str, principal: str) -> str:
+        """Make what was found in a skill or a notes file the owner's, as it is. Raises `HermesError`."""
+        await self.undoing.notice()
+        versions, heads = self.store.versions, []
+        for kind in Kind:
+            items = [item for item in await versions.items(kind) if item.partition("/")[0] == name]
+            histories = [await versions.list(kind, item, limit=RECENT) for item in items]
+            heads += [history[0] for history in histories if is_found(history)]
+        if not heads:
+            raise HermesError(f"Nothing of `{name}` was changed outside: `hermes learn log` lists the changes.")
+
+        async def keep(tx: Transaction) -> None:
+            for head in heads:
+                old, text = head.change, head.change.after
+                change = Change(
+                    kind=old.kind,
+                    item=old.item,
+                    at=self.clock.now(),
+                    author=Author.OWNER,
+                    action=ADOPT,
+                    before=text,
+                    after=text,
+                    principal=principal,
+                    folder=old.folder,
+                )
+                await versions.record(tx, change, VersionState.DONE, follows=head.id)
+
+        await self.store.write(keep)
+        return f"`{name}` is yours, as it is now."
 
     async def approve(self, name: str) -> str:
         """Apply a proposal with its group. Raises `HermesError` where one does not fit any more; that one and the
@@ -255,6 +305,9 @@ def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:
     return ", ".join(each.name for each in waiting if each.whole == proposal.whole and each.id != proposal.id)
 
 
+NOBODY = "nobody known"
+
+
 def line_of(version: Version) -> str:
     """A change in one line."""
     change = version.change
@@ -262,7 +315,7 @@ def line_of(version: Version) -> str:
     undoes = f" of {change.undoes}" if change.undoes else ""
     return (
         f"{version.id}  {moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
-        f"{change.action}{undoes} by {change.author.value}{source}"
+        f"{change.action}{undoes} by {NOBODY if change.author is Author.FOUND else change.author.value}{source}"
     )
 
 

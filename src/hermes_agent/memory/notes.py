@@ -21,16 +21,14 @@ from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, en
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.scanner.scan import screened
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version, VersionState
+from hermes_agent.store.versions import OUTSIDE, UNTOUCHED, Author, By, Change, Kind, Overtaken, Version, VersionState
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
-
-PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Result of a change: the version (0: nothing changed), the entries, and whether an edit by the owner was found
-    and recorded first."""
+    """Result of a change: the version (0: nothing changed), the entries, and whether another change was found in
+    the file and recorded first."""
 
     version: int
     entries: tuple[str, ...]
@@ -45,7 +43,7 @@ class Notes:
     """The notes files of one home.
 
     Every change holds the home's lock file, so that processes take turns, and starts from the file as it is: it
-    records what a person saved as the owner's edit first, and writes changes of other homes of the household to
+    records first what the file holds that nobody known wrote, and writes changes of other homes of the household to
     the file. A change is recorded as intended, written, then recorded as done; after a crash, the file's content
     decides an intended change.
     """
@@ -132,7 +130,7 @@ class Notes:
             edited = False
             for _ in range(AGAIN):
                 standing = await self._in_step(item)
-                edited, before = edited or _is_owners(standing.edit), standing.content
+                edited, before = edited or _is_found(standing.edit), standing.content
                 after = draft(before)
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
@@ -184,7 +182,7 @@ class Notes:
             await self._files.drop(last)
 
     def _edit(self, item: str, before: bytes | None, after: bytes | None, author: Author) -> Change:
-        action = "edit by hand" if author is Author.OWNER else "put back"
+        action = OUTSIDE if author is Author.FOUND else "put back"
         return self._change(item, By(author=author, principal=""), action, before, after)
 
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
@@ -196,7 +194,7 @@ class Notes:
         """The entries that these may not change."""
         if by.author not in (Author.BACKGROUND, Author.CURATOR) or by.backing.approved:
             return frozenset()
-        return frozenset(entry for entry, author in (await self.writers(item)).items() if author in PERSONS)
+        return frozenset(entry for entry, author in (await self.writers(item)).items() if author in UNTOUCHED)
 
     async def writers(self, item: str) -> dict[str, Author]:
         """Each entry of the current file with its author."""
@@ -206,7 +204,7 @@ class Notes:
             before, after = (entries_of(decoded(each)) for each in (version.change.before, version.change.after))
             wrote.update((entry, version.change.author) for entry in after if entry not in before)
         return {
-            entry: wrote.get(entry, Author.OWNER)
+            entry: wrote.get(entry, Author.FOUND)
             for entry in entries_of(decoded(await asyncio.to_thread(read_small, self.path(item))))
         }
 
@@ -239,8 +237,8 @@ class Notes:
             yield
 
 
-def _is_owners(edit: Change | None) -> bool:
-    return edit is not None and edit.author is Author.OWNER
+def _is_found(edit: Change | None) -> bool:
+    return edit is not None and edit.author is Author.FOUND
 
 
 HEAD = "# What you noted in earlier conversations (tool memory; as it was when this one began)"

@@ -95,7 +95,7 @@ class MemoryTools:
 
 
 def _said(notes: Notes, target: Target, saved: Saved) -> str:
-    edited = " The person had edited the file by hand; that was kept." if saved.edited else ""
+    edited = " The file had been changed outside; that was kept." if saved.edited else ""
     done = f"Noted (version {saved.version})." if saved.version else "Nothing had to change."
     return f"{done} {_usage(notes, target, saved.entries)}{edited} Later conversations begin with it."
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from hermes_agent.agent.context import asks_approval
@@ -17,7 +18,7 @@ from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler
@@ -123,7 +124,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     def _record(
         self, conversation: Conversation, principal: Principal, *, workspace: str, model: str, job: str = ""
     ) -> SessionRecord:
-        now = self._seam.clock.now()
+        now, base = self._seam.clock.now(), workspace
+        if (workspace := workspace_of(base, principal, conversation)) != base:
+            Path(workspace).mkdir(mode=0o700, parents=True, exist_ok=True)
         return SessionRecord(
             id=self._seam.ids.session(now),
             principal=principal.key,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from shlex import quote
 from signal import Signals
 
-MARK = "HERMES_EXEC"
+from hermes_agent.host.process_table import MARK as MARK
+
 HEARS = "--default-signal=INT,QUIT"
 COMMENT = "# "
 NOTE = r"printf '# %s\n'"  # some shells' echo reads backslashes

@@ -21,7 +21,7 @@ from hermes_agent.skills.format import inside, name_problems
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
-from hermes_agent.store.versions import Author, By, Change, Kind, Overtaken, Version
+from hermes_agent.store.versions import OUTSIDE, Author, By, Change, Kind, Overtaken, Version
 from hermes_agent.store.working_copy import Standing, WorkingCopy
 
 LARGEST = 1 << 20
@@ -32,7 +32,8 @@ ASKED = "create as asked"
 """How a skill is made that a person asked for: it is theirs, whoever wrote it."""
 BIRTHS = frozenset({("create", Author.FOREGROUND), ("create", Author.BACKGROUND), (ASKED, Author.FOREGROUND)})
 """What makes a skill anew, also one whose name was somebody's before; who puts one back makes none."""
-BY_HAND = "edit by hand"
+ANEW = frozenset({"edit by hand", OUTSIDE})
+"""How a skill is called that was found in a folder; the first, by earlier versions."""
 
 
 class Owner(StrEnum):
@@ -47,6 +48,7 @@ class Owner(StrEnum):
 
 BORN = {
     Author.OWNER: Owner.USER,
+    Author.FOUND: Owner.USER,
     Author.MEMBER: Owner.USER,
     Author.HUB: Owner.HUB,
     Author.FOREGROUND: Owner.FOREGROUND,
@@ -73,7 +75,7 @@ class SkillVersions:
     """Versions of one home's skills. An item is `name/SKILL.md` or `name/scripts/run.sh`.
 
     A change is recorded as intended, written, then recorded as done; after a crash, the file's content decides an
-    intended change. What a person edited by hand is recorded first, as the owner's.
+    intended change. What a file held that nobody known wrote is recorded first, as found.
     """
 
     def __init__(self, store: Store, clock: Clock, home: Path) -> None:
@@ -113,9 +115,9 @@ class SkillVersions:
         await self._files.show(intended)
         await self._files.done(*(each.version for each in intended.values()))
 
-    async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> bool:
-        """Synchronise ledger and files: settle changes that a crash left intended, record edits (by hand unless
-        another `author` is given), and write other homes' changes. Whether any file was written."""
+    async def notice(self, name: str, folder: Path, author: Author = Author.FOUND) -> bool:
+        """Synchronise ledger and files: settle changes that a crash left intended, record edits (as found,
+        unless `author` says installed), and write other homes' changes. Whether any file was written."""
         there = {f"{name}/{path.relative_to(folder)}": path for path in own_files(folder)}
         behind: dict[str, Standing] = {}
         in_step: dict[str, Standing] = {}
@@ -189,8 +191,8 @@ class SkillVersions:
     def _edit(
         self, item: str, author: Author, folder: str, before: bytes | None, after: bytes | None, found: Author
     ) -> Change:
-        """A change that was found in a file: by hand, installed, or put back as whoever `found` it to be made."""
-        action = "installed" if author is Author.HUB else BY_HAND if found is Author.OWNER else "put back"
+        """A change that was found in a file: of nobody known, installed, or put back by whoever is `found`."""
+        action = "installed" if author is Author.HUB else OUTSIDE if found is Author.FOUND else "put back"
         by = By(author=author if author is Author.HUB else found)
         change = self._change(item, before, after, by, action, "")
         return replace(change, folder=folder, private=author is Author.HUB)
@@ -220,7 +222,7 @@ class SkillVersions:
 
 def _is_birth(change: Change, older: Change) -> bool:
     """Whether a skill was made by this change; who writes its old text by hand puts it back."""
-    is_new = change.action == BY_HAND and change.before is None and change.after != older.before
+    is_new = change.action in ANEW and change.before is None and change.after != older.before
     return (change.action, change.author) in BIRTHS or is_new
 
 

@@ -276,7 +276,7 @@ class Writer:
         await self.library.forget()
         return Written(name=name, file=FILE, version=next((each.version for each in intended.values()), 0))
 
-    async def _in_step(self, name: str, folder: Path, author: Author = Author.OWNER) -> None:
+    async def _in_step(self, name: str, folder: Path, author: Author = Author.FOUND) -> None:
         if await self.versions.notice(name, folder, author):
             await self.library.forget()
 

@@ -4,6 +4,7 @@ after."""
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
@@ -70,7 +71,8 @@ class Kind(StrEnum):
 
 class Author(StrEnum):
     """Author of a change. `owner` and `member` are persons; `foreground` is the agent of a conversation,
-    `background` the reviewing one, `curator` the one that maintains skills; `hub` is what was installed."""
+    `background` the reviewing one, `curator` the one that maintains skills; `hub` is what was installed, `found` what a
+    file held that nobody known wrote."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -78,6 +80,13 @@ class Author(StrEnum):
     BACKGROUND = "background"
     CURATOR = "curator"
     HUB = "hub"
+    FOUND = "found"
+
+
+UNTOUCHED = frozenset({Author.OWNER, Author.MEMBER, Author.FOUND})
+"""Whose text the agent's own reviews and the curator leave as it is."""
+OUTSIDE, ADOPT = "changed outside", "adopt"
+ADOPTING = frozenset({(Author.OWNER, ADOPT), (Author.OWNER, "edit")})
 
 
 class VersionState(StrEnum):
@@ -262,6 +271,14 @@ class Versions(Tables):
         found = hash_of(body)
         await tx.run(KEEP, found, body)
         return found
+
+
+def is_found(versions: Sequence[Version]) -> bool:
+    """Whether an item, by its versions with the newest first, holds what nobody known wrote and its owner has not taken
+    on since."""
+    changes = [each.change for each in versions if each.state is not VersionState.DROPPED]
+    telling = (each for each in changes if each.author is Author.FOUND or (each.author, each.action) in ADOPTING)
+    return next((each.author is Author.FOUND for each in telling), False)
 
 
 def hash_of(content: bytes | None) -> str:

@@ -85,7 +85,7 @@ class WorkingCopy:
         versions = self._store.versions
         mine = await self._settled(item, found, private)
         if private or not versions.machine:
-            head, base, author = mine, mine.change.after if mine else None, Author.OWNER
+            head, base, author = mine, mine.change.after if mine else None, Author.FOUND
         else:
             head = await versions.latest(self._kind, item)
             base, author = await self._base(item, found, mine)
@@ -173,13 +173,13 @@ class WorkingCopy:
             version, last = await versions.get(shown.version), shown.version
             if version is None or hash_of(version.change.after) != shown.hash:
                 # The database went back to a state before this version: what the file holds is put back.
-                return None, Author(shown.author) if hash_of(found) == shown.hash else Author.OWNER
+                return None, Author(shown.author) if hash_of(found) == shown.hash else Author.FOUND
             base = version.change.after
         elif mine is not None:
             base = mine.change.after if mine.state is VersionState.DONE else mine.change.before
         # A crash between the rendering of a file and the note about it.
         is_rendered = found != base and await versions.holds(self._kind, item, last, found)
-        return (found if is_rendered else base), Author.OWNER
+        return (found if is_rendered else base), Author.FOUND
 
     def _read(self) -> dict[str, Shown]:
         content = read_small(self._record, LARGEST)

@@ -16,12 +16,10 @@ from hermes_agent.core.errors import Refused
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
+from hermes_agent.tools.danger.shell import Simple, Unreadable, is_known, read
 from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.starting import lent_name
-from hermes_agent.tools.syntax.reading import read
-from hermes_agent.tools.syntax.simple import Simple, is_known
-from hermes_agent.tools.syntax.words import Unreadable
 
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
@@ -133,15 +131,11 @@ def _users(command: str, name: str) -> list[Simple]:
     """The programs of a command that get the secret; all if unknown."""
     stand_in = f"secret_handle_{name}"
     try:
-        simples = read(command.replace(f"${{secret:{name}}}", stand_in)).simples
+        simples = read(command.replace(f"${{secret:{name}}}", stand_in))
     except Unreadable:
         raise Refused("A command with a secret must be readable.", hint="Write it more simply.") from None
-    found = [
-        each for each in simples if stand_in in " ".join((*each.words, each.stdin or "", *each.variables.values()))
-    ]
-    return [replace(each, words=tuple(word.replace(stand_in, "") for word in each.words)) for each in found] or list(
-        simples
-    )
+    found = [each for each in simples if stand_in in " ".join((*each.words, each.stdin, *each.variables.values()))]
+    return [replace(each, words=tuple(word.replace(stand_in, "") for word in each.words)) for each in found] or simples
 
 
 def _may_have(simple: Simple, use: SecretUse) -> bool:

@@ -90,7 +90,12 @@ SLOW = 1.0  # seconds from which on it is worth saying how long a command took
 ELSEWHERE = "One that began on another machine, or ended long ago, is not known here."
 LIMIT_SPARE = 0.5  # seconds after its end here in which the place ends a command: it does where nobody is here any more
 ENDED_BY_FORCE = (137, 143)
-MARGIN = 400  # bytes of an answer that are not output
+MARGIN = 600  # bytes of an answer that are not output
+WALL_LOOKS = 4000  # characters at the end of the output in which a sign of the wall is looked for
+WALL_SIGNS = re.compile(
+    r"[^\n:]*(Read-only file system|Permission denied|Operation not permitted|Could not resolve host|Network is unreachable"
+    r"|Temporary failure in name resolution|Could not read from remote repository|Cannot connect to the Docker daemon)"
+)
 
 
 class ShellTools:
@@ -106,6 +111,8 @@ class ShellTools:
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._covers = Covers(hiding or Hiding())
         self._polled: dict[str, int] = {}
+        self._let_out: set[str] = set()
+        self._stopped: dict[tuple[str, str], str] = {}
         self._lookouts: dict[str, Lookout] = {}
 
     async def directory(self, session: str) -> str:
@@ -116,6 +123,18 @@ class ShellTools:
         """The environment variables of the session's shell; empty before its first command, or on another machine.
         Blocks."""
         return self._place.exported(exec_name(session))
+
+    def wall(self) -> str:
+        """The name of the wall that commands run behind; empty if there is none. May block, the first time."""
+        return self._place.wall()
+
+    def stopped(self, session: str, command: str) -> str:
+        """What the wall refused this command when it last ran in the session; empty if nothing."""
+        return self._stopped.get((exec_name(session), command), "")
+
+    def let_out(self, key: str) -> None:
+        """Let the command of the call with this key run outside the wall."""
+        self._let_out.add(key)
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
     async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
@@ -128,6 +147,7 @@ class ShellTools:
         read_only: bool = False,
         pty: bool = False,
         watch: list[str] | None = None,
+        outside: bool = False,  # noqa: ARG002 - permission reads it, and lets the call out
     ) -> Answer:
         """Run a shell command. Working directory and exported variables last from call to call.
 
@@ -138,6 +158,7 @@ class ShellTools:
             read_only: the command changes nothing; such calls of one turn run side by side
             pty: give it a terminal, for programs that want one; with background they are steered by process(write)
             watch: regular expressions; process(wait) returns when a new line of output matches
+            outside: run outside the wall; a person is asked first
         """
         check_patterns(watch or ())
         group, seconds = exec_name(context.session), self._seconds(timeout, context)
@@ -152,7 +173,9 @@ class ShellTools:
             watch=tuple(watch or ()),
             lent=lent_in(command, context.key),
             limit=0.0 if background else seconds + LIMIT_SPARE,
+            outside=context.key in self._let_out,
         )
+        self._let_out.discard(context.key)
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
@@ -225,7 +248,19 @@ class ShellTools:
             ended, reason = None, f"the command took more than {running.command.limit - LIMIT_SPARE:.0f} s"
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
-        return said(_joined(output, _ending(await decided(ended, context), running)))
+        ending = _ending(await decided(ended, context), running)
+        return said(_joined(output, f"{ending}{self._hint(ended, running, output)}"))
+
+    def _hint(self, ended: Ended, running: Running, output: str) -> str:
+        """What the wall stopped, where a command failed that may work outside it."""
+        command = running.command
+        if command.outside or not ended.code or not self._place.wall():
+            return ""
+        found = WALL_SIGNS.search(output[-WALL_LOOKS:])
+        words = "; ".join(ended.stopped) or (f"it seems: {found[0].strip()}" if found else "")
+        if words:
+            self._stopped[command.shell, command.text] = words
+        return f"\n[the wall stopped it ({words}); outside=true asks the person to run it outside]" if words else ""
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
@@ -298,14 +333,14 @@ class ShellTools:
             return None
         return self._lookouts.setdefault(running.exec_id, Lookout(running.command.watch))
 
-    async def fed(self, session: str, arguments: Mapping[str, object]) -> str:
-        """The command that this call of `process` types into; empty for other calls."""
+    async def fed(self, session: str, arguments: Mapping[str, object]) -> Command | None:
+        """The command that this call of `process` types into; None for other calls."""
         if arguments.get("action") != "write" or not isinstance(arguments.get("data"), str):
-            return ""
+            return None
         try:
-            return (await self._find(exec_name(session), str(arguments.get("id", "")))).command.text
+            return (await self._find(exec_name(session), str(arguments.get("id", "")))).command
         except ToolError:
-            return ""  # the call says so itself
+            return None  # the call says so itself
 
     async def _find(self, group: str, short: str) -> Running:
         ids = await self._place.list(group)

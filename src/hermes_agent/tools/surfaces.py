@@ -22,6 +22,8 @@ WEBHOOK = "webhook"
 UNATTENDED = frozenset({WEBHOOK})
 """Where nobody is there to answer what a run asks."""
 LOCAL = ("cli:", "library:")
+CHILD = "agent"
+"""The platform of who works with a process that a command of the agent started."""
 
 # Surfaces where anybody may speak, or a machine does: they have these toolsets alone unless the owner enables more.
 # Nothing there runs commands, touches files, or reaches an address that a stranger names.
@@ -50,7 +52,10 @@ class SurfaceTools:
 
 
 def standing_here(principal: str) -> Standing:
-    """The default role without an access list: local speakers are owners, everybody else is a guest."""
+    """The default role without an access list: local speakers are owners, the agent's own commands members, everybody
+    else is a guest."""
+    if principal.startswith(f"{CHILD}:"):
+        return Standing.MEMBER
     return Standing.OWNER if principal.startswith(LOCAL) else Standing.GUEST
 
 

@@ -54,7 +54,7 @@ def test_a_change_by_hand_is_in_the_history_and_can_be_taken_back(home: Path) ->
     assert (home / "skills/tea/SKILL.md").read_text() == skill_text("tea", "Makes tea.", "Boil !`date`")
     assert "already" in skills(home, "revert", "tea", first).out
     assert len(json.loads(skills(home, "history", "tea", "--json").out)) == 3
-    assert "edit by hand" in skills(home, "history", "tea").out
+    assert "changed outside" in skills(home, "history", "tea").out
 
 
 def test_pins_and_trust_are_kept_and_taken_off(home: Path) -> None:
@@ -87,3 +87,18 @@ def test_what_is_not_there_is_told(home: Path) -> None:
         skills(home, "show", "teas")
     with pytest.raises(HermesError, match="no such version"):
         skills(home, "diff", "tea", "99")
+
+
+def test_an_edit_in_the_owners_editor_is_theirs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho Pour. >>"$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+
+    assert "version" in skills(home, "edit", "tea").out
+    assert "edit" in skills(home, "history", "tea").out.splitlines()[1]
+    assert "owner" in skills(home, "history", "tea").out.splitlines()[1]
+    assert "Pour." in skills(home, "show", "tea").out
+    editor.write_text("#!/bin/sh\ntrue\n")
+    assert skills(home, "edit", "tea").out == "`tea` is as it was.\n"

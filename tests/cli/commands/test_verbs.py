@@ -140,7 +140,7 @@ def test_an_edit_is_in_the_ledger_and_can_be_taken_back(home: Path, monkeypatch:
 
     assert "version 2" in memory(home, "edit").out
     lines = json.loads(memory(home, "log", "--json").out)
-    assert [(line["author"], line["action"]) for line in lines] == [("owner", "edit"), ("owner", "edit by hand")]
+    assert [(line["author"], line["action"]) for line in lines] == [("owner", "edit"), ("found", "changed outside")]
     assert lines[0]["diff"] == ["+§", "+Mine"]
     assert "Version 2 of MEMORY.md is undone" in memory(home, "undo").out
 
@@ -175,3 +175,21 @@ def test_who_waits_is_listed_and_forgotten(tmp_path: Path):
         typed(tmp_path, "pairing", "approve", "AAAABBBB")
     assert typed(tmp_path, "pairing", "clear").out == "0 codes deleted.\n"
     assert "was not admitted" in typed(tmp_path, "pairing", "revoke", "telegram", "7").out
+
+
+def test_what_nobody_known_wrote_is_found_until_its_owner_adopts_it(home: Path):
+    (home / "skills/tea").mkdir(parents=True)
+    (home / "skills/tea/SKILL.md").write_text("---\nname: tea\ndescription: Makes tea.\n---\nBoil.\n")
+
+    log = typed(home, "learn", "log").out
+    assert "memory MEMORY.md: changed outside by nobody known" in log
+    assert "skill tea: changed outside by nobody known" in log
+
+    assert typed(home, "learn", "adopt", "tea").out == "`tea` is yours, as it is now.\n"
+    assert typed(home, "learn", "adopt", "MEMORY.md").out == "`MEMORY.md` is yours, as it is now.\n"
+    assert "skill tea: adopt by owner" in typed(home, "learn", "log").out
+    with pytest.raises(HermesError, match="Nothing of `tea` was changed outside"):
+        typed(home, "learn", "adopt", "tea")
+
+    (home / "skills/tea/SKILL.md").write_text("---\nname: tea\ndescription: Makes tea.\n---\nPour.\n")
+    assert typed(home, "learn", "adopt", "tea").out == "`tea` is yours, as it is now.\n"

@@ -145,13 +145,14 @@ async def test_a_binary_file_is_not_patched(files: Bench, workspace: Path) -> No
 
 
 @pytest.mark.parametrize("tool", ["read_file", "write_file", "patch", "search_files"])
-async def test_devices_pipes_and_what_is_outside_are_refused_by_every_tool(
-    make_files: Callable[..., Bench], workspace: Path, tmp_path: Path, tool: str
+async def test_devices_pipes_and_what_is_closed_are_refused_by_every_tool(
+    files: Bench, workspace: Path, tmp_path: Path, tool: str
 ) -> None:
-    files = make_files(confined=True)
     os.mkfifo(workspace / "pipe")
-    (tmp_path / "secret.txt").write_text("secret")
-    (workspace / "out").symlink_to(tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "secret.txt").write_text("secret")
+    (workspace / "out").symlink_to(closed)
     rest = {
         "read_file": {},
         "write_file": {"content": "x"},
@@ -159,14 +160,14 @@ async def test_devices_pipes_and_what_is_outside_are_refused_by_every_tool(
         "search_files": {"pattern": "secret"},
     }[tool]
 
-    for path in ("/dev/zero", "../secret.txt", "out/secret.txt", str(tmp_path / "secret.txt")):
+    for path in ("/dev/zero", "../closed/secret.txt", "out/secret.txt", str(closed / "secret.txt")):
         with pytest.raises(Refused):
             await files(tool, path=path, **rest)
     if tool != "search_files":
         with pytest.raises(Refused, match="a pipe"):
             await files(tool, path="pipe", **rest)
 
-    assert (tmp_path / "secret.txt").read_text() == "secret"
+    assert (closed / "secret.txt").read_text() == "secret"
 
 
 async def test_a_missing_file_is_answered_with_what_is_near(files: Bench, workspace: Path) -> None:

@@ -15,7 +15,7 @@ from hermes_agent.core.outbound import Attachment, Content, Letter
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.store.database import Store
-from hermes_agent.tools.files.guard import Guard, guard_of
+from hermes_agent.tools.files.guard import Guard
 
 HandOver: TypeAlias = Callable[[str, str, Attachment], Awaitable[None]]
 """Has the session of that id given a file, once under that key; durable when it returns."""
@@ -69,4 +69,4 @@ class FileDelivery:
 
 def send_tools(needs: Needs) -> SendTools:
     """Factory of the toolset `sending`."""
-    return SendTools(guard=guard_of(needs), hand_over=FileDelivery(store=needs.later(Store)))
+    return SendTools(guard=needs.get(Guard), hand_over=FileDelivery(store=needs.later(Store)))

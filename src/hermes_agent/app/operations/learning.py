@@ -51,6 +51,7 @@ def learned(access: Access[System]) -> Learned:
 async def list_learned(access: Access[System], limit: int) -> list[LearnedRow]:
     """Pending proposals, then the newest changes."""
     found = learned(access)
+    await found.undoing.notice()
     proposals = await found.waiting()
     waiting = [
         LearnedRow(
@@ -192,6 +193,12 @@ LEARNED = Noun(
             "Approve a proposal: it becomes live, on top of later changes.",
             lambda access, name: learned(access).approve(name),
             ID,
+        ),
+        verb(
+            "adopt",
+            "Make a skill or notes file yours that was changed outside.",
+            lambda access, name: learned(access).adopt(name, access.who.key),
+            place("name"),
         ),
         verb("reject", "Reject a proposal.", lambda access, name: learned(access).reject(name), ID),
         verb(

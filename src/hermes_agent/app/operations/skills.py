@@ -114,6 +114,15 @@ async def read_skill(access: Access[HomeSystem], name: str) -> SkillText:
         return SkillText(header=header, skill=skill, hidden=hidden, commands=commands_of(skill))
 
 
+async def edit_skill(access: Access[HomeSystem], name: str, after: str, before: str) -> int:
+    """Replace a skill's text, compare-and-swap against `before`. Returns its version (0: unchanged). Raises
+    `HermesError`."""
+    async with open_skills(access) as shelf:
+        if (await shelf.kept.library.read(await shelf.kept.library.find(name, access.folder))).text != before:
+            raise HermesError(f"`{name}` was changed meanwhile: nothing was written.")
+        return (await shelf.writer.edit(name, after, shelf.by, access.folder)).version
+
+
 async def skill_versions(access: Access[HomeSystem], name: str) -> list[Version]:
     """A skill's versions, newest first."""
     async with open_skills(access) as shelf:

@@ -66,6 +66,17 @@ def show_(surface: Surface, name: str) -> None:
 
 @skills.command()
 @NAME
+@pass_surface
+def edit(surface: Surface, name: str) -> None:
+    """Open a skill in $EDITOR; the change is kept as yours."""
+    before = ask(surface, partial(operations.read_skill, name=name)).skill.text
+    after = click.edit(before, extension=".md")
+    version = ask(surface, partial(operations.edit_skill, name=name, after=after, before=before)) if after else 0
+    say(f"`{name}`: version {version}." if version else f"`{name}` is as it was.")
+
+
+@skills.command()
+@NAME
 @JSON
 @pass_surface
 def history(surface: Surface, name: str, as_json: bool) -> None:

@@ -23,7 +23,7 @@ from hermes_agent.skills.skill import FILE, Layer, SkillHeader
 from hermes_agent.skills.state import JsonFile, Usage, Used, whole
 from hermes_agent.skills.versions import Owner
 from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author, Kind, Version, VersionState
+from hermes_agent.store.versions import UNTOUCHED, Kind, Version, VersionState
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,6 @@ def kept_apart(pairs: Iterable[tuple[str, str]]) -> Callable[[CuratorJournal], C
 DAY = 86_400.0
 ALL = 100_000
 BATCH = 20
-PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 # What a person does to a skill without writing anything of it.
 JUDGED = frozenset({"archive", "restore", "undo"})
 
@@ -214,7 +213,7 @@ async def _history(writer: Writer, name: str) -> tuple[float, bool]:
 
 def _is_written(versions: Sequence[Version]) -> bool:
     return any(
-        each.change.author in PERSONS
+        each.change.author in UNTOUCHED
         and each.change.action not in JUDGED
         and not each.change.action.startswith("revert")
         and not each.change.key.endswith(".rolled")

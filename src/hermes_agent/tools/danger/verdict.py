@@ -1,4 +1,4 @@
-"""Verdict of danger analysis, and the context in which a command is judged."""
+"""Verdict on a shell command, and the circumstances in which it is judged."""
 
 from __future__ import annotations
 
@@ -9,41 +9,56 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.files import followed
-from hermes_agent.tools.syntax.simple import COMPUTED, NAME, PIPE, VARIABLE
 
-HARMLESS_DEVICES = frozenset(
-    ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full")
+# What stands in a word for something that reading cannot know; characters of no script (Unicode's private use).
+VARIABLE = "\ue000"  # the value of a variable that was not set here
+COMPUTED = "\ue001"  # what another program prints
+NAME = "\ue002"  # a name below the folder, a number, a date
+PIPE = "\ue003"  # the path of a process substitution
+DEVICES = re.compile(rf"/dev/(null|stdout|stderr|stdin|tty|zero|full|fd/.*)|&.*|\d*|-|.*{PIPE}.*")
+"""What may be written to everywhere: it is no file, or a process substitution."""
+
+
+def named(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+REMADE = named(
+    "node_modules __pycache__ .venv venv target dist build out .next .gradle .mypy_cache .ruff_cache .pytest_cache .tox"
+    " .nox .cache coverage htmlcov .coverage .eggs .parcel-cache .turbo"
 )
+"""Folders and files that are made again rather than kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Result of danger analysis: why the command is blocked, or why it needs approval; both empty if it is harmless."""
+    """Result of judging: why the command is blocked, or why a person is asked. `leaves`: it is of no use inside a wall,
+    so the person is asked to let it run outside."""
 
     blocked: str = ""
     asks: tuple[str, ...] = ()
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a shell command runs: its working directory, the folders it may write to without approval, and a `closed`
-    folder inside them where it may not (empty: none)."""
+    """Where a command runs: its folder, the folders that it may write to, and a `closed` one inside them (empty: none).
+
+    `walled`: a wall holds what it does to the machine. `bare`: there is none and nobody said that there need be none,
+    so that everything but plain reading asks. Files above `largest` bytes are in no checkpoint; 0: there are none.
+    """
 
     folder: str
     writable: tuple[str, ...]
     closed: str = ""
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the working directory is inside the closed folder."""
-        return self._is_below(os.path.realpath(self.folder), self.closed)
+    walled: bool = False
+    bare: bool = False
+    largest: int = 10 << 20
 
     def is_outside(self, path: str) -> bool:
-        """Whether a written path is outside the writable folders. A path that begins with an unknown value counts as
-        outside."""
-        if path in HARMLESS_DEVICES or path.startswith(("/dev/fd/", "&")) or path.isdecimal() or path in ("-", ""):
-            return False
-        if PIPE in path:
+        """Whether a written path is outside the writable folders. One that begins with an unknown value is."""
+        if DEVICES.fullmatch(path):
             return False
         if path[:1] in ("$", "~", VARIABLE) or COMPUTED in path or self.folder[:1] in ("~", VARIABLE):
             return True
@@ -51,10 +66,18 @@ class Where:
             real = followed(Path(self.folder) / re.sub(f"[{VARIABLE}{NAME}]", "x", path))
         except ToolError:  # nobody knows where it leads
             return True
-        if self._is_below(real, self.closed):
-            return True
-        return not any(self._is_below(real, top) for top in map(os.path.realpath, self.writable))
+        return is_below(real, self.closed) or not any(is_below(real, os.path.realpath(top)) for top in self.writable)
 
-    @staticmethod
-    def _is_below(real: str, top: str) -> bool:
-        return bool(top) and (real == top or real.startswith(f"{top.rstrip('/')}/"))
+    def is_lost(self, path: str) -> bool:
+        """Whether deleting or overwriting this existing path would lose what no checkpoint of the workspace holds."""
+        parts, here = Path(path).parts, Path(self.folder) / path
+        if self.is_outside(path) or not os.path.lexists(here) or REMADE & set(parts):
+            return False
+        if not self.largest or ".git" in parts or (here / ".git").exists() or here.name.startswith(".env"):
+            return True
+        return here.is_file() and here.stat().st_size > self.largest
+
+
+def is_below(real: str, top: str) -> bool:
+    """Whether a path is a folder (empty: none) or in it."""
+    return bool(top) and (real == top or real.startswith(f"{top.rstrip('/')}/"))

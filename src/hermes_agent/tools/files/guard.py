@@ -5,26 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
-from pathlib import Path
+from functools import lru_cache
+from pathlib import Path, PurePath
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
-from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home, own_source
-from hermes_agent.tools.settings import ApprovalSettings
+from hermes_agent.sandbox.walls import Walls
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
-# Below the person's own home.
-CREDENTIAL_FOLDERS = (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".password-store")
-CREDENTIAL_FILES = (".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".docker/config.json")
-SYSTEM_CREDENTIALS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private")
-# Below HERMES_HOME; the second group may be read, never written by a tool.
-HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens", "checkpoints")
-HOME_STATE = ("hermes.db*", "index.db*", "config.yaml", "approvals.yaml")
+# Parts of the home that tools may read, as globs: what a text for the model names with a path, and skills. Besides,
+# the workspaces in it (`Walls.workspaces`) are open. Everything else there is changed by the tools that keep ledgers.
+HOME_READABLE = ("skills", "skills/*", "cache/results/*", "cache/input/*", "cache/exec/*/out", "cache/jailed/*/out")
 KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PUBLIC_KEYS = "*.pub"
 OPEN_SOURCE = "`hermes config set approvals.own_source true` lets the agent work on it"
@@ -41,22 +37,21 @@ class Guard:
     """Decides which paths the file tools may read and write.
 
     `home` is HERMES_HOME, `person` the user's home folder, `source` the program's own source if it is read-only.
-    `roots` confines every path to these folders; None leaves reads and writes free (writes outside the workspace
-    then need approval).
+    `walls` gives those of the commands: what they close is closed here too. Where commands stand behind them
+    (`walled`), a person is asked about a path that they do not show.
     """
 
     home: Path
     person: Path
-    roots: tuple[Path, ...] | None = None
+    walls: Callable[[], Walls] = Walls
+    walled: bool = False
     source: Path | None = None
 
     def locate(self, path: str, workspace: str, *, writes: bool = False) -> Path:
         """Resolve `path` to a real path and check it. Raises `Refused` with the reason."""
         if not path or "\0" in path:
             raise ToolError("The path is empty or holds a NUL character.")
-        named = Path(workspace) / (self.person / path[2:] if path.startswith("~/") else path)
-        real = Path(followed(named))
-        self._confine(path, Path(os.path.normpath(named)), real)
+        real = Path(followed(Path(workspace) / (self.person / path[2:] if path.startswith("~/") else path)))
         reason = self.objection(real, writes=writes)
         if reason:
             raise Refused(f"{path} was refused: {reason}.")
@@ -67,52 +62,88 @@ class Guard:
         text = str(real)
         if any(_below(text, tree) for tree in KERNEL_TREES):
             return "it is a device or a view of the kernel, not a file"
-        if self._is_credential(text, real.name.lower()):
-            return "it may hold credentials, which tools never see"
-        if writes and _matches(real, self._home, HOME_STATE):
-            return "it is this program's own state; change it with the `hermes` command"
-        if writes and self.source is not None and _below(text, str(self.source)):
-            return f"it is this program's own source; {OPEN_SOURCE}"
         if len(text.encode(errors="surrogateescape")) > os.pathconf("/", "PC_PATH_MAX"):
             return "the path is too long"
+        part = self._part_of_home(real)
+        if part is not None:
+            is_open = not writes and any(fnmatchcase(part, pattern) for pattern in HOME_READABLE)
+            return "" if is_open else "it is in the home of Hermes, which only its own tools and commands change"
+        if not self.walls().opens(text) or _is_key(real.name.lower()):
+            return "it may hold credentials, which tools never see"
+        if writes and self.source is not None and _below(text, str(self.source)):
+            return f"it is this program's own source; {OPEN_SOURCE}"
         return ""
 
-    @property
-    def _home(self) -> Path:
-        return Path(os.path.realpath(self.home))
+    def asks(self, path: str, workspace: str, *, writes: bool) -> bool:
+        """Whether a person is asked before a tool touches this real path. What is refused anyway is not asked about."""
+        access = self.walls().access(path, workspace)
+        if access == "write" or (access == "read" and not writes) or self.objection(Path(path), writes=writes):
+            return False
+        return self._part_of_home(Path(path)) is None
 
-    def _confine(self, path: str, named: Path, real: Path) -> None:
-        if self.roots is None:
-            return
-        roots = [os.path.realpath(root) for root in self.roots]
-        if any(_below(str(real), root) for root in roots):
-            return
-        allowed = ", ".join(map(str, self.roots))
-        inside = any(_below(str(named), root) for root in (*map(str, self.roots), *roots))
-        what = "is a link that leads out of" if inside else "is outside"
-        raise Refused(f"{path} {what} the folders that tools may use here ({allowed}).")
+    def _part_of_home(self, real: Path) -> str | None:
+        """The path below the home of Hermes, whatever name it goes by: a mount, a hard link, another case; None for any
+        other, and in the workspaces."""
+        own = _identity(self.walls().workspaces)
+        parts = {each: part for home in self._homes() for each, part in _parts_of(home, _stamp(home)).items()}
+        for folder in (real, *real.parents):
+            if (found := _identity(folder)) is None:
+                continue
+            if found == own:
+                return None
+            if found in parts:
+                return str(parts[found] / real.relative_to(folder))
+        return None
 
-    def _is_credential(self, real: str, name: str) -> bool:
-        person, home = os.path.realpath(self.person), os.path.realpath(self.home)
-        closed = [f"{person}/{each}" for each in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
-        closed += [f"{home}/{each}" for each in HOME_CREDENTIALS]
-        if any(_below(real, place) for place in (*closed, *SYSTEM_CREDENTIALS)):
-            return True
-        return any(fnmatchcase(name, pattern) for pattern in KEY_NAMES) and not fnmatchcase(name, PUBLIC_KEYS)
+    def _homes(self) -> tuple[str, ...]:
+        """This home with the one that its profiles share, and the usual one if it is another."""
+        shared = self.home.parents[1] if self.home.parent.name == "profiles" else self.home
+        return tuple(map(str, (shared, self.home, self.person / ".hermes")))
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - some dozens of these precede every call
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _stamp(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 - as above
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _parts_of(home: str, _stamp: int) -> Mapping[tuple[int, int], PurePath]:
+    """A home and everything right in it, by identity: a name more or less in it changes its stamp."""
+    names = [".", *os.listdir(home)] if _stamp else []  # noqa: PTH208 - as above
+    found = {_identity(f"{home}/{name}"): PurePath(name) for name in names}
+    return {identity: name for identity, name in found.items() if identity is not None}
+
+
+def opened(real: Path, shown: str, verb: str, flags: int = 0) -> int:
+    """Open an existing file or folder that was already located, without blocking; returns a descriptor. Raises
+    `ToolError`, also where a link that was put anywhere into the path meanwhile leads elsewhere."""
+    try:
+        handle = os.open(real, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
+            raise Refused(f"{shown} is a socket or a device, not a file.") from error
+        raise cannot(shown, verb, error) from error
+    with suppress(OSError):  # Where there is no /proc only the last name is held against links.
+        if os.readlink(f"/proc/self/fd/{handle}").removesuffix(" (deleted)") != str(real):  # noqa: PTH115 - as above
+            os.close(handle)
+            raise Refused(f"{shown} leads elsewhere since it was looked at.")
+    return handle
 
 
 def open_regular(real: Path, shown: str) -> int:
     """Open the regular file at `real` (already located) for reading; returns a descriptor. Raises `ToolError` for
-    anything else.
-
-    Opens without blocking and without following a link created meanwhile, then checks the opened file.
-    """
-    try:
-        handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
-            raise Refused(f"{shown} is a socket or a device, not a file.") from error
-        raise cannot(shown, "read", error) from error
+    anything else."""
+    handle = opened(real, shown, "read")
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return handle
@@ -150,11 +181,5 @@ def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _matches(path: Path, folder: Path, patterns: Iterable[str]) -> bool:
-    return path.parent == folder and any(fnmatchcase(path.name, pattern) for pattern in patterns)
-
-
-def guard_of(needs: Needs) -> Guard:
-    """The guard of a home, from its settings."""
-    source = None if needs.get(ApprovalSettings).own_source else own_source()
-    return Guard(home=needs.get(Home).root, person=Path.home(), source=source)
+def _is_key(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in KEY_NAMES) and not fnmatchcase(name, PUBLIC_KEYS)

@@ -18,7 +18,7 @@ from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.files import searching
 from hermes_agent.tools.files.content import UTF8, coding_of, is_text
-from hermes_agent.tools.files.guard import Guard, guard_of
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.patching import Edits, parse_patch
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog
@@ -169,4 +169,4 @@ def _whole(before: Version, content: str, path: str) -> tuple[bytes, str]:
 def file_tools(needs: Needs) -> FileTools:
     """Factory of the toolset `files`."""
     log = ReadLog(needs.get(Home).cache / "read")
-    return FileTools(guard=guard_of(needs), log=log, writer=Writer(), ripgrep=shutil.which("rg") or "")
+    return FileTools(guard=needs.get(Guard), log=log, writer=Writer(), ripgrep=shutil.which("rg") or "")

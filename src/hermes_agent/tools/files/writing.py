@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import unified_diff
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.core.tool import CallContext
 from hermes_agent.tools.files.checking import new_problem
 from hermes_agent.tools.files.content import coding_of, storable
-from hermes_agent.tools.files.guard import Guard, cannot, open_regular
+from hermes_agent.tools.files.guard import Guard, cannot, open_regular, opened
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
 
 MOST_BYTES = 64 << 20
@@ -66,37 +66,42 @@ class Writer:
         """
         if over.content is not None and not os.access(real, os.W_OK):
             raise ToolError(f"{shown} is read-only.")
-        temporary = real.with_name(f".{real.name[:200]}.{os.urandom(4).hex()}.new")
         try:
             real.parent.mkdir(parents=True, exist_ok=True)
-            self._write(temporary, content, over)
-            with self._turn:
-                if _current(real) != over.stamp:
-                    raise StaleWrite(f"{shown} changed while it was being written.", hint="Read it again.")
-                Path(temporary).replace(real)
-            _flush_folder(real.parent)
+            with _folder(real, shown, "write") as folder:
+                self._replace(real.name, shown, folder, content, over)
+                _flush(folder)
         except OSError as error:
             raise cannot(shown, "write", error) from error
+
+    def _replace(self, name: str, shown: str, folder: int, content: bytes, over: Version) -> None:
+        temporary = f".{name[:200]}.{os.urandom(4).hex()}.new"
+        try:
+            self._write(temporary, folder, content, over)
+            with self._turn:
+                if _current(name, folder) != over.stamp:
+                    raise StaleWrite(f"{shown} changed while it was being written.", hint="Read it again.")
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             with suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary, dir_fd=folder)
 
     def remove(self, real: Path, shown: str, *, over: Version) -> None:
         """Delete the file. Raises `StaleWrite` if it has changed since `over`. Blocking, as `swap`."""
         try:
-            with self._turn:
-                if _current(real) != over.stamp:
+            with _folder(real, shown, "remove") as folder, self._turn:
+                if _current(real.name, folder) != over.stamp:
                     raise StaleWrite(f"{shown} changed while it was being removed.", hint="Read it again.")
                 if over.stamp is not None:
-                    real.unlink()
-            _flush_folder(real.parent)
+                    os.unlink(real.name, dir_fd=folder)
+                _flush(folder)
         except OSError as error:
             raise cannot(shown, "remove", error) from error
 
     @staticmethod
-    def _write(temporary: Path, content: bytes, over: Version) -> None:
+    def _write(temporary: str, folder: int, content: bytes, over: Version) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, over.mode or NEW_FILE), "wb") as file:
+        with os.fdopen(os.open(temporary, flags, over.mode or NEW_FILE, dir_fd=folder), "wb") as file:
             if over.content is not None:
                 os.fchmod(file.fileno(), over.mode)
             file.write(content)
@@ -108,20 +113,26 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int, int]:
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def _current(real: Path) -> tuple[int, int, int, int] | None:
+def _current(name: str, folder: int) -> tuple[int, int, int, int] | None:
     try:
-        return _stamp(os.lstat(real))
+        return _stamp(os.lstat(name, dir_fd=folder))
     except FileNotFoundError:
         return None
 
 
-def _flush_folder(folder: Path) -> None:
+@contextmanager
+def _folder(real: Path, shown: str, verb: str) -> Iterator[int]:
+    """The folder of a located file, as a handle that no link can lead elsewhere."""
+    folder = opened(real.parent, shown, verb, os.O_DIRECTORY)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _flush(folder: int) -> None:
     with suppress(OSError):  # some file systems refuse to sync a folder; the file itself is safe
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        os.fsync(folder)
 
 
 CONTEXT = 3

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.inbound import PEOPLE
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.requests import (
     CODE,
     COMMAND,
@@ -22,10 +25,12 @@ from hermes_agent.tools.permission.requests import (
     commands,
     data_of,
     folder_of,
+    rule_key,
     texts_in,
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
+from hermes_agent.tools.surfaces import CHILD
 
 EVERYTHING = "*"
 
@@ -52,15 +57,21 @@ def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
 
 
 CHOICES = ("once", "session", "always", "deny")
+RULED = ("once", "session", "always", "rule", "deny")
+OUTSIDE = "it runs outside the wall"
 
 
 class Remembered(Protocol):
     """Store of permanent approvals, kept across processes. An entry's key is the hash from `binding()`: principal,
-    tool, command or arguments, folder and environment."""
+    tool, command or arguments, folder and environment; or from `rule_key()`. `program` gives the program that an entry
+    is bound to, empty if to none; None if there is no such entry. `knows`: whether an entry is for one of these calls or
+    rules, as people read them."""
 
-    def has(self, key: str) -> bool: ...
+    def knows(self, said: Set[str]) -> bool: ...
 
-    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None: ...
+    def program(self, key: str) -> str | None: ...
+
+    async def add(self, key: str, *, tool: str, what: str, folder: str, program: str = "") -> None: ...
 
 
 class Permission:
@@ -69,6 +80,8 @@ class Permission:
     `remembered` stores answers "always"; answers for a session are kept in memory. `writable`: folders besides the
     workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where changes
     always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see `allows`.
+    `bare`: without a wall everything but plain reading needs approval. `largest`: bytes of a file that checkpoints hold.
+    `guard` knows which paths commands are shown: about others of the file tools it is asked.
     """
 
     def __init__(
@@ -79,16 +92,21 @@ class Permission:
         writable: tuple[str, ...] = ("/tmp",),
         allowed: Sequence[str] = (),
         source: str = "",
+        bare: bool = False,
+        largest: int = 10 << 20,
+        guard: Guard | None = None,
     ) -> None:
         self._settings = settings
         self._remembered = remembered
         self._writable = writable
         self._allowed = allowed
         self._source = "" if settings.own_source else source
+        self._bare, self._largest = bare, largest
+        self._guard = guard
         self._sessions: dict[str, set[str]] = {}
 
     def decide(self, request: Request) -> Decision:
-        """Decide about a call. Reads at most a small file; changes nothing."""
+        """Decide about a call. Reads at most small files, and a program that a rule is bound to; changes nothing."""
         verdict = self._verdict(request)
         if verdict.blocked:
             return Denied(f"Never allowed here: {verdict.blocked}.")
@@ -97,60 +115,128 @@ class Permission:
         lacking = sorted(request.needs - request.granted)
         if lacking:
             return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
+        inside = request
+        request = self._outward(request, verdict)
+        leaves = bool(request.wall) and request.outside
+        reasons = (*verdict.asks, *([OUTSIDE] if leaves else []))
         unasked = self._settings.mode == "off" or (request.unasked and request.attended)
-        if not verdict.asks or unasked or self._is_allowed(request):
-            return Allowed()
-        reasons = "; ".join(verdict.asks)
+        if inside.wall and not inside.confined and self._is_remembered(replace(inside, outside=True)):
+            return Allowed(outside=True)
+        if not reasons or unasked or self._is_allowed(request):
+            return Allowed(outside=leaves)
+        told = "; ".join(reasons)
         if not request.attended:
-            return Denied(f"It needs a person's approval ({reasons}), and no person is here.", unasked=True)
-        text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{what(request)}\nin {folder_of(request)}"
-        key = binding(request)
-        question = Question(text=text, about=key, choices=CHOICES, purpose="approval")
-        return NeedsApproval(question, key, verdict.asks)
+            return Denied(f"It needs a person's approval ({told}), and no person is here.", unasked=True)
+        return NeedsApproval(self._question(request, told), binding(request), reasons)
 
     async def remember(self, request: Request, answer: str) -> Allowed | Denied:
-        """Apply a person's answer: `once`, `session`, `always`, or anything else for no."""
-        key = binding(request)
-        said = answer.strip()
+        """Apply a person's answer: `once`, `session`, `always`, `rule`, or anything else for no."""
+        request = self._outward(request, self._verdict(request))
+        key, allowed = binding(request), Allowed(outside=bool(request.wall) and request.outside)
+        said, rule = answer.strip(), _rule_of(request)
         match said.lower():
             case "once" | "yes" | "y" | "o":
-                return Allowed()
+                return allowed
             case "session" | "s":
-                self._sessions.setdefault(request.session, set()).add(key)
-                return Allowed()
+                self._sessions.setdefault(request.session, set()).update((key, what(request)))
+                return allowed
             case "always" | "a":
-                await self._remembered.add(key, tool=request.tool, what=what(request), folder=folder_of(request))
-                return Allowed()
+                await self._add(key, request, what(request), folder_of(request), ruled=request.outside)
+                return allowed
+            case "rule" | "r" if rule:
+                await self._add(rule_key(request, rule), request, rule, request.workspace, ruled=True)
+                return allowed
+            case "rule" | "r":
+                return Denied("No rule can be made of this call, because it would allow too much: say always instead.")
             case "deny" | "no" | "n" | "d" | "":
                 return Denied("The person said no.")
             case _:
                 end = "" if said.endswith((".", "!", "?")) else "."
                 return Denied(f"The person did not agree and said: {said}{end}")
 
+    async def _add(self, key: str, request: Request, said: str, folder: str, *, ruled: bool) -> None:
+        program = _program_of(request) if ruled else ""
+        await self._remembered.add(key, tool=request.tool, what=said, folder=folder, program=program)
+
+    def _question(self, request: Request, reasons: str) -> Question:
+        leaves, rule = bool(request.wall) and request.outside, _rule_of(request)
+        lines = [f"May I run this{' outside the wall' if leaves else ''}? {reasons[:1].upper()}{reasons[1:]}."]
+        lines += [what(request), f"in {folder_of(request)}"]
+        lines += [f"The wall stopped it before: {request.stopped}."] if leaves and request.stopped else []
+        lines += [f"rule: `{rule}` in this workspace, with any plain words for the star"] if rule else []
+        choices = RULED if rule else CHOICES
+        return Question(text="\n".join(lines), about=binding(request), choices=choices, purpose="approval")
+
+    def _outward(self, request: Request, verdict: Verdict) -> Request:
+        """The request as it is asked about: what is of no use inside a wall runs outside."""
+        leaves = (request.outside or verdict.leaves) and not request.confined
+        return replace(request, outside=leaves) if request.wall else request
+
     def _verdict(self, request: Request) -> Verdict:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
         if marked and (path := commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
+        if request.confined and (reached := self._reached(request)):
+            return Verdict(blocked=f"it needs {reached}, and only what the owner says reaches that")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
             verdict: Verdict = commands().verdict_on(request, where)
             return verdict
-        if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
+        if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str) and not request.wall:
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
-        if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
-            return Verdict()
-        outside = [path for path in request.facts.paths or () if where.is_outside(path)]
-        return Verdict(asks=tuple(f"it writes outside the workspace ({path})" for path in outside))
+        writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
+        outside = [path for path in request.facts.paths or () if self._is_outside(path, request, writes=writes)]
+        verb = "writes" if writes else "reads"
+        return Verdict(asks=tuple(f"it {verb} outside the workspace ({path})" for path in outside))
+
+    def _reached(self, request: Request) -> str:
+        """What a call reaches that is not its workspace's, nor shown to every command; empty for nothing."""
+        acts = not request.needs.isdisjoint((Capability.EXEC, Capability.FS_READ, Capability.FS_WRITE))
+        if acts and PEOPLE not in request.workspace and not request.principal.startswith(f"{CHILD}:"):
+            return "the workspace of the owner (`/new` begins a conversation that has its own)"
+        if Capability.EXEC in request.needs and (request.outside or not request.wall):
+            return "a way out of the wall" if request.wall else "a wall, which is not here"
+        writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
+        beyond = (path for path in request.facts.paths or () if self._asks(path, request, writes=writes))
+        return next(beyond, "")
+
+    def _asks(self, path: str, request: Request, *, writes: bool) -> bool:
+        return self._guard is not None and self._guard.asks(path, request.workspace, writes=writes)
+
+    def _is_outside(self, path: str, request: Request, *, writes: bool) -> bool:
+        """Whether a tool's path is not among what commands are shown; without walls, whether it writes outside."""
+        if self._guard is not None and self._guard.walled:
+            return self._asks(path, request, writes=writes)
+        return writes and self._where(request).is_outside(path)
 
     def _where(self, request: Request) -> Where:
-        return Where(folder=folder_of(request), writable=(request.workspace, *self._writable), closed=self._source)
+        walled = bool(request.wall) and not request.outside
+        writable = (request.workspace, *self._writable)
+        bare = self._bare and not request.wall
+        return Where(
+            folder=folder_of(request),
+            writable=writable,
+            closed=self._source,
+            walled=walled,
+            bare=bare,
+            largest=self._largest,
+        )
 
     def _is_allowed(self, request: Request) -> bool:
-        """Whether the call was approved before."""
+        return self._is_remembered(request) or allows(self._allowed, request, self._where(request))
+
+    def _is_remembered(self, request: Request) -> bool:
+        """Whether a person approved the call before, for good by a program that is still the same."""
+        session, rule = self._sessions.get(request.session, set()), _rule_of(request)
+        said = {what(request), rule} - {""}
+        if not said & session and not self._remembered.knows(said):
+            return False  # Without looking for what an answer is bound to.
         key = binding(request)
-        remembered = key in self._sessions.get(request.session, ()) or self._remembered.has(key)
-        return remembered or allows(self._allowed, request, self._where(request))
+        if key in session:
+            return True
+        found = [self._remembered.program(each) for each in (key, *([rule_key(request, rule)] if rule else []))]
+        return any(program == "" or (program and program == _program_of(request)) for program in found)
 
     def _denied_by(self, request: Request) -> str:
         """The deny-list glob that matches this call; empty if none. Globs match the whole command, each simple
@@ -161,3 +247,14 @@ class Permission:
         if self._settings.deny and isinstance(command, str):
             names += [" ".join(command.split()), *commands().programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
+
+
+def _rule_of(request: Request) -> str:
+    command = request.arguments.get(COMMAND)
+    return str(commands().rule_of(command)) if isinstance(command, str) and not request.feeds else ""
+
+
+def _program_of(request: Request) -> str:
+    """The program that a command runs, as a rule is bound to it."""
+    command = request.arguments.get(COMMAND)
+    return str(commands().program_of(command, request.search())) if isinstance(command, str) else ""

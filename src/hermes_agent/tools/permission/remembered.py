@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set
 from pathlib import Path
 
 import msgspec
@@ -18,14 +19,16 @@ HEAD = (
 )
 
 
-class Approval(msgspec.Struct, frozen=True):
-    """One approval in approvals.yaml: `key` decides, the rest is for the reader. `when` is seconds since 1970."""
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One approval in approvals.yaml: `key` decides, with the `program` that it is bound to (real path and hash, empty:
+    none); the rest is for the reader. `when` is seconds since 1970."""
 
     key: str
     tool: str
     what: str
     folder: str
     when: float
+    program: str = ""
 
 
 def parsed(content: bytes) -> tuple[Approval, ...]:
@@ -58,20 +61,37 @@ class RememberedFile:
         self._entries: tuple[Approval, ...] = ()
         self._broken = ""
 
-    def has(self, key: str) -> bool:
-        """Whether this exact call is permanently allowed, including by another process just now."""
-        return any(entry.key == key for entry in self._read())
+    def knows(self, said: Set[str]) -> bool:
+        """Whether an approval is for one of these calls or rules, for whatever person, folder and environment."""
+        return any(entry.what in said for entry in self._read())
 
-    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
+    def program(self, key: str) -> str | None:
+        """The program that a permanent approval is bound to, empty for any; None if there is no such approval."""
+        return next((entry.program for entry in reversed(self._read()) if entry.key == key), None)
+
+    def list(self) -> tuple[Approval, ...]:
+        """All permanent approvals, oldest first. Raises `HomeError` if the file is unreadable."""
+        entries = self._read()
+        if self._broken:
+            raise HomeError(f"{self._path} cannot be read ({self._broken}): repair it or move it away.")
+        return entries
+
+    async def add(self, key: str, *, tool: str, what: str, folder: str, program: str = "") -> None:
         """Allow a call permanently. Raises `HomeError` if the file cannot be written, or is unreadable and must not
         be overwritten."""
 
         def work() -> None:
-            entries = self._read()
-            if self._broken:
-                raise HomeError(f"{self._path} cannot be read ({self._broken}): repair it or move it away.")
-            added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now())
-            write_private(self._path, HEAD + msgspec.yaml.encode((*entries, added)))
+            kept = [entry for entry in self.list() if entry.key != key]
+            added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now(), program=program)
+            write_private(self._path, HEAD + msgspec.yaml.encode((*kept, added)))
+
+        await change_under(self._path.with_suffix(".lock"), work)
+
+    async def withdraw(self, key: str) -> None:
+        """Delete an approval. Raises `HomeError` as `add` does."""
+
+        def work() -> None:
+            write_private(self._path, HEAD + msgspec.yaml.encode([each for each in self.list() if each.key != key]))
 
         await change_under(self._path.with_suffix(".lock"), work)
 

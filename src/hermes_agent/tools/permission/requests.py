@@ -36,8 +36,12 @@ class Request:
     - `granted`: what this conversation may use; `attended`: whether a person is there to answer;
     - `folder`: where a command runs (the kept shell's, see `ShellTools.directory`), if not the workspace;
     - `environment`: gives a hash of variables that decide what the command means;
+    - `confined`: whether it works on words of others than the owner; then it reaches nothing outside its workspace;
     - `principal`: whose run it is; `unasked`: that person turned questions off for this run;
-    - `feeds`: the running command that the call types into, if any.
+    - `feeds`: the running command that the call types into, if any;
+    - `wall`: the name of the wall that commands run behind (empty: none); `outside`: the call asks to run outside it, or
+      types into a command that does; `stopped`: what the wall refused the same command before;
+    - `search`: gives the PATH by which the command's program is found.
     """
 
     tool: str
@@ -48,16 +52,23 @@ class Request:
     workspace: str
     folder: str = ""
     environment: Callable[[], str] = str
+    confined: bool = False
     principal: str = ""
     granted: frozenset[Capability] = frozenset(Capability)
     attended: bool = True
     unasked: bool = False
     feeds: str = ""
+    wall: str = ""
+    outside: bool = False
+    stopped: str = ""
+    search: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Permission decision: the tool call may run."""
+    """Permission decision: the tool call may run; `outside`: outside the wall."""
+
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +125,16 @@ def binding(request: Request) -> str:
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
         about = commands().words_of(command) or command.strip()
+    about = {key: value for key, value in about.items() if key != "outside"} if isinstance(about, dict) else about
     parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
+    parts += ["outside"] if request.outside and request.wall else []
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
+
+
+def rule_key(request: Request, rule: str) -> str:
+    """The hash that a rule is bound to: principal, tool, its words and the workspace."""
+    parts = [request.principal, request.tool, "rule", rule, request.workspace]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:

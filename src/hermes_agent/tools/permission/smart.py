@@ -21,14 +21,14 @@ LONGEST = 4000
 
 # About these a model's opinion is not asked: what they may cost cannot be read off the command.
 FOR_PEOPLE = (
+    "it cannot be read as a command",
     "it touches credentials",
     "it acts as another user",
-    "it cannot be read as a command",
+    "it acts on another machine",
+    "it publishes, or changes what others use",
     "it sends something to another machine",
-    "it opens a connection that programs can be steered through",
-    "it changes which code programs load",
-    "the program that it runs is computed",
-    "the script that it runs is computed",
+    "it runs what another program prints",
+    "it runs outside the wall",
 )
 PROMPT = """\
 You judge whether a command may run on a person's machine without asking them. Between the two lines {mark} is the
@@ -57,7 +57,7 @@ class Smart:
     async def opinion(self, request: Request, reasons: tuple[str, ...]) -> Opinion:
         """The model's judgement of this call."""
         command = without_comments(what(request))
-        if any(reason in FOR_PEOPLE for reason in reasons) or len(command) > LONGEST:
+        if any(reason.startswith(FOR_PEOPLE) for reason in reasons) or len(command) > LONGEST:
             return "ask"
         why, folder = "; ".join(reasons), folder_of(request)
         prompt = PROMPT.format(mark=f"=== {self._mark()} ===", reasons=why, folder=folder, command=command)

@@ -22,11 +22,12 @@ class RunGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standpoint:
-    """Permission context of a run: its capabilities, and whether a person can be asked. `grants` gives one
-    principal's capabilities by key; `unasked` says whether questions are off."""
+    """Permission context of a run: its capabilities, and whether a person can be asked. By a principal's key, `grants`
+    gives its capabilities and `is_owner` says whether it is the owner; `unasked` says whether questions are off."""
 
     granted: frozenset[Capability] = frozenset(Capability)
     grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
+    is_owner: Callable[[str], bool] = lambda _: True
     attended: bool = True
     unasked: RunGrant = field(default_factory=RunGrant)
 

@@ -1,0 +1,409 @@
+"""Short reading of shell commands: which programs run, with which words, as far as that can be told without running."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from pathlib import Path
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.tools.danger.verdict import COMPUTED, NAME, PIPE, VARIABLE, named
+
+SPLIT = "\ue004"  # ends a word, also in quotes: IFS, the elements of an array
+LONGEST, DEEPEST, MOST = 200_000, 12, 2000
+
+SHELLS = named("sh bash zsh dash ksh mksh fish ash rbash csh tcsh pwsh")
+WRAPPERS = named(
+    "nohup setsid command builtin unbuffer fakeroot busybox toybox sudo doas env nice ionice time timeout find fd stdbuf"
+    " exec xargs parallel strace watch nsenter unshare systemd-run pkexec prlimit setpriv runuser taskset chrt"
+)
+"""Programs that run the command behind them."""
+_VALUED = frozenset(f"-{letter}" for letter in "ugpChDRTnksIPLdaEoecUlFJb")
+_EXECUTES = named("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
+_DROPPED = named("if then else elif fi do done while until ! { } coproc")
+_NAMES = named("date seq nproc whoami hostname uname wc id basename arch tty uuidgen ls")
+_GIVEN = {**dict.fromkeys(named("UID USER HOSTNAME ? $ ! # -"), NAME), "HOME": "~", "IFS": SPLIT, "TMPDIR": "/tmp"}
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]*\])?(\+?)=")
+_OPERATORS = re.compile(r"(?:\d*(<<<|<<-?|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|(&>>?))|\|\||&&|;;&?|;&|\|&|[|&;()\n]")
+_ARITHMETIC = re.compile(r"\(\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)")
+_EXPANSION = re.compile(r"\{([!#]?)(\w+|[@*?$!#-])(?:\[[^\]]*\])?|[A-Za-z_]\w*|[\d@*?$!#-]")
+
+
+class Unreadable(ValueError):
+    """A shell command cannot be read: a quote or bracket never ends, or it is too long or nested too deeply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simple:
+    """One program call: its words (with the files that it reads from), the files that it writes to by redirection, what
+    it is fed, its folder and its own variables."""
+
+    words: tuple[str, ...]
+    writes: tuple[str, ...] = ()
+    stdin: str = ""
+    folder: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def program(self) -> str:
+        """The program's name without its folder."""
+        first = self.words[0] if self.words else ""
+        return first.rstrip("/").rpartition("/")[2] or first
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The words behind the program that are not options."""
+        end = self.words.index("--") if "--" in self.words else len(self.words)
+        return (*(word for word in self.words[1:end] if word[:1] != "-" or word == "-"), *self.words[end + 1 :])
+
+    def has(self, short: str, *long: str) -> bool:
+        """Whether it has a short option of these letters (also bundled: `-rf`), or a long one, also abbreviated."""
+        words = [word for word in self.words[1:] if word not in self.operands]
+        if any(len(word) > 4 and option.startswith(word.partition("=")[0]) for word in words for option in long):
+            return True
+        return any(set(short) & set(word[1:]) for word in words if word[:2] != "--")
+
+    def value(self, *options: str) -> str:
+        """The value of the first of these options: `-o X`, `-oX`, `--output X`, `--output=X`; else empty."""
+        for option in options:
+            form = rf"-(?!-)\w*?{option[1]}\0?" if len(option) == 2 else rf"{option}[=\0]"
+            if found := re.search(rf"\0{form}([^\0]*)", "\0".join((*self.words, ""))):
+                return found[1]
+        return ""
+
+
+def is_known(word: str) -> bool:
+    """Whether a word is literal or follows from known values."""
+    return VARIABLE not in word and COMPUTED not in word
+
+
+def read(command: str, folder: str = "") -> list[Simple]:
+    """The programs that `command` runs in `folder`, in order: also those in substitutions, functions, aliases, loops,
+    `sh -c`, `eval`, here-documents for shells, and behind programs such as `sudo`. Raises `Unreadable`."""
+    if len(command) > LONGEST:
+        raise Unreadable(f"it is longer than {LONGEST:,} characters")
+    reader = _Reader(command.replace("\r\n", "\n"), 0, {"PWD": folder}, [], "", 0)
+    reader.commands("")
+    for name in [key for key in reader.state if key.endswith("=")]:  # Those that were called are read again.
+        reader.call(name, ())
+    return reader.found
+
+
+class _Reader:
+    """Reads one text from `at` on, and adds the programs to `found`. `state` is the shell's: variables by their names,
+    functions and aliases as `name=`, the folder as `PWD`. `fed` is the input of its first commands."""
+
+    def __init__(self, text: str, at: int, state: dict[str, str], found: list[Simple], fed: str, depth: int) -> None:
+        if depth > DEEPEST or len(found) > MOST:
+            raise Unreadable("it is nested too deeply")
+        self.text, self.at, self.state, self.found, self.depth = text, at, state, found, depth
+        self.after_line, self._pattern = 0, False
+        self._base = self._fed = fed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._words: list[str] = []
+        self._files: dict[bool, list[str]] = {False: [], True: []}  # redirected from, and to
+        self._variables: dict[str, str] = {}
+        self._stdin = ""
+
+    def _inner(self, text: str, at: int = 0, fed: str = "", found: list[Simple] | None = None) -> _Reader:
+        return _Reader(text, at, dict(self.state), self.found if found is None else found, fed, self.depth + 1)
+
+    def _match(self, pattern: str) -> re.Match[str]:
+        found = re.compile(pattern, re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise Unreadable(f"near `{self.text[self.at - 1 : self.at + 40].strip()}`")
+        self.at = found.end()
+        return found
+
+    def _skip(self, pattern: str) -> bool:
+        self._match(pattern)
+        return self.at < len(self.text)
+
+    def commands(self, close: str) -> None:
+        """Read commands to the closing sign, or to the end of the text. Raises `Unreadable`."""
+        while self._skip(r"(?:[ \t]|\\\n|#[^\n]*)*"):
+            found = _OPERATORS.match(self.text, self.at)
+            if found and self._words in ([], ["for"]) and _ARITHMETIC.match(self.text, self.at):
+                self.expanded("$", quoted=True)
+            elif found and (found[1] or found[2]):
+                self.at = found.end()
+                self._redirect(found[1] or ">")
+            elif found:
+                self.at = found.end()
+                if self._separated(found[0], close):
+                    return
+            elif self._words or not self._assigned():
+                is_first, words = not self._words and not self._variables, self.word(split=True).split(SPLIT)
+                self._words += [word for word in words if word] if len(words) > 1 else words
+                if self._words == ["}"] == [close]:
+                    return
+                if is_first and self._words and self._words[0] in _DROPPED:
+                    self._words.clear()
+        self._finish("")
+        if close:
+            raise Unreadable(f"`{close}` is missing")
+
+    def call(self, name: str, arguments: tuple[str, ...], fed: str = "") -> None:
+        """Read a function's body with its arguments."""
+        inner = self._inner(self.state[name], 0, fed)
+        del inner.state[name]
+        inner.set_arguments(arguments)
+        inner.commands("")
+
+    def set_arguments(self, arguments: tuple[str, ...]) -> None:
+        numbered = {str(number): word for number, word in enumerate(arguments, 1)}
+        self.state |= dict.fromkeys("@*", SPLIT.join(arguments)) | numbered
+
+    def _separated(self, sign: str, close: str) -> bool:
+        """End the command at this sign. Returns whether the sign closes what is read."""
+        if sign == "(" and self._words and (found := re.compile(r"[ \t]*\)\s*([{(])").match(self.text, self.at)):
+            body = self._inner(self.text, found.end(), "", [])
+            body.commands("}" if found[1] == "{" else ")")
+            self.state[f"{self._words[-1]}="], self.at = self.text[found.end() : body.at - 1], body.at
+            self._words.clear()
+            return False
+        closes = sign == close == ")" and not self._pattern and self._words[:1] != ["case"]
+        self._finish(sign)
+        if sign == "(":
+            inner = self._inner(self.text, self.at, self._fed)
+            inner.after_line = self.after_line
+            inner.commands(")")
+            self.at, self.after_line = inner.at, inner.after_line
+        elif sign == "\n" and self.after_line:
+            self.at, self.after_line = self.after_line, 0
+        return closes
+
+    def _assigned(self) -> bool:
+        found = _ASSIGNED.match(self.text, self.at)
+        if found:
+            self.at, value = found.end(), self.state.get(found[1], "") if found[3] else ""
+            if self.text.startswith("(", self.at):
+                self.at += 1
+                while not self._match(r"\s*(\)|(?![;&|<>(]))")[1] and self.at < len(self.text):
+                    value += SPLIT + self.word(split=True)
+            else:
+                value += self.word(split=False)
+            self._variables[found[1]] = value
+        return found is not None
+
+    def _redirect(self, sign: str) -> None:
+        self._match(r"[ \t]*")
+        if sign[:2] == "<<" and sign != "<<<":
+            quote, word = self._match(r"(['\"\\]?)([\w.:!@%+-]+)['\"]?").groups()
+            start = self.after_line or (self.text.find("\n", self.at) + 1 or len(self.text))
+            end = re.compile(rf"^\t*{re.escape(word)}$", re.MULTILINE).search(self.text, start)
+            self._stdin = self.text[start : end.start() if end else len(self.text)]
+            self.after_line = min(end.end() + 1 if end else len(self.text), len(self.text))
+            self._stdin = self._stdin if quote else self._inner(self._stdin).quoted("")
+        elif sign == "<<<":
+            self._stdin = f"{self.word(split=False)}\n"
+        else:
+            self._files[sign not in ("<", "<&")].append(self.word(split=False))
+
+    def word(self, *, split: bool) -> str:
+        """Read a word, where `SPLIT` stands between several."""
+        made = ""
+        while found := re.compile(r"[^ \t\n;&|()<>]|[<>](?=\()").match(self.text, self.at):
+            self.at += 1
+            match found[0]:
+                case "\\":
+                    made += self._match(r".?")[0].strip("\n")
+                case "'":
+                    made += self._match(r"([^']*)'")[1]
+                case '"':
+                    made += self.quoted('"')
+                case "$" | "`" as sign:
+                    text = self.expanded(sign, quoted=False)
+                    made += re.sub(r"[ \t\n]+", SPLIT, text) if split and text[:1] != "'" else text.removeprefix("'")
+                case "<" | ">":
+                    self.expanded("$", quoted=True)
+                    made += PIPE
+                case "{" if split and (parts := self._braces()):
+                    last = made.rpartition(SPLIT)[2]
+                    made = made[: len(made) - len(last)] + SPLIT.join(last + part for part in parts)
+                case sign:
+                    made += sign
+        return made
+
+    def _braces(self) -> list[str]:
+        """The parts of `{a,b}` behind its first sign; none where it is no such list."""
+        found = re.compile(r"((?:[^{}\s]|\{[^{}\s]*\})*)\}").match(self.text, self.at)
+        parts = re.split(r",(?![^{}]*\})", found[1]) if found else []
+        self.at = found.end() if found and len(parts) > 1 else self.at
+        return [self._inner(part).word(split=True) for part in parts if len(parts) > 1]
+
+    def quoted(self, close: str) -> str:
+        """Read text with expansions, to the closing sign; without one, to the end of the text."""
+        made = ""
+        while self.at < len(self.text):
+            sign, following = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+            self.at += 1
+            if sign == close:
+                return made
+            if sign == "\\":
+                made += following.strip("\n") if following in ('"', "\\", "$", "`", "\n") else sign + following
+                self.at += 1
+            else:
+                made += self.expanded(sign, quoted=True) if sign in "$`" else sign
+        if close:
+            raise Unreadable(f"`{close}` never ends")
+        return made
+
+    def expanded(self, sign: str, *, quoted: bool) -> str:
+        """What stands for the `$` or backtick before this place; a quote before text that is not split."""
+        following = self.text[self.at : self.at + 1]
+        if sign == "`":
+            script = re.sub(r"\\([`$\\])", r"\1", self._match(r"((?:\\.|[^`\\])*)`")[1])
+            return self._printed(self._inner(script, 0, "", []), "")
+        if following == "(":
+            found = _ARITHMETIC.match(self.text, self.at)
+            if not found:
+                return self._printed(self._inner(self.text, self.at + 1, "", []), ")")
+            self.at = found.end()
+            return self._inner(found[1]).quoted("")[:0] + NAME
+        if following in ("'", '"') and following and not quoted:
+            self.at += 1
+            return "'" + (self.quoted('"') if following == '"' else unescaped(self._match(r"((?:\\.|[^'\\])*)'")[1]))
+        return self._variable(sign)
+
+    def _variable(self, sign: str) -> str:
+        found = _EXPANSION.match(self.text, self.at)
+        if found is None:
+            return sign
+        self.at, name = found.end(), found[2] or found[0]
+        value = self.state.get(name, _GIVEN.get(name, VARIABLE))
+        if found[2]:
+            operator, rest = self._match(r":?[-=+?]|[%#]+|[/^,@:]|")[0], self.quoted("}")
+            if found[1]:
+                value = NAME if found[1] == "#" else COMPUTED
+            elif operator.endswith(("-", "=", "+")):
+                value = value if is_known(value) and operator[-1] != "+" else rest
+            elif operator[:1] in tuple("/^,@:") and operator[-1] != "?" and name != "IFS":
+                value = VARIABLE
+        return value  # Cutting from a path leads nowhere else.
+
+    def _printed(self, inner: _Reader, close: str) -> str:
+        inner.commands(close)
+        self.found += inner.found
+        self.at = inner.at if close else self.at
+        found = [each for each in inner.found if each.program != "cd"]
+        return printed(found[0]).rstrip("\n") if len(found) == 1 else COMPUTED if found else ""
+
+    def _finish(self, sign: str) -> None:
+        """The command ends at this sign: note it, and read what it runs itself."""
+        words, variables, writes = tuple(self._words), self._variables, tuple(self._files[True])
+        words, fed = (*words, *(self._files[False] if words else ())), self._stdin or self._fed
+        simple = Simple(words=words, writes=writes, stdin=fed, folder=self.state["PWD"], variables=variables)
+        first, patterned = words[0] if words else "", self._pattern
+        self._begin()
+        self._pattern = sign[:2] in (";;", ";&") or ((patterned or first == "case") and sign != ")" and first != "esac")
+        if patterned:  # of a `case`
+            return
+        if first in ("for", "select") and len(words) > 1:
+            self.state[words[1]] = SPLIT.join(words[3:]) or VARIABLE
+        elif first not in ("case", "esac") and (words or variables or writes):
+            self.state |= variables if not words else {}
+            self._add(simple)
+        if sign in ("|", "|&"):
+            self._fed = printed(simple)
+        elif words or sign not in ("\n", "", "("):
+            self._fed = self._base
+
+    def _add(self, simple: Simple) -> None:
+        self.found.append(simple)
+        self._remember(simple)
+        name = (simple.words or ("",))[0]
+        if f"{name}=" in self.state:
+            self.call(f"{name}=", simple.words[1:], simple.stdin)
+        if (inside := unwrapped(simple)) is not None:
+            self._add(inside)
+        for script in scripts_of(simple):
+            inner = self._inner(script, 0, "" if script == simple.stdin else simple.stdin)
+            inner.commands("")
+            self.state = inner.state if name == "eval" else self.state
+
+    def _remember(self, simple: Simple) -> None:
+        """Note what a builtin changes in this shell."""
+        state, operands = self.state, simple.operands
+        pairs = [each.partition("=") for each in operands]
+        match simple.program:
+            case "cd" | "pushd":
+                to = next((word for word in simple.words[1:] if word[:1] != "-" or word == "-"), "~")
+                joined = to if to[:1] in ("~", VARIABLE) else os.path.normpath(Path(state["PWD"]) / to)
+                state["PWD"] = VARIABLE if to == "-" or joined[:1] == VARIABLE else joined
+            case "set" if "--" in simple.words:
+                self.set_arguments(operands)
+            case "read" | "mapfile" | "readarray" | "getopts":
+                state |= dict.fromkeys(operands, VARIABLE)
+            case "printf" if "-v" in simple.words:
+                state[simple.value("-v")] = VARIABLE
+            case "alias":
+                state |= {f"{name}=": f'{value} "$@"' for name, _, value in pairs}
+            case "export" | "declare" | "local" | "readonly" | "typeset":
+                state |= {name: value for name, sign, value in pairs if sign}
+
+
+def unescaped(text: str) -> str:
+    """Decode escapes of bash's `$'...'`."""
+    codes = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[abfnrtv\\'\"])"
+    return re.sub(codes, lambda found: found[0].encode().decode("unicode_escape"), text)
+
+
+def printed(simple: Simple) -> str:
+    """The text that a program prints, or what stands for it."""
+    program, words = simple.program, simple.words[1:]
+    if program == "pwd" or "--show-toplevel" in words:
+        return simple.folder or "."
+    if program == "cat" and simple.stdin and not words:
+        return simple.stdin
+    if program in _NAMES or program not in ("echo", "printf") or not all(map(is_known, words)):
+        return (
+            f"/tmp/{NAME}"
+            if program == "mktemp"
+            else NAME
+            if program in _NAMES and is_known("".join(words))
+            else COMPUTED
+        )
+    parts = iter(words[1:])
+    if program == "printf" and words and "%" in words[0]:
+        return re.sub(r"%[sb]", lambda _: next(parts, ""), unescaped(words[0]))
+    return unescaped(" ".join(word for word in words if not re.fullmatch("-[neE]+", word)))
+
+
+def unwrapped(simple: Simple) -> Simple | None:
+    """The command that a program such as `sudo`, `xargs` or `find -exec` runs; None for other programs."""
+    words, program, variables = list(simple.words[1:]), simple.program, dict(simple.variables)
+    if program not in WRAPPERS or (program == "command" and simple.has("vV")):
+        return None
+    if program in ("find", "fd"):
+        begin = next((place for place, word in enumerate(words) if word in _EXECUTES), len(words))
+        words = [word.replace("{}", f"{words[0]}/{NAME}") for word in words[begin + 1 :] if word not in (";", "+")]
+    while words and re.match(rf"-|{_ASSIGNED.pattern}|[\d.]+[smhd]?$", words[0]):
+        word = words.pop(0)
+        if word in ("-S", "--split-string") and words:
+            words = words.pop(0).split() + words
+        elif word in _VALUED and words:
+            words.pop(0)
+        elif found := _ASSIGNED.match(word):
+            variables[found[1]] = word[found.end() :]
+    if program in ("xargs", "parallel"):
+        words += simple.stdin.split()[:50] or [COMPUTED]
+    return replace(simple, words=tuple(words), writes=(), variables=variables) if words else None
+
+
+def scripts_of(simple: Simple) -> list[str]:
+    """The shell scripts among what a command is given: of `sh -c`, `eval`, `trap`, `su -c`, and its input."""
+    program, words = simple.program, simple.words[1:]
+    if program in SHELLS:
+        at = next((place for place, word in enumerate(words, 1) if re.fullmatch(r"-\w*c|--command", word)), 0)
+        fed = [simple.stdin] if simple.operands in ((), ("-",), ("/dev/stdin",)) else []
+        return list(words[at : at + 1]) if at else fed
+    if program in ("su", "runuser", "script", "flock"):
+        return [simple.value("-c", "--command")]
+    if len(simple.words) == 1 and " " in simple.words[0]:
+        return [simple.words[0]]  # `watch 'a b'` and the like give it to a shell.
+    return {"eval": [" ".join(words)], "trap": list(simple.operands[:1])}.get(program, [])

@@ -1,1 +1,0 @@
-"""Shell command parser: which programs a command runs, with which arguments, input and output."""
