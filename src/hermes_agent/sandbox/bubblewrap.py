@@ -95,12 +95,16 @@ class Bubblewrap:
         if self._cgroup and self._thread is None:
             line = [self._shell, "-c", JOINED, self._cgroup, *line]
         start = partial(start_detached, line, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+        if cell.launch is not None:
+            start = partial(cell.launch, start)
         return start() if self._thread is None else self._thread.submit(start).result()
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """The command line of bwrap, up to the program."""
         walls = self._walls
-        spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if walls.network else ["--unshare-net"])
+        spaces = ["--unshare-pid", "--unshare-ipc"] + (
+            [] if walls.network or (cell and cell.launch) else ["--unshare-net"]
+        )
         private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
         kernel = ["--proc", "/proc", "--remount-ro", "/proc"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -42,13 +43,15 @@ class Walls:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """Access of one command beyond the walls: `folder` (its record, where only `files` may be written and nothing
-    replaced), its kept shell, the session's folder, and files lent to it for reading."""
+    replaced), its kept shell, the session's folder, and files lent to it for reading. `launch` starts the
+    program from a thread whose connections are watched; None: nobody watches."""
 
     folder: Path
     files: tuple[str, ...]
     kept: Path | None
     workspace: str
     lent: tuple[str, ...] = ()
+    launch: Callable[[Callable[[], Child]], Child] | None = None
 
     def borrows(self, walls: Walls) -> list[Path]:
         """The files that it is lent, of those allowed by the walls."""
@@ -73,6 +76,12 @@ class Jail(Protocol):
     def launch(
         self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int
     ) -> Child: ...
+
+
+def in_thread(start: Callable[[], Child]) -> Child:
+    """Call `start` in a thread of its own, which may restrict itself for good. Raises `OSError`."""
+    with ThreadPoolExecutor(1, "into the jail") as thread:
+        return thread.submit(start).result()
 
 
 class CannotJail(PlaceFailed):

@@ -10,13 +10,12 @@ import ctypes
 import os
 import platform
 import struct
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
+from hermes_agent.sandbox.jail import CannotJail, Cell, Walls, in_thread
 
 # Numbers of system calls and bits: linux/landlock.h, landlock(7); the calls have the same number everywhere.
 CREATE, ADD, RESTRICT = 444, 445, 446
@@ -68,22 +67,12 @@ class Landlock:
         temporary = cell.folder.parent / ".tmp"
         temporary.mkdir(exist_ok=True, mode=0o700)
         env = {**env, "TMPDIR": str(temporary)}
-        found: list[Child] = []
-        failed: list[OSError] = []
 
-        def inside() -> None:
-            try:
-                self._enter(cell, temporary)
-                found.append(start_detached(argv, cwd=str(cell.folder), env=env, stdin=stdin, out=out))
-            except OSError as error:
-                failed.append(error)
+        def inside() -> Child:
+            self._enter(cell, temporary)
+            return start_detached(argv, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
 
-        thread = threading.Thread(target=inside, name="into the jail")
-        thread.start()
-        thread.join()
-        if failed:
-            raise failed[0]
-        return found[0]
+        return (cell.launch or in_thread)(inside)
 
     def _enter(self, cell: Cell, temporary: Path) -> None:
         """Take the walls on, for this thread and whatever it starts."""
@@ -98,7 +87,7 @@ class Landlock:
             for path, access in rules.items():
                 _allow(ruleset, path, access & self._handled)
             _checked(_call(RESTRICT, ruleset, 0))
-        if not self._walls.network:
+        if cell.launch is None and not self._walls.network:
             _close_sockets()
 
     def _rules(self, cell: Cell, temporary: Path) -> Iterator[tuple[str, int]]:

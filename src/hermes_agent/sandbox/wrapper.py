@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from signal import Signals
+from types import MappingProxyType
 
 MARK = "HERMES_EXEC"
 HEARS = "--default-signal=INT,QUIT"
@@ -34,10 +35,11 @@ _PIECES = r"'([^']*)'|\"([^\"]*)\""
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
-def begin(folder: str, cwd: str) -> str:
-    """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes) and its
-    folder."""
-    return f"export {MARK}={quote(folder)}\ncd {quote(cwd)} || exit 126"
+def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes), these
+    variables, whatever an earlier command of its shell left in them, and its folder."""
+    told = "".join(f" {name}={quote(value)}" for name, value in {MARK: folder, **variables}.items())
+    return f"export{told}\ncd {quote(cwd)} || exit 126"
 
 
 def on_terminal(run: str) -> str:
@@ -53,20 +55,24 @@ def on_terminal(run: str) -> str:
     )
 
 
-def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
+def script(
+    *, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False, own: Iterable[str] = ()
+) -> str:
     """The script for `text` (from `folder`/command where it is longer than `INLINE`), to follow a `CLAIM`. `begins`
     is the code from `begin`. With `counts` it also writes the number of processes at its end, useful in a process
     table of its own.
 
     `kept` is the file of the kept shell to start from, or empty. Where the command saves its state, `keeps_as` is
-    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty.
+    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty; the variables in `own`
+    belong to this command alone.
     """
     lines = [
         f". {quote(kept)}" if kept else "",
         begins,
     ]
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
-    keep = f"{{ {NOTE} {keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
+    drop = f"unset {' '.join(own)}; " if own else ""
+    keep = f"{{ {NOTE} {keeps_as}; {drop}export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
     # Written over what stands there, not in an emptied file: a shell that dies here leaves the end that was noted.
     end = f"{count[0]}echo $_h{count[1]} 1<>{quote(folder)}/exit"

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
@@ -40,7 +40,9 @@ from hermes_agent.sandbox.executions import (
     void,
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
+from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
+from hermes_agent.sandbox.traffic import Traffic, traffic_of
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
     INLINE,
@@ -80,9 +82,11 @@ class LocalPlace:
         shell: str = "",
         begin_seconds: float = 1.0,
         jail: Callable[[], Jail] | None = None,
+        network: Network | None = None,
     ) -> None:
         self._folder = folder
         self._make_jail = jail
+        self._network = network
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
@@ -95,6 +99,8 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
+        if self._network is not None:
+            await self._network.open()
         return await asyncio.to_thread(self._start, exec_id, command)
 
     async def attach(self, exec_id: str) -> Running | None:
@@ -130,6 +136,8 @@ class LocalPlace:
     async def close(self) -> None:
         """Remove what was prepared for the next command."""
         self._limits.close()
+        if self._network is not None:
+            await self._network.close()
         await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
@@ -146,9 +154,11 @@ class LocalPlace:
         if not Path(cwd).is_dir():
             raise PlaceFailed(f"The working directory {cwd} does not exist.")
         keeps = kept is not None and command.keeps
+        own = self._network.variables() if self._network else {}
         text = script(
             folder=str(folder),
-            begins=begin(str(folder), cwd),
+            begins=begin(str(folder), cwd, own),
+            own=own,
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=on_terminal(command.text) if command.pty else command.text,
@@ -165,7 +175,7 @@ class LocalPlace:
         try:
             env = {} if before else self._env  # a kept shell holds the whole environment, also what it unset
             layers = self._jail.layers if self._jail else 0
-            meta = Meta(command=command, cwd=cwd, boot=self._boot, layers=layers)
+            meta = Meta(command=command, cwd=cwd, boot=self._boot, layers=layers, watched=self._network is not None)
             return self._begin(folder, exec_id, meta, text, env)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -201,7 +211,12 @@ class LocalPlace:
             return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
         command = meta.command
         cell = Cell(
-            folder=folder, files=OWN_FILES, kept=self._kept(command), workspace=command.folder, lent=command.lent
+            folder=folder,
+            files=OWN_FILES,
+            kept=self._kept(command),
+            workspace=command.folder,
+            lent=command.lent,
+            launch=partial(self._network.launch, traffic=Traffic(folder)) if self._network else None,
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
@@ -265,6 +280,7 @@ class LocalRunning:
         self.command = meta.command
         self.cwd = meta.cwd
         self._layers = meta.layers
+        self._is_watched = meta.watched
         self.output_path = str(folder / "out")
         self._folder = folder
         self._child = child
@@ -334,7 +350,9 @@ class LocalRunning:
         children = left and bool(family(0, f"{MARK}={self._folder}".encode()))
         if children:
             listed.touch()
-        self._ended = replace(before or self._read_end(noted), children=children)
+        reached, stopped = traffic_of(self._folder) if self._is_watched else (None, ())
+        ended = before or self._read_end(noted)
+        self._ended = replace(ended, children=children, reached=reached, stopped=stopped)
         return self._ended
 
     def _left_somebody(self, noted: str) -> bool:
