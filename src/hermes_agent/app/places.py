@@ -8,15 +8,22 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.connect_filter import is_supported
 from hermes_agent.sandbox.jail import QUIET, Jail, Walls, jail_of, scrubbed
+from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
+from hermes_agent.sandbox.traffic import Callers
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
+from hermes_agent.tools.web.pages import Addresses
 
 TRY_SECONDS, TRY_CODE = 60, 7
+PROXY = "hermes_agent.tools.web.egress:EgressProxy"
+OWN_PORTS = (API_PORT, WEBHOOK_PORT, 9119)
 
 
 def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
@@ -30,6 +37,8 @@ def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, s
         build = late(PLACES[settings.place])
     except ModuleNotFoundError as error:
         raise PlaceFailed(f"`terminal.place: {settings.place}` needs the package `{error.name}`.") from error
+    if isinstance(settings.network, tuple):
+        raise PlaceFailed("`terminal.network` takes a list of hosts for the place `local` only; on or off elsewhere.")
     folder = home.cache / "places" / settings.place
     place: Place = build(folder, getattr(settings, settings.place), walls(home, settings), seen, told)
     return place
@@ -52,7 +61,8 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
     if settings.jail == "none":
         return "local, without a jail"
     jail = jail_of(settings.jail, walls(home, settings))
-    return f"local, jailed by {jail.name}{', with network' if settings.network else ''}"
+    watch = "the whole network" if has_network(settings) else "watched connections"
+    return f"local, jailed by {jail.name}, with {watch if has_network(settings) or is_supported() else 'no network'}"
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
@@ -62,19 +72,39 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
 
     seen = replace(walls(home, settings), readable=(str(home.skills),))
     env = scrubbed(variables, settings.env_passthrough)
-    return _on_this_machine(home.cache / "skills-exec", env, partial(jail_of, kind, seen))
+    return _on_this_machine(home.cache / "skills-exec", env, partial(jail_of, kind, seen), network_of(settings))
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
     """Jailed and unjailed commands keep separate records: what a jailed command wrote is never read outside."""
     if settings.jail == "none":
         return _on_this_machine(home.cache / "exec", env, None)
-    return _on_this_machine(home.cache / "jailed", env, partial(jail_of, settings.jail, walls(home, settings)))
+    jail = partial(jail_of, settings.jail, walls(home, settings))
+    return _on_this_machine(home.cache / "jailed", env, jail, network_of(settings))
 
 
-def _on_this_machine(folder: Path, env: Mapping[str, str], jail: Callable[[], Jail] | None) -> Place:
-    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail)
+def _on_this_machine(
+    folder: Path, env: Mapping[str, str], jail: Callable[[], Jail] | None, network: Network | None = None
+) -> Place:
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network)
     return place
+
+
+def has_network(settings: TerminalSettings) -> bool:
+    """Whether commands reach everything, unwatched."""
+    return settings.network in (True, "on")
+
+
+def network_of(settings: TerminalSettings) -> Network | None:
+    """What jailed commands on this machine reach; None where nobody watches."""
+    hosts = settings.network if isinstance(settings.network, tuple) else ()
+    hosts = tuple(host for host in hosts if not host.endswith(tuple(f":{port}" for port in OWN_PORTS)))
+    if has_network(settings):
+        return None
+    if settings.network in (False, "off") or settings.network == ():
+        return Network()
+    addresses = Addresses(private=[host for host in hosts if "*" not in host])
+    return Network(late(PROXY)(addresses, Callers(), hosts), hosts)
 
 
 def walls(home: Home, settings: TerminalSettings) -> Walls:
@@ -86,5 +116,5 @@ def walls(home: Home, settings: TerminalSettings) -> Walls:
         writable=tuple(str(Path(path).expanduser().absolute()) for path in settings.writable),
         hidden=tuple(dict.fromkeys(map(str, hidden))),
         lends=str(home.cache / LENT_IN),
-        network=settings.network,
+        network=has_network(settings),
     )

@@ -7,7 +7,7 @@ import errno
 import os
 import platform
 import struct
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 
@@ -53,35 +53,30 @@ MACHINES = {
 CALLS = MACHINES.get(platform.machine())
 
 
-def supported() -> bool:
-    """Whether this kernel hands `connect` over. Blocks for a millisecond, once."""
-    return _probed()
-
-
 @cache
-def _probed() -> bool:
-    found: list[int | None] = []
-    thread = threading.Thread(target=lambda: found.append(restrict()), name="probe of seccomp")
-    thread.start()
-    thread.join()
-    if found and found[0] is not None:
-        os.close(found[0])
-    return found not in ([], [None])
+def is_supported() -> bool:
+    """Whether this kernel hands connections over; a thread tries it once. Blocks for a millisecond."""
+    with ThreadPoolExecutor(1, "probe of the network") as thread, suppress(OSError):
+        os.close(thread.submit(restrict).result())
+        return True
+    return False
 
 
-def restrict() -> int | None:
-    """Take the connections of this thread, and of whatever it starts, under watch, irrevocably. The handle from which
-    they are read; None where the kernel hands none over (before 5.6, or inside another such filter): then no
-    connection can be made. Raises `OSError` where not even that can be had."""
+def restrict() -> int:
+    """Take the connections of this thread, and of whatever it starts, under watch, irrevocably. Returns the handle from
+    which they are read. Raises `OSError` where the kernel hands none over (before 5.6, or inside another such
+    filter)."""
     if CALLS is None:
-        raise OSError(errno.ENOSYS, "the connections of commands cannot be limited on this kind of machine")
+        raise OSError(errno.ENOSYS, "connections cannot be watched on this kind of machine")
     checked(libc().prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _restrict_tcp()
-    for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER):
-        with suppress(OSError):
-            return _load(CALLS, NOTIFY, flags)
-    _load(CALLS, REFUSE | errno.EACCES, 0)
-    return None
+    steps = program(CALLS)
+    code = b"".join(struct.pack("=HBBI", *step) for step in steps)
+    kept = ctypes.create_string_buffer(code, len(code))
+    filled = struct.pack("@HP", len(steps), ctypes.addressof(kept))
+    with suppress(OSError):  # before 5.19
+        return checked(libc().syscall(CALLS.seccomp, SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, filled))
+    return checked(libc().syscall(CALLS.seccomp, SET_MODE_FILTER, NEW_LISTENER, filled))
 
 
 def _restrict_tcp() -> None:
@@ -95,21 +90,12 @@ def _restrict_tcp() -> None:
         os.close(rules)
 
 
-def _load(calls: Calls, watched: int, flags: int) -> int:
-    steps = program(calls, watched)
-    code = b"".join(struct.pack("=HBBI", *step) for step in steps)
-    kept = ctypes.create_string_buffer(code, len(code))
-    return checked(
-        libc().syscall(calls.seccomp, SET_MODE_FILTER, flags, struct.pack("@HP", len(steps), ctypes.addressof(kept)))
-    )
-
-
-def program(calls: Calls, watched: int) -> list[Step]:
-    """The filter. `watched` is the answer to `connect`, `listen`, and a socket for datagrams."""
+def program(calls: Calls) -> list[Step]:
+    """The filter. A socket for datagrams is handed over too: it is refused with a word about it."""
     refuse = [_answer(REFUSE | errno.EACCES)]
     unix = [*_load_kind(), *_when(STREAM, [_answer(ALLOW)]), *_when(SEQUENCES, [_answer(ALLOW)]), *refuse]
     tcp = [_load_argument(2), *_when(0, [_answer(ALLOW)]), *_when(TCP, [_answer(ALLOW)]), *refuse]
-    inet = [*_load_kind(), *_when(STREAM, tcp), _answer(watched)]
+    inet = [*_load_kind(), *_when(STREAM, tcp), _answer(NOTIFY)]
     netlink = [_load_argument(2), *_when(ROUTE, [_answer(ALLOW)]), *refuse]
     families = ((UNIX, unix), (INET, inet), (INET6, inet), (NETLINK, netlink))
     socket = [_load_argument(0), *(step for family, steps in families for step in _when(family, steps))]
@@ -128,8 +114,8 @@ def program(calls: Calls, watched: int) -> list[Step]:
         (LOAD, 0, 0, NUMBER),
         (AT_LEAST, 0, 1, X32),
         _answer(REFUSE | errno.ENOSYS),
-        *_when(calls.connect, [_answer(watched)]),
-        *(_when(calls.listen, [_answer(watched)]) if watched == NOTIFY else ()),
+        *_when(calls.connect, [_answer(NOTIFY)]),
+        *_when(calls.listen, [_answer(NOTIFY)]),
         *_when(calls.socket, [*socket, _answer(REFUSE | errno.EAFNOSUPPORT)]),
         *(step for number, steps in others.items() for step in _when(number, steps)),
         _answer(ALLOW),

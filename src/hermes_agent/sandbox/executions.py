@@ -46,7 +46,8 @@ NOBODY = Identity(pid=0)
 
 class Meta(msgspec.Struct, frozen=True):
     """Content of `meta.json`. `boot` identifies the boot of the machine, after which process numbers start anew.
-    `layers` counts the jail's processes between the one in `pid` and the shell; `watched`: its connections are noted."""
+    `layers` counts the jail's processes between the one in `pid` and the shell. `watched`: its
+    connections are noted."""
 
     command: Command
     cwd: str

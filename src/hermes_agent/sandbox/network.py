@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.sandbox.connect_filter import CALLS, checked, libc, restrict
+from hermes_agent.sandbox.connect_filter import CALLS, checked, is_supported, libc, restrict
 from hermes_agent.sandbox.executions import read_text
 from hermes_agent.sandbox.traffic import REACHED, STOPPED, Callers, Traffic
 
@@ -90,20 +90,27 @@ class Network:
         self._bell = -1
 
     async def open(self) -> None:
-        """Start the proxy and the thread that answers, before a command starts."""
+        """Start the proxy and the thread that answers, before a command starts, where the kernel can do it."""
+        if not is_supported():
+            return
         if self._proxy is not None:
             self._port = await self._proxy.open()
-        if self._bell < 0:
+        if not self.is_open:
             self._bell = os.eventfd(0, os.EFD_CLOEXEC)
             self._poll.register(self._bell, select.EPOLLIN)
             threading.Thread(target=self._serve, name="network of commands", daemon=True).start()
 
     async def close(self) -> None:
         """End both; commands that go on connect nowhere any more."""
-        if self._bell >= 0:
+        if self.is_open:
             os.eventfd_write(self._bell, 1)
         if self._proxy is not None:
             await self._proxy.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether connections can be made. Where they cannot, a jail closes the network."""
+        return self._bell >= 0
 
     def variables(self) -> Mapping[str, str]:
         """What tells programs of the proxy."""
@@ -117,9 +124,9 @@ class Network:
         """Call `start` in a thread of its own whose connections, and those of whatever it starts, are watched for
         good. Raises `OSError`."""
         with ThreadPoolExecutor(1, "into the network") as thread:
-            if (listener := thread.submit(restrict).result()) is not None:
-                self._commands[listener] = traffic
-                self._poll.register(listener, select.EPOLLIN)
+            listener = thread.submit(restrict).result()
+            self._commands[listener] = traffic
+            self._poll.register(listener, select.EPOLLIN)
             return thread.submit(start).result()
 
     def _serve(self) -> None:

@@ -42,6 +42,11 @@ def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType
     return f"export{told}\ncd {quote(cwd)} || exit 126"
 
 
+def dropping(names: Iterable[str]) -> str:
+    """Shell code after the directory that is kept: these variables belong to one command alone."""
+    return "".join(f"; unset {name}" for name in names)
+
+
 def on_terminal(run: str) -> str:
     """Shell code that runs `run` on its own terminal, by the `script` of util-linux: what is written to its input is
     typed there, and its output is what appears. `script` takes the shell from SHELL and returns its code. A shell
@@ -55,24 +60,21 @@ def on_terminal(run: str) -> str:
     )
 
 
-def script(
-    *, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False, own: Iterable[str] = ()
-) -> str:
+def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
     """The script for `text` (from `folder`/command where it is longer than `INLINE`), to follow a `CLAIM`. `begins`
     is the code from `begin`. With `counts` it also writes the number of processes at its end, useful in a process
     table of its own.
 
     `kept` is the file of the kept shell to start from, or empty. Where the command saves its state, `keeps_as` is
-    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty; the variables in `own`
-    belong to this command alone.
+    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty. `dropping` adds
+    variables that are not kept.
     """
     lines = [
         f". {quote(kept)}" if kept else "",
         begins,
     ]
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
-    drop = f"unset {' '.join(own)}; " if own else ""
-    keep = f"{{ {NOTE} {keeps_as}; {drop}export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
+    keep = f"{{ {NOTE} {keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
     # Written over what stands there, not in an emptied file: a shell that dies here leaves the end that was noted.
     end = f"{count[0]}echo $_h{count[1]} 1<>{quote(folder)}/exit"

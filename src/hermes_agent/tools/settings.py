@@ -21,7 +21,11 @@ class TerminalSettings:
         "In a jail, commands see a read-only system, write only to the workspace and have no"
         " network. any: bubblewrap, else Landlock.",
     )
-    network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
+    network: Literal["proxy", "on", "off"] | bool | tuple[str, ...] = setting(
+        "proxy",
+        "What commands in a jail reach. proxy: public web sites, noted; a list: only these hosts (globs, `host:port`);"
+        " on (or true): everything, unwatched; off (or false): only servers of their own session.",
+    )
     writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
     timeout: int = setting(180, "Default timeout of a command, in seconds.")
     max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")

@@ -48,6 +48,7 @@ from hermes_agent.sandbox.wrapper import (
     INLINE,
     MARK,
     begin,
+    dropping,
     is_same_shell,
     kept_directory,
     kept_variables,
@@ -158,9 +159,8 @@ class LocalPlace:
         text = script(
             folder=str(folder),
             begins=begin(str(folder), cwd, own),
-            own=own,
             kept=str(kept) if before else "",
-            keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
+            keeps_as=(quote(base) if command.workdir else '"$PWD"') + dropping(own) if keeps else "",
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
@@ -216,7 +216,9 @@ class LocalPlace:
             kept=self._kept(command),
             workspace=command.folder,
             lent=command.lent,
-            launch=partial(self._network.launch, traffic=Traffic(folder)) if self._network else None,
+            launch=partial(self._network.launch, traffic=Traffic(folder))
+            if self._network and self._network.is_open
+            else None,
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)

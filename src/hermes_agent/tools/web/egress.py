@@ -8,7 +8,7 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Protocol
@@ -27,6 +27,7 @@ CHUNK = 64 << 10
 MOST_OF_A_CALLER, MOST = 128, 512
 FIRST_OPEN_PORT = 1024  # of those below, only the web's: mail, logins and the like want a host that the owner named
 HOP_BY_HOP = re.compile(r"(connection|keep-alive|upgrade|te|proxy-.*)", re.IGNORECASE)
+ENTRY = re.compile(r"(\[.*\]|[^:]*|.*:.*:.*?)(?::(\d+))?")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 PLAIN = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 REASONS = {400: "Bad Request", 403: "Forbidden", 407: "Proxy Authentication Required", 502: "Bad Gateway"}
@@ -58,15 +59,12 @@ class Failed(Exception):
 
 class EgressProxy:
     """Serves whoever `callers` knows by the connection, or `admit` gave a token. `hosts`: globs, with or without a
-    port, of what may be reached (empty: every public host); `closed` are ports of this machine that nobody reaches."""
+    port, of what may be reached; empty: every public web site. An address of this machine needs its port there."""
 
-    def __init__(
-        self, addresses: Addresses, callers: Callers, *, hosts: Sequence[str] = (), closed: Collection[int] = ()
-    ) -> None:
+    def __init__(self, addresses: Addresses, callers: Callers, hosts: Sequence[str] = ()) -> None:
         self.callers = callers
         self._addresses = addresses
         self._hosts = tuple(host.lower() for host in hosts)
-        self._closed = frozenset(closed)
         self._tokens: dict[str, Caller] = {}
         self._open: Counter[Caller] = Counter()
         self._serving: set[asyncio.Task[None]] = set()
@@ -162,17 +160,21 @@ class EgressProxy:
         except BadArguments as error:
             raise Failed(400, str(error)) from error
         except Refused as error:
-            raise Failed(403, f"The wall refused {host}:{port}. {error}") from error
+            raise Failed(403, f"{error} (`terminal.network`)") from error
         except ToolError as error:
             raise Failed(502, str(error)) from error
-        if port in (*self._closed, self._port) and _is_here(urlsplit(target.connect).hostname or ""):
-            raise Failed(403, f"The wall keeps commands from Hermes itself ({host}:{port}).")
+        named = self._names(host, port, exactly=True) and port != self._port
+        if not named and _is_here(urlsplit(target.connect).hostname or ""):
+            raise Failed(403, f"The wall keeps commands from {host}:{port}, a service of this machine.")
         return target
 
     def _names(self, host: str, port: int, *, exactly: bool = False) -> bool:
         """Whether the list has this host; `exactly`: with this port."""
+        entries = (ENTRY.fullmatch(entry) for entry in self._hosts)
         return any(
-            fnmatchcase(f"{host}:{port}", entry) or (not exactly and fnmatchcase(host, entry)) for entry in self._hosts
+            fnmatchcase(host, found[1].strip("[]")) and (found[2] == str(port) or not (found[2] or exactly))
+            for found in entries
+            if found
         )
 
 
