@@ -86,7 +86,7 @@ class Network:
         self._poll = select.epoll()
         self._commands: dict[int, Traffic] = {}
         self._servers: dict[int, Traffic] = {}
-        self._waiting: dict[int, tuple[Request, socket.socket]] = {}
+        self._waiting: dict[int, tuple[Request, socket.socket, bytes]] = {}
         self._bell = -1
 
     async def open(self) -> None:
@@ -180,10 +180,10 @@ class Network:
             _reply(request, number)
 
     def _answer_later(self, handle: int) -> None:
-        request, found = self._waiting.pop(handle)
+        request, found, address = self._waiting.pop(handle)
         self._poll.unregister(handle)
         with found:
-            _reply(request, found.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+            _reply(request, _try(found, address))
 
     def _act(self, request: Request) -> int | None:
         """Do what was asked for, on a copy of what it was asked with. The error, 0 for none; None where the answer
@@ -258,20 +258,13 @@ class Network:
 
     def _begin(self, request: Request, found: socket.socket, address: bytes) -> int | None:
         """Connect. A socket that blocks is answered for when it is connected; meanwhile others are served."""
-        flags = fcntl(found, F_GETFL)
-        if flags & os.O_NONBLOCK:
-            return _connect(found, address)
         if len(self._waiting) >= MOST_WAITING:
             raise Refused(number=errno.EAGAIN)
-        fcntl(found, F_SETFL, flags | os.O_NONBLOCK)
-        try:
-            number = _connect(found, address)
-        finally:
-            fcntl(found, F_SETFL, flags)
-        if number != errno.EINPROGRESS:
+        number = _try(found, address)
+        if number != errno.EINPROGRESS or fcntl(found, F_GETFL) & os.O_NONBLOCK:
             return number
         kept = socket.socket(fileno=os.dup(found.fileno()))
-        self._waiting[kept.fileno()] = request, kept
+        self._waiting[kept.fileno()] = request, kept, address
         self._poll.register(kept, select.EPOLLOUT)
         return None
 
@@ -306,6 +299,16 @@ def _socket(request: Request) -> socket.socket:
 def _connect(found: socket.socket, address: bytes) -> int:
     """The error, 0 for none."""
     return ctypes.get_errno() if libc().connect(found.fileno(), address, len(address)) else 0
+
+
+def _try(found: socket.socket, address: bytes) -> int:
+    """The same without waiting."""
+    flags = fcntl(found, F_GETFL)
+    fcntl(found, F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        return _connect(found, address)
+    finally:
+        fcntl(found, F_SETFL, flags)
 
 
 def _parsed(family: int, address: bytes) -> tuple[Address, int]:
