@@ -18,9 +18,10 @@ from bench.figures import Figure
 from hermes_agent.sandbox.backends.docker import build as build_docker
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.backends.ssh import build as build_ssh
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of, scrubbed
+from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.settings import ContainerSettings
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell import ShellTools
@@ -108,7 +109,7 @@ async def _machine(folder: Path) -> list[Figure]:
 
 
 def _local(folder: Path, jail: str) -> LocalPlace:
-    make = None if jail == "none" else lambda: jail_of(jail, Walls(hidden=(str(folder / "home"),)))
+    make = None if jail == "none" else lambda: jail_of(jail, Walls(closed=(str(folder / "home"),)))
     return LocalPlace(folder=folder / f"exec-{jail}", env=scrubbed(os.environ), jail=make)
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from hermes_agent.app.places import make_place, walls
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.place import Command
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.settings import TerminalSettings
 
 
@@ -51,6 +52,6 @@ def test_credentials_and_every_profile_are_hidden_and_named_folders_are_writable
 
     found = walls(profile, TerminalSettings(writable=("~/notes",), network=True))
 
-    assert {str(made.base), str(Path.home() / ".ssh"), "/etc/shadow"} <= set(found.hidden)
+    assert {str(made.base), str(Path.home() / ".ssh"), "/etc/shadow"} <= set(found.closed)
     assert found.writable == (str(Path.home() / "notes"),)
     assert found.network

@@ -14,7 +14,8 @@ from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, jail_of
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.skills.invoke import hash_of
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.skills.state import State

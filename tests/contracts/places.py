@@ -10,9 +10,10 @@ import pytest
 
 from hermes_agent.host.late import late
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of, scrubbed
+from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed
 from hermes_agent.sandbox.place import PLACES, Place
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
+from hermes_agent.sandbox.walls import Walls
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 from tests.sandbox.sshd import NoServer, server
 
@@ -28,7 +29,7 @@ def local(folder: Path) -> Place:
 
 def jailed(kind: str) -> Callable[[Path], Place]:
     def make(folder: Path) -> Place:
-        made = Walls(hidden=(str(folder / "exec"),))
+        made = Walls(closed=(str(folder / "exec"),))
         try:
             jail = jail_of(kind, made)
         except CannotJail as reason:

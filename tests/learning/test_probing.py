@@ -13,7 +13,8 @@ from hermes_agent.core.messages import Role
 from hermes_agent.learning.constraints import lines_of, sort_of
 from hermes_agent.learning.probing import HOUR, Probing
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, jail_of
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.store.learning.jobs import Account, Job, JobKind
 from hermes_agent.store.learning.lessons import LessonState, Sort
 from hermes_agent.store.learning.proposals import Why

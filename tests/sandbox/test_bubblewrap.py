@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from hermes_agent.sandbox.bubblewrap import Bubblewrap, processes_at_most, thread_in
-from hermes_agent.sandbox.jail import Cell, Walls
+from hermes_agent.sandbox.jail import Cell
+from hermes_agent.sandbox.walls import Walls
 
 
 def test_without_control_groups_there_is_no_bound(tmp_path: Path):
@@ -50,7 +51,7 @@ def test_a_hidden_folder_in_the_workspace_is_hidden_after_it_is_opened(tmp_path:
     secret.mkdir(parents=True)
     cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(tmp_path / "work"))
 
-    said = arguments(Walls(hidden=(str(secret),)), cell)
+    said = arguments(Walls(closed=(str(secret),)), cell)
 
     assert said.index(f"--bind {tmp_path}/work {tmp_path}/work") < said.index(f"--tmpfs {secret}")
 
@@ -60,20 +61,20 @@ def test_a_workspace_in_a_hidden_folder_is_open(tmp_path: Path):
     work.mkdir(parents=True)
     cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(work))
 
-    said = arguments(Walls(hidden=(str(tmp_path / "home"),)), cell)
+    said = arguments(Walls(closed=(str(tmp_path / "home"),)), cell)
 
     assert said.index(f"--tmpfs {tmp_path}/home") < said.index(f"--bind {work} {work}")
 
 
 def test_what_is_readable_in_a_hidden_folder_comes_after_it(tmp_path: Path):
     (tmp_path / "skills").mkdir()
-    said = arguments(Walls(hidden=(str(tmp_path),), readable=(str(tmp_path / "skills"),)))
+    said = arguments(Walls(closed=(str(tmp_path),), readable=(str(tmp_path / "skills"),)))
 
     assert said.index(f"--tmpfs {tmp_path}") < said.index(f"--ro-bind {tmp_path}/skills {tmp_path}/skills")
 
 
 def test_a_folder_that_is_both_is_hidden(tmp_path: Path):
-    said = arguments(Walls(hidden=(str(tmp_path),), writable=(str(tmp_path),)))
+    said = arguments(Walls(closed=(str(tmp_path),), writable=(str(tmp_path),)))
 
     assert f"--tmpfs {tmp_path}" in said
     assert f"--bind {tmp_path}" not in said
@@ -82,7 +83,7 @@ def test_a_folder_that_is_both_is_hidden(tmp_path: Path):
 def test_a_hidden_file_is_empty_and_what_is_not_there_needs_nothing(tmp_path: Path):
     (tmp_path / "key").touch()
 
-    said = arguments(Walls(hidden=(str(tmp_path / "key"), str(tmp_path / "gone")), writable=("/no/such",)))
+    said = arguments(Walls(closed=(str(tmp_path / "key"), str(tmp_path / "gone")), writable=("/no/such",)))
 
     assert f"--ro-bind /dev/null {tmp_path}/key" in said
     assert "gone" not in said

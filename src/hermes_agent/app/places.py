@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,18 +14,22 @@ from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.connect_filter import is_supported
-from hermes_agent.sandbox.jail import QUIET, Jail, Walls, jail_of, scrubbed
+from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
+from hermes_agent.sandbox.toolchains import toolchains
 from hermes_agent.sandbox.traffic import Callers
-from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
+from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.web.pages import Addresses
 
 TRY_SECONDS, TRY_CODE = 60, 7
-PROXY = "hermes_agent.tools.web.egress:EgressProxy"
 OWN_PORTS = (API_PORT, WEBHOOK_PORT, 9119)
+# Loaded with the first command.
+PROXY = "hermes_agent.tools.web.egress:EgressProxy"
+WALLED = "hermes_agent.sandbox.backends.walled:WalledPlace"
+THIN = "hermes_agent.sandbox.landlock:Thin"
 
 
 def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
@@ -40,7 +46,7 @@ def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, s
     if isinstance(settings.network, tuple):
         raise PlaceFailed("`terminal.network` takes a list of hosts for the place `local` only; on or off elsewhere.")
     folder = home.cache / "places" / settings.place
-    place: Place = build(folder, getattr(settings, settings.place), walls(home, settings), seen, told)
+    place: Place = build(folder, getattr(settings, settings.place), walls(home, settings, variables), seen, told)
     return place
 
 
@@ -58,35 +64,26 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
         raise PlaceFailed(f"A command ended with {code} instead of {TRY_CODE}.")
     if settings.place != "local":
         return settings.place
-    if settings.jail == "none":
-        return "local, without a jail"
-    jail = jail_of(settings.jail, walls(home, settings))
-    watch = "the whole network" if has_network(settings) else "watched connections"
-    return f"local, jailed by {jail.name}, with {watch if has_network(settings) or is_supported() else 'no network'}"
+    wall = place.wall()
+    return f"local, jailed by {wall}, with {_network_words(settings)}" if wall else "local, without a jail"
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
     """The local place for commands inside skills: always jailed, without network unless commands have it, and of the
     home only the skills are readable."""
-    kind = "any" if settings.jail == "none" else settings.jail
-
-    seen = replace(walls(home, settings), readable=(str(home.skills),))
+    kind = "any" if settings.jail in ("none", "auto") else settings.jail
+    seen = walls(home, settings, variables)
+    shown = replace(seen, readable=(*seen.readable, str(home.skills)))
     env = scrubbed(variables, settings.env_passthrough)
-    return _on_this_machine(home.cache / "skills-exec", env, partial(jail_of, kind, seen), network_of(settings))
+    folder, jail = home.cache / "skills-exec", partial(jail_of, kind, shown)
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network_of(settings))
+    return place
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
-    """Jailed and unjailed commands keep separate records: what a jailed command wrote is never read outside."""
-    if settings.jail == "none":
-        return _on_this_machine(home.cache / "exec", env, None)
-    jail = partial(jail_of, settings.jail, walls(home, settings))
-    return _on_this_machine(home.cache / "jailed", env, jail, network_of(settings))
-
-
-def _on_this_machine(
-    folder: Path, env: Mapping[str, str], jail: Callable[[], Jail] | None, network: Network | None = None
-) -> Place:
-    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network)
+    jail = partial(jail_or_none, settings.jail, walls(home, settings, env))
+    thin = partial(late(THIN), (str(home.root), str(home.base)))
+    place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin, network=network_of(settings))
     return place
 
 
@@ -95,26 +92,52 @@ def has_network(settings: TerminalSettings) -> bool:
     return settings.network in (True, "on")
 
 
+def _network_words(settings: TerminalSettings) -> str:
+    if has_network(settings):
+        return "the whole network"
+    return "watched connections" if is_supported() else "no network (the kernel lets nobody watch connections)"
+
+
 def network_of(settings: TerminalSettings) -> Network | None:
     """What jailed commands on this machine reach; None where nobody watches."""
-    hosts = settings.network if isinstance(settings.network, tuple) else ()
-    hosts = tuple(host for host in hosts if not host.endswith(tuple(f":{port}" for port in OWN_PORTS)))
     if has_network(settings):
         return None
-    if settings.network in (False, "off") or settings.network == ():
+    if settings.network in (False, "off", ()):
         return Network()
+    named = settings.network if isinstance(settings.network, tuple) else ()
+    hosts = tuple(host for host in named if not host.endswith(tuple(f":{port}" for port in OWN_PORTS)))
     addresses = Addresses(private=[host for host in hosts if "*" not in host])
     return Network(late(PROXY)(addresses, Callers(), hosts), hosts)
 
 
-def walls(home: Home, settings: TerminalSettings) -> Walls:
-    """File access of jailed commands: the program's homes and all credential files are hidden."""
+def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Walls:
+    """What commands on this machine are shown; the homes of Hermes and all stores of credentials are closed. Raises
+    `PlaceFailed` where the settings would show one of those. Blocks."""
     person = Path.home()
-    credentials = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
-    hidden = [home.root, home.base, *credentials, *SYSTEM_CREDENTIALS]
+    credentials = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES, ".hermes")]
+    closed = dict.fromkeys(map(str, [home.root, home.base, *credentials, *SYSTEM_CREDENTIALS]))
+    readable, writable = _absolute(settings.readable), _absolute(settings.writable)
+    for path in (*readable, *writable):
+        if not Walls(closed=tuple(closed)).opens(os.path.realpath(path)):
+            raise PlaceFailed(f"{path} is closed to commands: take it out of `terminal.readable` and `writable`.")
+    interpreter = (sys.prefix, sys.base_prefix)
     return Walls(
-        writable=tuple(str(Path(path).expanduser().absolute()) for path in settings.writable),
-        hidden=tuple(dict.fromkeys(map(str, hidden))),
+        readable=(*SYSTEM, *toolchains(str(person), variables), *interpreter, *readable),
+        writable=writable,
+        closed=tuple(closed),
+        workspaces=str(home.root / "workspace"),
+        person=str(person),
+        caches=str(home.cache / "walls"),
         lends=str(home.cache / LENT_IN),
         network=has_network(settings),
+        processes=settings.processes,
+        memory_mb=settings.memory_mb or _half_of_memory(),
     )
+
+
+def _absolute(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(Path(path).expanduser().absolute()) for path in paths)
+
+
+def _half_of_memory() -> int:
+    return (os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) >> 21

@@ -143,8 +143,11 @@ class _Detached(subprocess.Popen[bytes]):
         pass
 
 
-def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-    """Start a process in its own session that outlives this program. `out` receives stdout and stderr.
+def start_detached(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: int | None, out: int, passed: Sequence[int] = ()
+) -> Child:
+    """Start a process in its own session that outlives this program. `out` receives stdout and stderr; it inherits
+    the descriptors in `passed`.
 
     Blocks for about a millisecond: call it in a thread. Raises `OSError`.
     """
@@ -156,6 +159,7 @@ def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], std
         stdout=out,
         stderr=out,
         start_new_session=True,
+        pass_fds=passed,
     )
     return Child(Identity(pid=popen.pid), popen)  # nobody else has the number until this one is collected
 

@@ -1,74 +1,35 @@
-"""Jail by bubblewrap: read-only system, private /tmp, /run, process table and network, limited number of processes."""
+"""Jail by bubblewrap: an empty root with what is shown, private /tmp, process table and network, and limits."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
-
-ROOT = Path("/sys/fs/cgroup")
-
-
-def processes_at_most(most: int, root: Path = ROOT) -> str:
-    """Creates a control group for at most `most` processes; the file to write a process's number to, empty where
-    this machine does not allow it. One group per limit, shared by all jailed commands."""
-    for controllers in (root / "pids", root):  # version 1, version 2
-        group = controllers / f"hermes-jail-{most}"
-        with suppress(OSError):
-            if not (controllers / "cgroup.procs").exists():
-                continue
-            group.mkdir(exist_ok=True)
-            (group / "pids.max").write_text(f"{most}\n")
-            return str(group / "cgroup.procs")
-    return ""
-
-
-def thread_in(procs: str) -> ThreadPoolExecutor | None:
-    """A thread in that control group, whose children start in it; None where a group takes only whole processes
-    (version 2).
-
-    Moving a process waits for every processor of the machine, 10 ms or more; starting one there does not. Blocks.
-    """
-    tasks = Path(procs).parent / "tasks"
-    if not procs or not tasks.exists():
-        return None
-    thread = ThreadPoolExecutor(1, "in a control group", initializer=tasks.write_text, initargs=("0",))
-    try:
-        thread.submit(int).result()
-    except BrokenExecutor:
-        return None
-    return thread
-
+from hermes_agent.sandbox.control_group import ControlGroup
+from hermes_agent.sandbox.jail import CannotJail, Cell, limits, unheld
+from hermes_agent.sandbox.seccomp import filter_file, program
+from hermes_agent.sandbox.walls import Access, Walls
 
 # Where a service may listen, or others leave what is theirs; the jail has its own, bounded ones.
-PRIVATE = ("/tmp", "/var/tmp", "/run")
+PRIVATE = ("/var/tmp", "/run")
 SMALL = 1 << 20
+MOST_LINKS = 20
 TRY_SECONDS = 5.0
-JOINED = 'echo $$ >"$0" || exit 125; exec "$@"'
-
-
-def limited(processes: int) -> list[str]:
-    """Shell arguments that run a program with at most so many processes. The letter of that limit differs between
-    bash and dash or busybox; a shell that knows neither runs nothing."""
-    bound = f"ulimit -u {processes} 2>/dev/null || ulimit -p {processes} || exit 125"
-    return [f'{bound}; exec "$@"', "sh"]
+BINDS: Mapping[Access, str] = {"read": "--ro-bind", "write": "--bind"}
 
 
 def build(walls: Walls) -> Bubblewrap:
     """Build the jail, after one trial. Raises `CannotJail`."""
-    program = shutil.which("bwrap")
-    if program is None:
+    found = shutil.which("bwrap")
+    if found is None:
         raise CannotJail("`bwrap` is not installed (apt install bubblewrap).")
-    jail = Bubblewrap(program, walls)
+    jail = Bubblewrap(found, walls)
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    trial = start_detached([*jail.arguments(), "--", *jail.bounded(["true"])], cwd="/", env={}, stdin=None, out=nowhere)
+    trial = start_detached([*jail.arguments(), "--", "true"], cwd="/", env={}, stdin=None, out=nowhere)
     os.close(nowhere)
     if not trial.ends_within(TRY_SECONDS) or trial.code != 0:
         trial.signal(9)
@@ -77,90 +38,140 @@ def build(walls: Walls) -> Bubblewrap:
 
 
 class Bubblewrap:
-    """Starts programs in a bubblewrap jail; implements `Jail`. `program` is bwrap's path."""
+    """Starts programs in a bubblewrap jail; implements `Jail`. `path` is bwrap's."""
 
     name = "bubblewrap"
     layers = 2  # bwrap, and the first process of its process table
 
-    def __init__(self, program: str, walls: Walls) -> None:
-        self._program = program
-        self._walls = walls
-        self._shell = shutil.which("sh") or "/bin/sh"
-        self._cgroup = processes_at_most(walls.processes) if os.geteuid() == 0 else ""
-        self._thread = thread_in(self._cgroup)
+    def __init__(self, path: str, walls: Walls) -> None:
+        self._path = path
+        self.walls = walls
+        self._filter = program()
+        self._group = ControlGroup(walls.processes, walls.memory_mb)
+
+    @property
+    def limits(self) -> str:
+        """Where no group holds them: in a user namespace of its own the first counts only the jail's processes."""
+        return limits(self.walls, self._group.held | ({"pids"} if os.geteuid() == 0 else set()))
+
+    @property
+    def unheld(self) -> tuple[int, int]:
+        """Memory is limited for each process alone, and root's processes not at all, where no group holds them."""
+        return unheld(self.walls, self._group.held | (set() if os.geteuid() == 0 else {"pids"}))
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-        """See `Jail`. Where no thread can have its own control group, a shell joins the group and becomes bwrap."""
-        line = [*self.arguments(cell), "--", *self.bounded(argv)]
-        if self._cgroup and self._thread is None:
-            line = [self._shell, "-c", JOINED, self._cgroup, *line]
-        start = partial(start_detached, line, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
-        if cell.launch is not None:
-            start = partial(cell.launch, start)
-        return start() if self._thread is None else self._thread.submit(start).result()
+        """See `Jail`."""
+        home = cell.prepare(self.walls)
+        env = cell.variables(self.walls, env, home=self._home(home), temporary="/tmp")
+        passed = (filter_file(self._filter),) if self._filter else ()
+        filtered = [word for handle in passed for word in ("--seccomp", str(handle))]
+        line = [*self.arguments(cell), *filtered, "--", *argv]
+
+        def start(line: Sequence[str]) -> Child:
+            begin = partial(start_detached, line, cwd="/", env=env, stdin=stdin, out=out, passed=passed)
+            return cell.launch(begin) if cell.launch else begin()
+
+        try:
+            return self._group.start(line, start)
+        finally:
+            for handle in passed:
+                os.close(handle)
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """The command line of bwrap, up to the program."""
-        walls = self._walls
-        spaces = ["--unshare-pid", "--unshare-ipc"] + (
-            [] if walls.network or (cell and cell.launch) else ["--unshare-net"]
-        )
-        private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
+        is_shared = self.walls.network or (cell is not None and cell.launch is not None)
+        spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if is_shared else ["--unshare-net"])
+        mounts = self._mounts(cell)
+        words = [word for path in sorted(mounts, key=_depth) for word in mounts[path]]
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
         kernel = ["--proc", "/proc", "--remount-ro", "/proc"]
-        devices = ["--dev", "/dev", *_tmpfs("/dev/shm", walls.tmp_mb << 20), "--remount-ro", "/dev"]
-        return [
-            self._program,
-            *spaces,
-            *("--cap-drop", "ALL", "--ro-bind", "/", "/"),
-            *kernel,
-            *devices,
-            *private,
-            *self._mounts(cell),
-        ]
+        own = [word for part in _record(cell, self.walls) for word in part] if cell else []
+        return [self._path, *spaces, "--cap-drop", "ALL", *words, *kernel, *own]
 
-    def _mounts(self, cell: Cell | None) -> Iterator[str]:
-        """Parents before what is in them; where a path is both, it is hidden."""
-        walls = self._walls
-        open_ = [*walls.writable, *([cell.workspace] if cell else [])]
-        wanted = {os.path.realpath(path): "--ro-bind" for path in walls.readable}
-        wanted |= {os.path.realpath(path): "--bind" for path in open_}
-        wanted |= {os.path.realpath(path): "hide" for path in walls.hidden}
-        for path in sorted(wanted, key=lambda path: path.count("/")):
-            if wanted[path] == "hide":
-                yield from _hide(path)
-            elif Path(path).exists():
-                yield from (wanted[path], path, path)
+    def _home(self, home: Path) -> str:
+        """Where commands see the session's home: at the place of the person's, so that paths stay what they are."""
+        return self.walls.person if self.walls.person not in ("", "/") else str(home)
+
+    def _mounts(self, cell: Cell | None) -> dict[str, Sequence[str]]:
+        """The words that make each path; parents must come first."""
+        walls, size = self.walls, self.walls.tmp_mb << 20
+        mounts: dict[str, Sequence[str]] = {path: _tmpfs(path, size) for path in ("/tmp", *PRIVATE)}
+        mounts["/dev"] = ["--dev", "/dev"]
+        mounts["/dev/shm"] = [*_tmpfs("/dev/shm", size), "--remount-ro", "/dev"]
+        shown = dict(walls.shown(cell.workspace if cell else ""))
         if cell is not None:
-            yield from _record(cell, walls)
+            home = cell.session / "home"
+            mounts["/tmp"] = ["--bind", str(cell.session / "tmp"), "/tmp"]
+            where = os.path.realpath(self._home(home))
+            if walls.access(where, cell.workspace) == "none":
+                mounts[where] = ["--bind", str(home), where]
+            if walls.caches:
+                shown[os.path.realpath(cell.caches(walls))] = "write"
+        mounts |= {path: [f"{BINDS[access]}-try", path, path] for path, access in shown.items() if access != "none"}
+        for path in [path for path, access in shown.items() if access == "none"]:
+            mounts |= _covered(path, shown)
         if walls.network:
-            names = os.path.realpath("/etc/resolv.conf")
-            yield from ("--ro-bind-try", names, names)
+            resolver = os.path.realpath("/etc/resolv.conf")
+            mounts.setdefault(resolver, ["--ro-bind-try", resolver, resolver])
+        names = [*walls.readable, *walls.writable, walls.person or "/", cell.workspace if cell else "/"]
+        links = {link: to for name in names for link, to in _links(name) if not _within(link, mounts)}
+        return mounts | {link: ["--symlink", to, link] for link, to in links.items()}
 
-    def bounded(self, argv: Sequence[str]) -> list[str]:
-        """The program with a limit on its processes. In its own user namespace that counts only those of the jail;
-        root has no such limit."""
-        if os.geteuid() == 0:
-            return list(argv)
-        return [self._shell, "-c", *limited(self._walls.processes), *argv]
+
+def _covered(path: str, shown: Mapping[str, Access]) -> Mapping[str, Sequence[str]]:
+    """What covers a closed path in something shown. The folders on the way to it become mounts too: who could move
+    one away would move the closed path to where nobody covers it."""
+    way: list[str] = []
+    parent = path
+    while os.path.lexists(path) and parent != "/":
+        parent = parent.rpartition("/")[0] or "/"
+        match shown.get(parent):
+            case "none":
+                break
+            case "write":
+                return {each: [BINDS["write"], each, each] for each in way} | {path: _hidden(path)}
+            case "read":
+                return {path: _hidden(path)}
+        way.append(parent)
+    return {}
+
+
+def _links(name: str) -> Iterator[tuple[str, str]]:
+    """The links on the way to a path, with what each of them says."""
+    for _ in range(MOST_LINKS):
+        parts = os.path.abspath(name).split("/")  # noqa: PTH100 - as text, and without following links
+        ways = ("/".join(parts[:end]) for end in range(2, len(parts) + 1))
+        link = next(filter(os.path.islink, ways), None)
+        if link is None:
+            return
+        to = str(Path(link).readlink())
+        yield link, to
+        name = os.path.join(os.path.dirname(link), to, os.path.relpath(name, link))  # noqa: PTH118, PTH120 - as above
+
+
+def _within(path: str, mounts: Mapping[str, Sequence[str]]) -> bool:
+    return any(path != each and path.startswith(f"{each.rstrip('/')}/") for each in mounts)
+
+
+def _depth(path: str) -> int:
+    return path.count("/") if path != "/" else 0
 
 
 def _tmpfs(path: str, size: int) -> list[str]:
-    return ["--perms", "1777", "--size", str(size), "--tmpfs", path] if Path(path).is_dir() else []
+    return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
-def _hide(path: str) -> Iterator[str]:
+def _hidden(path: str) -> list[str]:
     if Path(path).is_dir():
-        yield from ("--perms", "0755", "--size", str(SMALL), "--tmpfs", path)
-    elif Path(path).exists():
-        yield from ("--ro-bind", "/dev/null", path)
+        return ["--perms", "0755", "--size", str(SMALL), "--tmpfs", path]
+    return ["--ro-bind", "/dev/null", path]
 
 
-def _record(cell: Cell, walls: Walls) -> Iterator[str]:
-    """The command's own record, which is among what is hidden: files that can be written and not replaced."""
+def _record(cell: Cell, walls: Walls) -> Iterator[tuple[str, str, str]]:
+    """The command's own record, which is in a closed folder: files that can be written and not replaced."""
     for name in cell.files:
-        yield from ("--bind", str(cell.folder / name), str(cell.folder / name))
+        yield "--bind", str(cell.folder / name), str(cell.folder / name)
     long = cell.folder / "command"
     for path in (cell.kept, long, *cell.borrows(walls)):
         if path is not None and path.exists():
-            yield from ("--ro-bind", str(path), str(path))
+            yield "--ro-bind", str(path), str(path)

@@ -1,8 +1,9 @@
-"""Watchdog process that ends commands at their time limit; it outlives its starter and needs only Python.
+"""Watchdog process that ends commands at their limits; it outlives its starter and needs only Python.
 
-Each input line gives one command: its deadline on the machine's monotonic clock, and the folder of its record in
-hexadecimal. All processes of a command carry that folder in their environment. At the end of input its starter is
-gone; the watchdog exits once no such command runs.
+Each input line gives one command: its deadline on the machine's monotonic clock (or `inf`), the folder of its record
+in hexadecimal, and the most processes and megabytes of memory that it may have (0: any number). All processes of a
+command carry that folder in their environment. At the end of input its starter is gone; the watchdog exits once no
+such command runs.
 """
 
 from __future__ import annotations
@@ -19,34 +20,58 @@ MARK = b"HERMES_EXEC="  # as in wrapper.py
 GRACE, LAST_RESORT = 0.8, 1.7
 """Seconds after which a command that was asked to end is ended, and after which nobody tries any more."""
 GLANCE = 0.05
-LOOK = 1.0
-"""Seconds between two looks whether commands still run whose starter is gone."""
+LOOK, WATCH = 1.0, 0.25
+"""Seconds between two looks whether commands still run whose starter is gone, and how large commands are."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def serve() -> None:
     """Enforce the limits until the input has ended and every command with it."""
     due: dict[bytes, float] = {}
+    most: dict[bytes, tuple[int, int]] = {}
     rest: bytes | None = b""
     while rest is not None or due:
-        pause = max(0.0, min(due.values()) - time.monotonic()) if due else None
+        nearest = min(due.values(), default=float("inf")) - time.monotonic()
+        pause = max(0.0, min(nearest, WATCH if most else LOOK if rest is None else nearest))
         if rest is None:
             due = {record: at for record, at in due.items() if runs(record) and family({record}, set())}
-            time.sleep(min(pause or 0.0, LOOK) if due else 0.0)
-        elif select.select([0], [], [], pause)[0]:
-            rest = take(rest, due)
+            time.sleep(pause if due else 0.0)
+        elif select.select([0], [], [], None if pause == float("inf") else pause)[0]:
+            rest = take(rest, due, most)
+        end({record for record in most if is_too_large(record, most[record])}, at_once=True)
         over = {record for record, at in due.items() if at <= time.monotonic()}
         end({record for record in over if runs(record)})
-        due = {record: at for record, at in due.items() if record not in over}
+        most = {record: limits for record, limits in most.items() if runs(record) or family({record}, set())}
+        due = {record: at for record, at in due.items() if record not in over and (at < float("inf") or record in most)}
 
 
-def take(rest: bytes, due: dict[bytes, float]) -> bytes | None:
-    """Parse the commands of complete lines into `due`; the incomplete rest, None at the end of the input."""
+def take(rest: bytes, due: dict[bytes, float], most: dict[bytes, tuple[int, int]]) -> bytes | None:
+    """Parse the commands of complete lines into `due` and `most`; the incomplete rest, None at the end of the input."""
     chunk = os.read(0, 1 << 16)
     *lines, rest = (rest + chunk).split(b"\n")
     for line in lines:
-        at, _, record = line.partition(b" ")
-        due[bytes.fromhex(record.decode())] = float(at)
+        at, record, *limits = line.decode().split()
+        due[bytes.fromhex(record)] = float(at)
+        if any(numbers := tuple(map(int, limits))):
+            most[bytes.fromhex(record)] = numbers[0], numbers[1]
     return rest if chunk else None
+
+
+def is_too_large(record: bytes, most: tuple[int, int]) -> bool:
+    """Whether a command has more processes or memory than it may; its output says so then."""
+    found, used = family({record}, set()), 0
+    for pid in found if most[1] else ():
+        with suppress(OSError):
+            _, resident, shared, *_ = read(f"{PROC}/{pid}/statm").split()
+            used += (int(resident) - int(shared)) * PAGE
+    for what, number, limit in (("processes", len(found), most[0]), ("megabytes of memory", used >> 20, most[1])):
+        if limit and number > limit:
+            with suppress(OSError):
+                handle = os.open(record + b"/out", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+                os.write(handle, f"\nEnded: it had {number} {what}, and may have {limit}.\n".encode())
+                os.close(handle)
+            return True
+    return False
 
 
 def runs(record: bytes) -> bool:
@@ -56,9 +81,9 @@ def runs(record: bytes) -> bool:
     return os.path.isdir(record)  # noqa: PTH112 - as above
 
 
-def end(records: set[bytes]) -> None:
-    """End these commands with everything that they started. Their end is recorded first, for whoever sees them end;
-    a shell that still can overwrites it with its own code."""
+def end(records: set[bytes], *, at_once: bool = False) -> None:
+    """End these commands with everything that they started, `at_once` without asking them first. Their end is
+    recorded first, for whoever sees them end; a shell that still can overwrites it with its own code."""
     for record in records:
         with suppress(OSError):
             handle = os.open(record + b"/exit", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -67,7 +92,9 @@ def end(records: set[bytes]) -> None:
     begun, asked = time.monotonic(), False
     sessions: set[int] = set()
     while records and (found := family(records, sessions)) and (passed := time.monotonic() - begun) < LAST_RESORT:
-        if not asked:
+        if at_once:
+            signal_all(found, SIGKILL)
+        elif not asked:
             signal_all(found, SIGTERM)
             asked = True
         elif passed > GRACE:

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from errno import EEXIST, ENOTEMPTY
 from functools import cache
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -245,18 +246,20 @@ ENFORCER = Path(__file__).with_name("enforcer.py")
 
 
 class TimeLimits:
-    """Time limits of commands; starts the enforcer process with the first one. It ends after this process and the
-    commands."""
+    """Limits of commands that nothing else holds, time above all; starts the enforcer process with the first one. It
+    ends after this process and the commands."""
 
     def __init__(self, python: str = sys.executable) -> None:
         self._python = python
         self._pipe: int | None = None
         self._alone = threading.Lock()
 
-    def hold(self, record: Path, seconds: float) -> None:
-        """End the command of this record in so many seconds, with everything that it started. Blocks, the first time
-        for a millisecond or two. Raises `OSError`."""
-        line = f"{monotonic() + seconds} {os.fsencode(record).hex()}\n".encode()
+    def hold(self, record: Path, seconds: float, most: tuple[int, int] = (0, 0)) -> None:
+        """End the command of this record in so many seconds (0: never), with everything that it started; sooner where
+        that is more processes or megabytes than `most` (0: any number). Blocks, the first time for a millisecond or
+        two. Raises `OSError`."""
+        at = monotonic() + seconds if seconds else inf
+        line = f"{at} {os.fsencode(record).hex()} {most[0]} {most[1]}\n".encode()
         with self._alone:
             if not self._parse(line):
                 self._drop()  # it was killed, or stands still

@@ -1,55 +1,46 @@
-"""Jails for commands on this machine: limit what they may write, see, and reach over the network."""
+"""Jails for commands on this machine: kinds of wall that show a command no more than a list."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from os.path import realpath
 from pathlib import Path
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.section import short_hash
 from hermes_agent.host.late import late
 from hermes_agent.host.process import Child
 from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.toolchains import CACHES, GIT_CONFIGS, git_config
+from hermes_agent.sandbox.walls import Walls
 
 # Each kind of jail and what builds it; the first that works on this machine is taken where none is named.
 JAILS: dict[str, str] = {
     "bubblewrap": "hermes_agent.sandbox.bubblewrap:build",
     "landlock": "hermes_agent.sandbox.landlock:build",
+    "seatbelt": "hermes_agent.sandbox.seatbelt:build",
 }
 UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walls:
-    """Limits on every command of a jailed place.
-
-    `writable` are absolute paths that may be changed (besides the session's folder), `hidden` are invisible,
-    `readable` are visible but read-only paths inside of hidden ones; `lends` is the only folder whose files can
-    be lent to a command (links elsewhere lead nowhere). `processes` and `tmp_mb` limit the number of processes
-    and the size of `/tmp`, where the kind of jail can.
-    """
-
-    writable: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
-    readable: tuple[str, ...] = ()
-    lends: str = ""
-    network: bool = False
-    processes: int = 512
-    tmp_mb: int = 512
+# They name folders of the person's that are not shown.
+DROPPED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMP", "TEMP")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Access of one command beyond the walls: `folder` (its record, where only `files` may be written and nothing
-    replaced), its kept shell, the session's folder, and files lent to it for reading. `launch` starts the
-    program from a thread whose connections are watched; None: nobody watches."""
+    """What one command has beyond the walls: `folder` (its record, where only `files` may be written and nothing
+    replaced), its kept shell, the session's workspace, and files lent to it for reading. `session` is the folder of
+    what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` starts the program from a thread
+    whose connections are watched; None: nobody watches, and the jail closes the network."""
 
     folder: Path
     files: tuple[str, ...]
     kept: Path | None
     workspace: str
+    session: Path
     lent: tuple[str, ...] = ()
     launch: Callable[[Callable[[], Child]], Child] | None = None
 
@@ -57,14 +48,42 @@ class Cell:
         """The files that it is lent, of those allowed by the walls."""
         return [path for path in map(Path, self.lent) if walls.lends and str(path.parent) == walls.lends]
 
+    def prepare(self, walls: Walls) -> Path:
+        """Create the session's folders, and the workspace's cache. Blocks; returns the session's home."""
+        home = self.session / "home"
+        (self.session / "tmp").mkdir(parents=True, exist_ok=True, mode=0o700)
+        if walls.caches:
+            Path(self.caches(walls)).mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            home.mkdir(mode=0o700)
+            if walls.person:
+                (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
+        return home
+
+    def caches(self, walls: Walls) -> str:
+        """The folder of this workspace's caches."""
+        return f"{walls.caches}/{short_hash(realpath(self.workspace))}"
+
+    def variables(self, walls: Walls, env: Mapping[str, str], *, home: str, temporary: str) -> dict[str, str]:
+        """The environment of its program. One of a kept shell has its own, and is left alone."""
+        if "PATH" not in env:
+            return dict(env)
+        caches = {name: value.format(self.caches(walls)) for name, value in CACHES.items()} if walls.caches else {}
+        kept = {name: value for name, value in env.items() if name not in DROPPED}
+        return {**kept, **caches, "HOME": home, "TMPDIR": temporary}
+
 
 class Jail(Protocol):
     """Starts programs with restricted access.
 
-    - `launch` starts the program inside the walls, detached, in its own session, in `cell.folder`; both outputs
-      go to `out`; blocks for some milliseconds; raises `OSError`;
+    - `launch` starts the program inside the walls, detached, in its own session; both outputs go to `out`; blocks
+      for some milliseconds; raises `OSError`;
     - neither the program nor its children can lift the walls;
-    - `layers` is the number of the jail's processes between the one that `launch` returns and the program.
+    - `layers` is the number of the jail's processes between the one that `launch` returns and the program;
+    - `walls` are what it shows; None: everything but what is closed;
+    - `limits` is shell code for the beginning of a command: what each of its processes may have;
+    - `unheld` are the most processes and megabytes of one command that nothing else holds: whoever starts it has to
+      look (0: held, or without limit).
     """
 
     @property
@@ -73,34 +92,45 @@ class Jail(Protocol):
     @property
     def layers(self) -> int: ...
 
+    @property
+    def walls(self) -> Walls | None: ...
+
+    @property
+    def limits(self) -> str: ...
+
+    @property
+    def unheld(self) -> tuple[int, int]: ...
+
     def launch(
         self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int
     ) -> Child: ...
-
-
-def in_thread(start: Callable[[], Child]) -> Child:
-    """Call `start` in a thread of its own, which may restrict itself for good. Raises `OSError`."""
-    with ThreadPoolExecutor(1, "into the jail") as thread:
-        return thread.submit(start).result()
 
 
 class CannotJail(PlaceFailed):
     """This machine lacks what the kind of jail needs; the sentence says what."""
 
 
-def check_workspace(folder: str) -> None:
-    """Raise `CannotJail` where a writable folder would be the whole machine."""
-    if str(Path(folder).resolve()) in UNBOUNDED:
-        raise CannotJail(
-            f"Commands in a jail may write to their folder, and {folder} holds the system: work elsewhere."
+def check_workspace(folder: str, walls: Walls) -> None:
+    """Raise `PlaceFailed` where a workspace would be the whole machine, or the home of Hermes."""
+    real = realpath(folder)
+    if real in UNBOUNDED:
+        raise PlaceFailed(
+            f"Commands behind a wall may write to their folder, and {folder} holds the system: work elsewhere."
+        )
+    if not walls.opens(real):
+        raise PlaceFailed(
+            f"{folder} is closed to commands (the home of Hermes, or a store of credentials): work elsewhere."
         )
 
 
 def jail_of(kind: str, walls: Walls) -> Jail:
-    """The jail of this kind (`any`: the strongest that works here). Blocks. Raises `CannotJail`: commands never run
-    without walls where walls were requested."""
+    """The jail of this kind (`any`, `auto`: the strongest that works here). Blocks. Raises `CannotJail`, and
+    `PlaceFailed` where the walls would be none."""
+    for path in walls.writable:
+        if realpath(path) in UNBOUNDED:
+            raise PlaceFailed(f"`terminal.writable` names {path}, which holds the system: name folders in it.")
     reasons = []
-    for name in JAILS if kind == "any" else {kind} & set(JAILS):
+    for name in JAILS if kind in ("any", "auto") else {kind} & set(JAILS):
         try:
             built: Jail = late(JAILS[name])(walls)
         except CannotJail as reason:
@@ -108,6 +138,47 @@ def jail_of(kind: str, walls: Walls) -> Jail:
             continue
         return built
     raise CannotJail(f"Commands cannot be jailed here (`terminal.jail`). {' '.join(reasons)}")
+
+
+def jail_or_none(kind: str, walls: Walls) -> Jail | None:
+    """The same; None for `none`, and for `auto` where no jail works here: whoever asks then asks a person more."""
+    if kind == "none":
+        return None
+    try:
+        return jail_of(kind, walls)
+    except CannotJail:
+        if kind == "auto":
+            return None
+        raise
+
+
+def limits(walls: Walls, held: Collection[str]) -> str:
+    """Shell code that limits the shell and its children to what is not `held`. The letter of the number of processes
+    differs between bash and dash or busybox; a shell that knows neither runs nothing."""
+    processes = f"ulimit -u {walls.processes} 2>/dev/null || ulimit -p {walls.processes} || exit 125\n"
+    memory = f"ulimit -d {walls.memory_mb << 10} || exit 125\n"
+    return ("" if "pids" in held else processes) + (memory if walls.memory_mb and "memory" not in held else "")
+
+
+def unheld(walls: Walls, held: Collection[str]) -> tuple[int, int]:
+    """The limits of a whole command that somebody has to look after."""
+    return 0 if "pids" in held else walls.processes, 0 if "memory" in held else walls.memory_mb
+
+
+def start_in_thread(
+    enter: Callable[[], None], start: Callable[[], Child], launch: Callable[[Callable[[], Child]], Child] | None = None
+) -> Child:
+    """Start a program from a new thread that first takes on, for good, what its children inherit; `launch` brings that
+    thread along. Blocks; raises `OSError`."""
+
+    def inside() -> Child:
+        enter()
+        return start()
+
+    if launch is not None:
+        return launch(inside)
+    with ThreadPoolExecutor(1, "into the wall") as thread:
+        return thread.submit(inside).result()
 
 
 SECRET = re.compile(

@@ -1,21 +1,24 @@
-"""Jail by the kernel's Landlock, for machines without bubblewrap: file access rules, no new privileges, no sockets.
+"""Jail by the kernel's Landlock, for machines without bubblewrap: file access rules, no new privileges, seccomp.
 
-Weaker than namespaces: the process table is visible, the number of processes is unlimited, and with the network
-allowed local sockets are reachable too.
+Weaker than namespaces: the process table and names of files are visible, and /tmp is a folder with another name. No
+socket with a path can be made, so what talks to a service of this machine (X, an agent of keys) does not work.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.sandbox.jail import CannotJail, Cell, Walls, in_thread
+from hermes_agent.sandbox.control_group import ControlGroup
+from hermes_agent.sandbox.jail import CannotJail, Cell, limits, start_in_thread, unheld
+from hermes_agent.sandbox.seccomp import program
+from hermes_agent.sandbox.walls import Access, Walls
 
 # Numbers of system calls and bits: linux/landlock.h, landlock(7); the calls have the same number everywhere.
 CREATE, ADD, RESTRICT = 444, 445, 446
@@ -32,19 +35,14 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 # The numbers of prctl(2) and seccomp(2):
 SET_NO_NEW_PRIVS, CAPBSET_DROP, SET_SECCOMP, FILTER = 38, 24, 22, 2
 LAST_CAPABILITY = 63
-REFUSE, ALLOW = 0x0005_0001, 0x7FFF_0000  # the call fails with EPERM; it goes on
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-X32 = 0x4000_0000  # the other set of numbers of x86-64
-IO_URING_SETUP = 425
-MACHINES = {"x86_64": (0xC000_003E, 41), "aarch64": (0xC000_00B7, 198)}  # audit architecture, number of socket(2)
 
 
 def build(walls: Walls) -> Landlock:
     """Build the jail. Raises `CannotJail`."""
-    version = _call(CREATE, None, 0, 1)
+    version = _version()
     if version < 1:
         raise CannotJail("The kernel has no Landlock.")
-    if not walls.network and platform.machine() not in MACHINES:
+    if not walls.network and not program():
         raise CannotJail("Landlock alone cannot close the network on this kind of machine.")
     return Landlock(walls, version)
 
@@ -57,54 +55,137 @@ class Landlock:
     layers = 0
 
     def __init__(self, walls: Walls, version: int) -> None:
-        self._walls = walls
-        self._handled = EVERYTHING & ~sum(bit for bit, since in SINCE.items() if version < since)
+        self.walls = walls
+        self._handled = _known(EVERYTHING, version)
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
-        self._hidden = {os.path.realpath(path) for path in walls.hidden}
+        self._filter = program(sockets="inet" if walls.network else "none")
+        self._watched_filter = program()
+        self._group = ControlGroup(walls.processes, walls.memory_mb)
+
+    @property
+    def limits(self) -> str:
+        """The limit of processes would count all of this user's; the watchdog looks after it."""
+        return limits(self.walls, self._group.held | {"pids"})
+
+    @property
+    def unheld(self) -> tuple[int, int]:
+        """See `Jail`."""
+        return unheld(self.walls, self._group.held)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
-        temporary = cell.folder.parent / ".tmp"
-        temporary.mkdir(exist_ok=True, mode=0o700)
-        env = {**env, "TMPDIR": str(temporary)}
+        home = cell.prepare(self.walls)
+        shown = self.walls.shown(cell.workspace)
+        is_home_shown = shown.get(os.path.realpath(self.walls.person)) == "write"
+        _link_home(home, self.walls.person, [path for path, access in shown.items() if access != "none"])
+        place = self.walls.person if is_home_shown else str(home)
+        env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
-        def inside() -> Child:
-            self._enter(cell, temporary)
-            return start_detached(argv, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+        def start(argv: Sequence[str]) -> Child:
+            begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
+            return start_in_thread(partial(self._enter, cell, shown), begin, cell.launch)
 
-        return (cell.launch or in_thread)(inside)
+        return self._group.start(argv, start)
 
-    def _enter(self, cell: Cell, temporary: Path) -> None:
-        """Take the walls on, for this thread and whatever it starts."""
-        rules = dict(self._rules(cell, temporary))
-        _checked(_prctl(SET_NO_NEW_PRIVS, 1))
+    def _enter(self, cell: Cell, shown: Mapping[str, Access]) -> None:
+        """What the thread that starts the program takes on, and so everything in the wall."""
         for capability in range(LAST_CAPABILITY if os.geteuid() == 0 else 0):
             _prctl(CAPBSET_DROP, capability)  # fails for numbers that this kernel does not know
-        with ExitStack() as closing:
-            attributes = struct.pack("=QQQ", self._handled, 0, self._scoped)[: 24 if self._scoped else 8]
-            ruleset = _checked(_call(CREATE, attributes, len(attributes), 0))
-            closing.callback(os.close, ruleset)
-            for path, access in rules.items():
-                _allow(ruleset, path, access & self._handled)
-            _checked(_call(RESTRICT, ruleset, 0))
-        if cell.launch is None and not self._walls.network:
-            _close_sockets()
+        _restrict(dict(self._rules(cell, shown)), self._handled, self._scoped)
+        _load_filter(self._filter if cell.launch is None else self._watched_filter)
 
-    def _rules(self, cell: Cell, temporary: Path) -> Iterator[tuple[str, int]]:
+    def _rules(self, cell: Cell, shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""
-        for path in _seen("/", self._hidden):
-            yield path, READ
-        for path in self._walls.readable:
-            yield os.path.realpath(path), READ
+        yield from _shown_rules(shown)
+        yield "/proc", READ
         for device in DEVICES:
             yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
-        for path in (*self._walls.writable, cell.workspace, str(temporary)):
+        caches = [cell.caches(self.walls)] if self.walls.caches else []
+        for path in (str(cell.session / "tmp"), str(cell.session / "home"), *caches):
             yield os.path.realpath(path), EVERYTHING
         for name in cell.files:
             yield str(cell.folder / name), READ_FILE | WRITE_FILE | TRUNCATE
-        for record in (cell.kept, cell.folder / "command", *cell.borrows(self._walls)):
+        for record in (cell.kept, cell.folder / "command", *cell.borrows(self.walls)):
             if record is not None:
                 yield str(record), READ_FILE
+
+
+class Thin:
+    """The thin wall of a command that a person let run outside: everything but what is closed to it (the home of
+    Hermes). Implements `Jail`; without Landlock it holds nothing.
+
+    Landlock cannot take back what it allowed, so nothing new can be created directly in the folders that hold a closed
+    one (the person's home, mostly), and `sudo` gains no rights: a person runs such a command by hand.
+    """
+
+    name = ""
+    layers = 0
+    limits = ""
+    unheld = (0, 0)
+    walls = None
+
+    def __init__(self, closed: Sequence[str]) -> None:
+        self._handled = _known(EVERYTHING & ~(EXECUTE | READ_DIR | IOCTL_DEV), max(_version(), 0))
+        self._shown: dict[str, Access] = {"/": "write", **{os.path.realpath(path): "none" for path in closed}}
+        self._is_there = _version() > 0
+
+    def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
+        """See `Jail`."""
+        begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
+        return start_in_thread(partial(self._enter, cell), begin) if self._is_there else begin()
+
+    def _enter(self, cell: Cell) -> None:
+        own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
+        lent = dict.fromkeys((str(cell.folder / "command"), *cell.lent), READ_FILE)
+        _restrict(dict(_shown_rules(self._shown)) | own | lent, self._handled, 0)
+
+
+def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
+    """Each shown path, or where something in it is closed to us too, the parts around that."""
+    weaker: dict[Access, tuple[Access, ...]] = {"read": ("none",), "write": ("none", "read")}
+    for path, access in shown.items():
+        if access != "none":
+            inner = [each for each in shown if shown[each] in weaker[access] and _is_open(each)]
+            for part in _seen(path, inner):
+                yield part, READ if access == "read" else EVERYTHING
+
+
+def _is_open(path: str) -> bool:
+    """Whether this user could read it: what the system itself refuses needs no rule."""
+    return os.access(path, os.R_OK) or os.access(path, os.X_OK)
+
+
+def _link_home(home: Path, person: str, shown: Iterable[str]) -> None:
+    """Links in the session's home to what is shown of the person's, so that `~` leads there."""
+    own = f"{os.path.realpath(person)}/"
+    for path in (path for path in shown if person and path.startswith(own)):
+        link = home / path.removeprefix(own)
+        with suppress(OSError):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+
+
+def _restrict(rules: Mapping[str, int], handled: int, scoped: int) -> None:
+    """Restrict this thread, and whatever it starts, to these rules."""
+    _checked(_prctl(SET_NO_NEW_PRIVS, 1))
+    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 24 if scoped else 8]
+    ruleset = _checked(_call(CREATE, attributes, len(attributes), 0))
+    try:
+        for path, access in rules.items():
+            _allow(ruleset, path, access & handled)
+        _checked(_call(RESTRICT, ruleset, 0))
+    finally:
+        os.close(ruleset)
+
+
+def _known(rights: int, version: int) -> int:
+    """Those rights that this version of the interface knows."""
+    return rights & ~sum(bit for bit, since in SINCE.items() if version < since)
+
+
+def _version() -> int:
+    """Version of the kernel's interface; 0 or less: there is none."""
+    return _call(CREATE, None, 0, 1)
 
 
 def _seen(folder: str, hidden: Iterable[str]) -> Iterator[str]:
@@ -135,23 +216,10 @@ def _allow(ruleset: int, path: str, access: int) -> None:
         os.close(handle)
 
 
-def _close_sockets() -> None:
-    """No new socket of any kind (`socketpair` goes on), nor the ring that makes them by another way."""
-    architecture, socket = MACHINES[platform.machine()]
-    steps = [
-        (LOAD, 0, 0, 4),  # the architecture
-        (EQUAL, 0, 5, architecture),
-        (LOAD, 0, 0, 0),  # the number of the call
-        (AT_LEAST, 3, 0, X32),
-        (EQUAL, 2, 0, socket),
-        (EQUAL, 1, 0, IO_URING_SETUP),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, REFUSE),
-    ]
-    code = b"".join(struct.pack("=HBBI", *step) for step in steps)
-    kept = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("@HP", len(steps), ctypes.addressof(kept))
-    _checked(_prctl(SET_SECCOMP, FILTER, program))
+def _load_filter(code: bytes) -> None:
+    if code:
+        kept = ctypes.create_string_buffer(code, len(code))
+        _checked(_prctl(SET_SECCOMP, FILTER, struct.pack("@HP", len(code) // 8, ctypes.addressof(kept))))
 
 
 def _call(number: int, *arguments: int | bytes | None) -> int:

@@ -252,7 +252,7 @@ class Network:
             if owner is None:
                 raise Refused(f"a connection to {path}")
             request.traffic.link(owner)
-            return _connect(found, struct.pack("=H", socket.AF_UNIX) + b"/proc/self/fd/%d" % file)
+            return _try(found, struct.pack("=H", socket.AF_UNIX) + b"/proc/self/fd/%d" % file)
         finally:
             os.close(file)
 

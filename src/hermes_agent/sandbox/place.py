@@ -148,6 +148,8 @@ class Place(Protocol):
     - `prune` deletes records of commands that ended so many minutes ago, and then the oldest ended ones until the kept
       output is at most so many megabytes; it returns the number of the latter, and changes `location` if it deleted
       any;
+    - `wall` names what stands around commands: `bubblewrap`, `landlock`, `seatbelt`, `docker`, `singularity`, `ssh`;
+      empty where nothing does. It may block for some milliseconds, once;
     - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for; empty
       where a person need not know;
     - `close` releases this program's resources; commands go on.
@@ -169,6 +171,8 @@ class Place(Protocol):
     def exported(self, shell: str) -> Mapping[str, str]: ...
 
     async def prune(self, minutes: int, megabytes: int) -> int: ...
+
+    def wall(self) -> str: ...
 
     def waits_for(self, folder: str) -> str: ...
 

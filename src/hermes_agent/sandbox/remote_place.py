@@ -123,6 +123,10 @@ class RemotePlace:
         reach = await self._ways.near("")
         return int((await ask(reach, "prune", str(minutes), str(megabytes)))[1])
 
+    def wall(self) -> str:
+        """What it runs in is the wall."""
+        return self.name
+
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape
         """Empty: only the commands themselves take long."""
         return ""

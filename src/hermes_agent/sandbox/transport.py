@@ -16,6 +16,7 @@ from typing import Protocol
 from hermes_agent.host.process import CapturedProcess, Finished, open_piped, run
 from hermes_agent.sandbox.jail import check_workspace
 from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.walls import Walls
 
 
 class Unreachable(PlaceFailed):
@@ -153,7 +154,7 @@ class FolderWays:
             raise PlaceFailed("Nothing runs in this place yet.")
         async with self._opening:
             if folder not in self.open:
-                await asyncio.to_thread(check_workspace, folder)
+                await asyncio.to_thread(check_workspace, folder, Walls())
                 self.open[folder] = await self._begin(folder)
             self._latest = folder
             return self.open[folder]

@@ -119,7 +119,7 @@ class FakePlace:
     """An in-memory `Place`. It survives a simulated crash of the program, as commands of a real place do.
 
     `plays` gives a command's behaviour; `started` holds every command in starting order; `waiting` is the answer of
-    `waits_for`.
+    `waits_for`, `walled` that of `wall`.
     """
 
     plays: Callable[[Command], Play] = lambda command: Play(output=f"ran {command.text}\n".encode())
@@ -127,6 +127,7 @@ class FakePlace:
     started: list[FakeRunning] = field(default_factory=list)
     name: str = "fake"
     waiting: str = ""
+    walled: str = "bubblewrap"
 
     async def start(self, exec_id: str, command: Command) -> FakeRunning:
         if not EXEC_ID.fullmatch(exec_id):
@@ -159,6 +160,9 @@ class FakePlace:
     async def prune(self, minutes: int, megabytes: int) -> int:  # noqa: ARG002 - the Protocol's shape
         """Deletes nothing, so that a test can inspect it."""
         return 0
+
+    def wall(self) -> str:
+        return self.walled
 
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape
         return self.waiting

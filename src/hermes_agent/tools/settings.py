@@ -16,17 +16,20 @@ class TerminalSettings:
     place: Literal["local", "docker", "ssh", "singularity"] = setting(
         "local", "Where commands run: this machine, a container, or another machine."
     )
-    jail: Literal["none", "any", "bubblewrap", "landlock"] = setting(
-        "none",
-        "In a jail, commands see a read-only system, write only to the workspace and have no"
-        " network. any: bubblewrap, else Landlock.",
+    jail: Literal["auto", "any", "bubblewrap", "landlock", "seatbelt", "none"] = setting(
+        "auto",
+        "The wall around commands: they see the system and tool chains read-only and write only to the workspace."
+        " auto: the strongest that works here, else none and more questions; any: the same, else nothing runs.",
     )
     network: Literal["proxy", "on", "off"] | bool | tuple[str, ...] = setting(
         "proxy",
         "What commands in a jail reach. proxy: public web sites, noted; a list: only these hosts (globs, `host:port`);"
         " on (or true): everything, unwatched; off (or false): only servers of their own session.",
     )
+    readable: tuple[str, ...] = setting((), "Folders besides the system that commands in a jail may read.")
     writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
+    processes: int = setting(512, "Processes that commands in a jail may have at a time.", least=16)
+    memory_mb: int = setting(0, "Megabytes of memory for commands in a jail. 0: half of the machine's.", least=0)
     timeout: int = setting(180, "Default timeout of a command, in seconds.")
     max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")
     max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")

@@ -7,8 +7,9 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import draft_of
 from hermes_agent.providers.demo.script import Say
-from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.place import Command, PlaceFailed
+from hermes_agent.sandbox.walls import Walls
 from tests.learning.harness import Script, learning_place
 from tests.skills.shelf import put
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.docker import Maker, build
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import ContainerSettings
+from hermes_agent.sandbox.walls import Walls
 from tests.sandbox.escapes import BOMB, listening
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 
@@ -48,7 +48,7 @@ def test_what_is_hidden_in_the_workspace_is_covered(tmp_path: Path):
     (tmp_path / "work" / ".netrc").touch()
     hidden = (str(tmp_path / "work" / ".ssh"), str(tmp_path / "work" / ".netrc"), "/etc/shadow")
 
-    said = arguments(tmp_path, walls=Walls(hidden=hidden))
+    said = arguments(tmp_path, walls=Walls(closed=hidden))
 
     assert f"-v {tmp_path}/empty:{tmp_path}/work/.ssh:ro" in said
     assert f"-v /dev/null:{tmp_path}/work/.netrc:ro" in said
@@ -75,7 +75,7 @@ class Box:
 
     def place(self, **changes: object) -> RemotePlace:
         settings = ContainerSettings(image=IMAGE, command=podman(), arguments=ARGUMENTS, processes=60, tmp_mb=4)
-        walls = Walls(hidden=(str(self.work / "home"),))
+        walls = Walls(closed=(str(self.work / "home"),))
         return build(self.folder / "docker", replace(settings, **changes), walls, dict(os.environ), {"TERM": "dumb"})
 
     async def __call__(self, place: RemotePlace, text: str) -> tuple[int | None, str]:

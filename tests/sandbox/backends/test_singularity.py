@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.singularity import build
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.settings import SingularitySettings
+from hermes_agent.sandbox.walls import Walls
 from tests.contracts.places import singularity
 
 

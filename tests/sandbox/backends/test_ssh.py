@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.ssh import Machine, build
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
+from hermes_agent.sandbox.walls import Walls
 from tests.sandbox.sshd import NoServer, server
 
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPlMaIzaCzohuigXoTLFUsZ3nB7MBJsQVQBFNhNbEE+e"

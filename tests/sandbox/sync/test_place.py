@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from hermes_agent.sandbox.backends.ssh import build
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, Ended, Place, PlaceFailed
 from hermes_agent.sandbox.settings import SshSettings
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.code import CodeTools
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import CodeSettings, TerminalSettings

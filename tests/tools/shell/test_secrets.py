@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
-from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, jail_of, scrubbed
+from hermes_agent.sandbox.jail import JAILS, CannotJail, jail_of, scrubbed
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.handles import OpenHandles
 from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.schema import collect
@@ -55,7 +56,7 @@ async def test_a_handle_is_a_value_in_a_jail_too_and_no_record_holds_it(
     kind: str, tmp_path: Path, workspace: Path
 ) -> None:
     home = tmp_path / "home"
-    walls = Walls(hidden=(str(home),), lends=str(home / "secrets"))
+    walls = Walls(closed=(str(home),), lends=str(home / "secrets"))
     try:
         jail = jail_of(kind, walls) if kind else None
     except CannotJail as reason:

@@ -14,11 +14,11 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.locks import held
 from hermes_agent.host.process import Finished
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import ContainerSettings
 from hermes_agent.sandbox.transport import Call, FolderWays, Renewed, program_call, run_to_end, short_hash, words
+from hermes_agent.sandbox.walls import Walls
 
 RECORDS = "/hermes"
 PRIVATE = ("/tmp", "/var/tmp", "/run")
@@ -152,7 +152,7 @@ class Maker:
                 raise PlaceFailed(f"{path} cannot be shown in a container: its name holds a colon.")
             yield from ("-v", f"{path}:{path}")
         yield from ("-v", f"{self.folder / 'records'}:{RECORDS}")
-        for path in map(os.path.realpath, self.walls.hidden):
+        for path in map(os.path.realpath, self.walls.closed):
             if any(path == root or path.startswith(f"{root}/") for root in opened):
                 if Path(path).is_dir():
                     yield from ("-v", f"{self.folder / 'empty'}:{path}:ro")  # a tmpfs would come before its parent

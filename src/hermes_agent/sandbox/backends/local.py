@@ -64,6 +64,8 @@ JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
 # What a jailed command writes of its own record: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
+SESSIONS = ".sessions"
+"""Beside all records: what the jailed commands of each group share, their /tmp and their home."""
 
 
 class LocalPlace:
@@ -82,7 +84,7 @@ class LocalPlace:
         env: Mapping[str, str],
         shell: str = "",
         begin_seconds: float = 1.0,
-        jail: Callable[[], Jail] | None = None,
+        jail: Callable[[], Jail | None] | None = None,
         network: Network | None = None,
     ) -> None:
         self._folder = folder
@@ -130,6 +132,10 @@ class LocalPlace:
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
+    def wall(self) -> str:
+        """The name of the jail. Blocks, the first time."""
+        return self._jail.name if self._jail else ""
+
     def waits_for(self, folder: str) -> str:  # noqa: ARG002 - as above
         """Empty: only the commands themselves take long."""
         return ""
@@ -145,8 +151,8 @@ class LocalPlace:
         folder = self._path(exec_id)
         check_text(command.text)
         check_length(command)
-        if self._jail is not None:
-            check_workspace(command.folder)
+        if self._jail is not None and self._jail.walls is not None:
+            check_workspace(command.folder, self._jail.walls)
         kept = self._kept(command)
         before = read_text(kept) if kept else ""
         base = kept_directory(before)
@@ -164,8 +170,7 @@ class LocalPlace:
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
-        if self._jail is None:
-            text = f"{CLAIM}\n{text}"
+        text = f"{self._jail.limits if self._jail else CLAIM}\n{text}"
         try:
             self._spare.claim(folder)
         except FileExistsError as error:
@@ -189,8 +194,9 @@ class LocalPlace:
         out = os.open(folder / "out", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         given = make_input(folder) if command.background else None
         try:
-            if command.limit:
-                self._limits.hold(folder, command.limit)
+            most = self._jail.unheld if self._jail else (0, 0)
+            if command.limit or any(most):
+                self._limits.hold(folder, command.limit, most)
             child = self._launch(
                 folder, meta, [self._shell, "-c", text], env={**env, MARK: str(folder)}, stdin=given, out=out
             )
@@ -215,6 +221,7 @@ class LocalPlace:
             files=OWN_FILES,
             kept=self._kept(command),
             workspace=command.folder,
+            session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
             launch=partial(self._network.launch, traffic=Traffic(folder))
             if self._network and self._network.is_open
@@ -222,7 +229,7 @@ class LocalPlace:
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
-            who.write(Path(f"/proc/{child.identity.pid}/stat").read_bytes())
+            who.write(read_text(Path(f"/proc/{child.identity.pid}/stat")).encode() or b"%d\n" % child.identity.pid)
         return child
 
     def _attach(self, exec_id: str, folder: Path) -> Running | None:
@@ -253,6 +260,9 @@ class LocalPlace:
             if when < before or kept > most:
                 old.append(folder)
         forget(self._folder, old)
+        for session in self._folder.glob(f"{SESSIONS}/*"):
+            if session.stat().st_mtime < before and not any(self._folder.glob(f"{session.name}/*/meta.json")):
+                shutil.rmtree(session, ignore_errors=True)
         return len(old)
 
     def _kept(self, command: Command) -> Path | None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes_agent.host.process import Finished
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SingularitySettings
 from hermes_agent.sandbox.transport import Call, FolderWays, Renewed, program_call, run_to_end, short_hash, words
+from hermes_agent.sandbox.walls import Walls
 
 RECORDS = "/hermes"
 START_SECONDS = 900.0

@@ -13,13 +13,13 @@ from typing import Any
 
 import asyncssh
 
-from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
 from hermes_agent.sandbox.sync.place import Copying, SyncedPlace
 from hermes_agent.sandbox.sync.sides import Rules
 from hermes_agent.sandbox.transport import Call, Unreachable, line
+from hermes_agent.sandbox.walls import Walls
 
 CONNECT_SECONDS = 20
 ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s

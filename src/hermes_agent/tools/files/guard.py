@@ -14,14 +14,11 @@ from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, own_source
+from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
 from hermes_agent.tools.settings import ApprovalSettings
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
-# Below the person's own home.
-CREDENTIAL_FOLDERS = (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".password-store")
-CREDENTIAL_FILES = (".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".docker/config.json")
-SYSTEM_CREDENTIALS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private")
 # Below HERMES_HOME; the second group may be read, never written by a tool.
 HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens", "checkpoints")
 HOME_STATE = ("hermes.db*", "index.db*", "config.yaml", "approvals.yaml")

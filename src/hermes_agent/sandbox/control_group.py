@@ -1,0 +1,109 @@
+"""Control groups: limits on the processes and the memory of all commands behind walls together."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from hermes_agent.host.process import Child, start_detached
+
+ROOT, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+JOINED = 'echo $$ >"$0" || exit 125; exec "$@"'
+TRY_SECONDS = 5.0
+
+
+class ControlGroup:
+    """Starts programs under both limits, as far as this machine lets this user set them; `held` names those that
+    hold (`pids`, `memory`). One group for each pair of limits, shared by all commands. Creating it blocks.
+
+    Version 1 takes a thread in, whose children begin there; that is quick. Version 2 takes only whole processes: a
+    shell joins and becomes the program.
+    """
+
+    def __init__(self, processes: int, memory_mb: int, root: Path = ROOT, own: Path = OWN) -> None:
+        limits = {"pids": f"{processes}\n"} | ({"memory": f"{memory_mb << 20}\n"} if memory_mb else {})
+        name = f"hermes-wall-{processes}-{memory_mb}"
+        self._shell = shutil.which("sh") or "/bin/sh"
+        self._thread: ThreadPoolExecutor | None = None
+        self._procs = ""
+        self.held: frozenset[str] = frozenset()
+        paths = _own_groups(own)
+        groups = [
+            group for kind in limits if (group := _made_first(root / kind, paths.get(kind, "/"), name, kind, limits))
+        ]
+        if groups:
+            self._thread = _thread_in(groups)
+            self.held = frozenset(limits) if self._thread and len(groups) == len(limits) else frozenset()
+        elif (made := _made_second(root, paths.get("", "/"), name, limits)) and self._joins(str(made / "cgroup.procs")):
+            self._procs = str(made / "cgroup.procs")
+            self.held = frozenset(limits)
+
+    def start(self, argv: Sequence[str], start: Callable[[Sequence[str]], Child]) -> Child:
+        """Start a program by `start`, in the group."""
+        if self._thread is not None:
+            return self._thread.submit(start, argv).result()
+        return start([self._shell, "-c", JOINED, self._procs, *argv] if self._procs else argv)
+
+    def _joins(self, procs: str) -> bool:
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        trial = start_detached([self._shell, "-c", JOINED, procs, "true"], cwd="/", env={}, stdin=None, out=nowhere)
+        os.close(nowhere)
+        return trial.ends_within(TRY_SECONDS) and trial.code == 0
+
+
+def _own_groups(own: Path) -> Mapping[str, str]:
+    """The group of this process by controller (version 1), and under no name (version 2)."""
+    with suppress(OSError):
+        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+        return {kind: path for _, kinds, path in lines for kind in kinds.split(",")}
+    return {}
+
+
+def _made_first(root: Path, path: str, name: str, kind: str, limits: Mapping[str, str]) -> Path | None:
+    """A group of version 1, below this process's own where that is to be seen."""
+    own = Path(f"{root}{path}")
+    file = "pids.max" if kind == "pids" else "memory.limit_in_bytes"
+    return next((made for each in (own, root) if (made := _made(each / name, {file: limits[kind]}))), None)
+
+
+def _made_second(root: Path, path: str, name: str, limits: Mapping[str, str]) -> Path | None:
+    """A group of version 2, in the nearest group above this process's own that is this user's."""
+    files = {f"{kind}.max": value for kind, value in limits.items()}
+    return next((made for each in _above(root, path) if (made := _made(each / name, files))), None)
+
+
+def _above(root: Path, path: str) -> Iterator[Path]:
+    while path.strip("/"):
+        path = path.rpartition("/")[0]
+        yield Path(f"{root}{path}")
+    yield root
+
+
+def _made(group: Path, files: Mapping[str, str]) -> Path | None:
+    """The group with these limits; None, and nothing left behind, where it cannot be had."""
+    with suppress(OSError):
+        if (group.parent / "cgroup.procs").exists():
+            group.mkdir(exist_ok=True)
+            for file, text in files.items():
+                (group / file).write_text(text)
+            return group
+    with suppress(OSError):
+        group.rmdir()
+    return None
+
+
+def _thread_in(groups: Sequence[Path]) -> ThreadPoolExecutor | None:
+    def join() -> None:
+        for group in groups:
+            (group / "tasks").write_text("0")
+
+    thread = ThreadPoolExecutor(1, "in a control group", initializer=join)
+    try:
+        thread.submit(int).result()
+    except BrokenExecutor:
+        return None
+    return thread

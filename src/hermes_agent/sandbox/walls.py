@@ -1,0 +1,167 @@
+"""Walls: the paths that commands and file tools may read or write, and the limits of a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+from hermes_agent.core.dataclass import dataclass
+
+Access = Literal["write", "read", "none"]
+
+# The system: what programs are made of. Not shown: /root, /home, /tmp, /run, /mnt, /media, /srv, and the data of
+# services in /var.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys"),
+    *(
+        "/var/lib/dpkg",
+        "/var/lib/rpm",
+        "/var/lib/texmf",
+        "/var/lib/gems",
+        "/var/lib/ghc",
+        "/var/lib/ca-certificates-java",
+    ),
+    *("/var/cache/fontconfig", "/home/linuxbrew/.linuxbrew", "/Library", "/System", "/Applications"),
+)
+SYSTEM_CREDENTIALS = (
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
+    *("/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/krb5.keytab", "/etc/security/opasswd"),
+    *("/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"),
+    *("/etc/wireguard", "/etc/openvpn", "/etc/ppp", "/etc/NetworkManager/system-connections", "/etc/wpa_supplicant"),
+    *("/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher", "/etc/mysql/debian.cnf", "/etc/cups/ssl"),
+)
+# Below the person's own home.
+CREDENTIAL_FOLDERS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".terraform.d", ".claude", ".codex", ".gemini"),
+    *(
+        ".config/gcloud",
+        ".config/gh",
+        ".config/glab-cli",
+        ".config/hub",
+        ".config/op",
+        ".config/rclone",
+        ".config/sops",
+    ),
+    *(
+        ".config/doctl",
+        ".config/heroku",
+        ".config/stripe",
+        ".config/age",
+        ".config/containers",
+        ".config/github-copilot",
+    ),
+    *(".local/share/keyrings", ".local/share/kwalletd", ".mozilla", ".thunderbird", ".config/google-chrome"),
+    *(".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera"),
+    *(
+        "Library/Keychains",
+        "Library/Cookies",
+        "Library/Application Support/Google",
+        "Library/Application Support/Firefox",
+    ),
+)
+CREDENTIAL_FILES = (
+    *(
+        ".netrc",
+        ".pgpass",
+        ".my.cnf",
+        ".git-credentials",
+        ".config/git/credentials",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".pypirc",
+    ),
+    *(
+        ".docker/config.json",
+        ".cargo/credentials",
+        ".cargo/credentials.toml",
+        ".m2/settings.xml",
+        ".m2/settings-security.xml",
+    ),
+    *(
+        ".gradle/gradle.properties",
+        ".gem/credentials",
+        ".composer/auth.json",
+        ".terraformrc",
+        ".vault-token",
+        ".boto",
+        ".s3cfg",
+    ),
+    *(
+        ".cache/huggingface/token",
+        ".huggingface/token",
+        ".config/pip/pip.conf",
+        ".pip/pip.conf",
+        ".hermes/.env",
+        ".claude.json",
+    ),
+    *(".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history"),
+    *(".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".Xauthority", ".ICEauthority"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """What is shown to a place's commands. Whatever no list names does not exist for them.
+
+    `readable` may be read, `writable` written too, besides the session's workspace; `closed` is covered wherever it
+    lies in them: of two paths that hold a file, the longer decides, and of two equal ones `closed`. A workspace in a
+    closed folder is open only at or below `workspaces`.
+
+    `person` is the home folder of the person, in whose place commands see one of the session's own. `caches` is the
+    folder of caches, one for each workspace. `lends` is the only folder whose files can be lent to a
+    command. `processes` and `memory_mb` limit all commands together where the kernel can, else each command; 0
+    megabytes: no limit. `tmp_mb` limits each folder in memory.
+    """
+
+    readable: tuple[str, ...] = SYSTEM
+    writable: tuple[str, ...] = ()
+    closed: tuple[str, ...] = SYSTEM_CREDENTIALS
+    workspaces: str = ""
+    person: str = ""
+    caches: str = ""
+    lends: str = ""
+    network: bool = False
+    processes: int = 512
+    memory_mb: int = 0
+    tmp_mb: int = 512
+
+    def access(self, path: str, workspace: str) -> Access:
+        """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
+        named, root = _named(self), os.path.realpath(workspace)
+        is_open = self.opens(root)
+        while True:
+            if path == root and is_open:
+                return "write"
+            if path in named:
+                return named[path]
+            if path in ("", "/"):
+                return "none"
+            path = path.rpartition("/")[0] or "/"
+
+    def opens(self, workspace: str) -> bool:
+        """Whether this real path may be a workspace: not the home of Hermes, nor in a closed folder."""
+        named, path = _named(self), workspace
+        own = os.path.realpath(self.workspaces) if self.workspaces else ""
+        while path not in named and path not in ("", "/", own):
+            path = path.rpartition("/")[0] or "/"
+        return path == own or named.get(path) != "none"
+
+    def shown(self, workspace: str = "") -> Mapping[str, Access]:
+        """Each named path and its access, the workspace among them; real paths, parents first."""
+        named, root = dict(_named(self)), os.path.realpath(workspace) if workspace else ""
+        if root and self.opens(root):
+            named[root] = "write"
+        return dict(sorted(named.items(), key=lambda item: item[0].count("/") if item[0] != "/" else 0))
+
+
+@cache
+def _named(walls: Walls) -> Mapping[str, Access]:
+    """Each named path; the last of these lists that names a path decides."""
+    lists: tuple[tuple[Access, tuple[str, ...]], ...] = (
+        ("read", walls.readable),
+        ("write", walls.writable),
+        ("none", walls.closed),
+    )
+    return {os.path.realpath(path): access for access, paths in lists for path in paths}

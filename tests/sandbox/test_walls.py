@@ -1,0 +1,96 @@
+"""What the walls say of a path: the longest name decides, closed covers, and a workspace is open but for the home."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.sandbox.walls import Walls
+
+
+@pytest.fixture
+def walls(tmp_path: Path) -> Walls:
+    for name in ("person/.ssh", "person/.pyenv/bin", "home/workspace", "work/.ssh", "data/sub", "shown"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("person")
+    return Walls(
+        readable=("/usr", "/etc", f"{tmp_path}/shown", f"{tmp_path}/person/.pyenv", f"{tmp_path}/data/sub"),
+        writable=(f"{tmp_path}/data",),
+        closed=("/etc/shadow", f"{tmp_path}/home", f"{tmp_path}/person/.ssh", f"{tmp_path}/work/.ssh"),
+        workspaces=f"{tmp_path}/home/workspace",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "access"),
+    [
+        ("/usr/bin/env", "read"),
+        ("/usr", "read"),
+        ("/usrs", "none"),
+        ("/", "none"),
+        ("/etc/passwd", "read"),
+        ("/etc/shadow", "none"),
+        ("{}/work", "write"),
+        ("{}/work/new/deep", "write"),
+        ("{}/work2", "none"),
+        ("{}/work/.ssh/id", "none"),
+        ("{}/data/x", "write"),
+        ("{}/data/sub/x", "read"),
+        ("{}/person/notes", "none"),
+        ("{}/person/.pyenv/bin/python", "read"),
+        ("{}/home/.env", "none"),
+        ("{}/home/workspace/x", "none"),
+    ],
+)
+def test_a_path_has_the_access_of_the_longest_name_that_holds_it(
+    walls: Walls, tmp_path: Path, path: str, access: str
+) -> None:
+    assert walls.access(path.format(tmp_path), f"{tmp_path}/work") == access
+
+
+def test_a_workspace_that_holds_the_home_covers_it(walls: Walls, tmp_path: Path) -> None:
+    for path, access in (
+        ("person/x", "write"),
+        ("person/.ssh/id", "none"),
+        ("home/.env", "none"),
+        ("data/sub", "read"),
+    ):
+        assert walls.access(f"{tmp_path}/{path}", str(tmp_path)) == access
+
+
+def test_a_workspace_in_a_closed_folder_is_open_only_where_workspaces_are(walls: Walls, tmp_path: Path) -> None:
+    for name, open_ in (("home/workspace", True), ("home/workspace/a", True), ("home", False), ("home/skills", False)):
+        workspace = f"{tmp_path}/{name}"
+        assert walls.opens(workspace) is open_
+        assert (walls.access(f"{workspace}/x", workspace) == "write") is open_
+    assert walls.access(f"{tmp_path}/home/.env", f"{tmp_path}/home/workspace") == "none"
+
+
+def test_a_workspace_that_is_a_link_is_what_it_leads_to(walls: Walls, tmp_path: Path) -> None:
+    assert walls.access(f"{tmp_path}/person/x", f"{tmp_path}/link") == "write"
+    assert walls.access(f"{tmp_path}/person/.ssh/x", f"{tmp_path}/link") == "none"
+
+
+def test_what_is_writable_and_closed_is_closed(tmp_path: Path) -> None:
+    named = str(tmp_path)
+
+    assert Walls(writable=(named,), closed=(named,)).access(f"{named}/x", "/work") == "none"
+
+
+def test_parents_are_shown_before_what_is_in_them(walls: Walls, tmp_path: Path) -> None:
+    shown = list(walls.shown(f"{tmp_path}"))
+
+    assert shown.index(str(tmp_path)) < shown.index(f"{tmp_path}/data") < shown.index(f"{tmp_path}/data/sub")
+
+
+def test_ten_thousand_paths_are_looked_up_as_fast_as_ten(tmp_path: Path) -> None:
+    walls = Walls(writable=tuple(f"{tmp_path}/{number}" for number in range(10_000)))
+    walls.access("/usr", "/work")
+    began = time.perf_counter()
+
+    for number in range(1000):
+        assert walls.access(f"{tmp_path}/{number}/a/b/c", "/work") == "write"
+
+    assert time.perf_counter() - began < 1
