@@ -10,17 +10,24 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.connect_filter import is_supported
 from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
+from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.sandbox.toolchains import toolchains
+from hermes_agent.sandbox.traffic import Callers
 from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.starting import LENT_IN
+from hermes_agent.tools.web.pages import Addresses
 
 TRY_SECONDS, TRY_CODE = 60, 7
+OWN_PORTS = (API_PORT, WEBHOOK_PORT, 9119)
 # Loaded with the first command.
+PROXY = "hermes_agent.tools.web.egress:EgressProxy"
 WALLED = "hermes_agent.sandbox.backends.walled:WalledPlace"
 THIN = "hermes_agent.sandbox.landlock:Thin"
 
@@ -36,6 +43,8 @@ def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, s
         build = late(PLACES[settings.place])
     except ModuleNotFoundError as error:
         raise PlaceFailed(f"`terminal.place: {settings.place}` needs the package `{error.name}`.") from error
+    if isinstance(settings.network, tuple):
+        raise PlaceFailed("`terminal.network` takes a list of hosts for the place `local` only; on or off elsewhere.")
     folder = home.cache / "places" / settings.place
     place: Place = build(folder, getattr(settings, settings.place), walls(home, settings, variables), seen, told)
     return place
@@ -56,7 +65,7 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
     if settings.place != "local":
         return settings.place
     wall = place.wall()
-    return f"local, jailed by {wall}{', with network' if settings.network else ''}" if wall else "local, without a jail"
+    return f"local, jailed by {wall}, with {_network_words(settings)}" if wall else "local, without a jail"
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
@@ -66,15 +75,39 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
     seen = walls(home, settings, variables)
     shown = replace(seen, readable=(*seen.readable, str(home.skills)))
     env = scrubbed(variables, settings.env_passthrough)
-    place: Place = late(PLACES["local"])(folder=home.cache / "skills-exec", env=env, jail=partial(jail_of, kind, shown))
+    folder, jail = home.cache / "skills-exec", partial(jail_of, kind, shown)
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network_of(settings))
     return place
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
     jail = partial(jail_or_none, settings.jail, walls(home, settings, env))
     thin = partial(late(THIN), (str(home.root), str(home.base)))
-    place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin)
+    place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin, network=network_of(settings))
     return place
+
+
+def has_network(settings: TerminalSettings) -> bool:
+    """Whether commands reach everything, unwatched."""
+    return settings.network in (True, "on")
+
+
+def _network_words(settings: TerminalSettings) -> str:
+    if has_network(settings):
+        return "the whole network"
+    return "watched connections" if is_supported() else "no network (the kernel lets nobody watch connections)"
+
+
+def network_of(settings: TerminalSettings) -> Network | None:
+    """What jailed commands on this machine reach; None where nobody watches."""
+    if has_network(settings):
+        return None
+    if settings.network in (False, "off", ()):
+        return Network()
+    named = settings.network if isinstance(settings.network, tuple) else ()
+    hosts = tuple(host for host in named if not host.endswith(tuple(f":{port}" for port in OWN_PORTS)))
+    addresses = Addresses(private=[host for host in hosts if "*" not in host])
+    return Network(late(PROXY)(addresses, Callers(), hosts), hosts)
 
 
 def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Walls:
@@ -97,7 +130,7 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
         person=str(person),
         caches=str(home.cache / "walls"),
         lends=str(home.cache / LENT_IN),
-        network=settings.network,
+        network=has_network(settings),
         processes=settings.processes,
         memory_mb=settings.memory_mb or _half_of_memory(),
     )

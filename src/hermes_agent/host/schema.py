@@ -31,7 +31,8 @@ WORDS = {
     "table": "names with a section each",
     "free": "anything",
 }
-"""What may stand in a setting of each kind; a `choice` is one of a few words. `free` is the one that is not checked."""
+"""What may stand in a setting of each kind; a `choice` is one of a few words, `mixed` a choice, truth or list.
+`free` is the one that is not checked."""
 KINDS: Mapping[object, tuple[str, Callable[[Any], object]]] = {
     str: ("text", str),
     int: ("whole", int),
@@ -66,6 +67,8 @@ class Setting:
     def expected(self) -> str:
         """The accepted values, in words."""
         words = WORDS.get(self.kind) or "one of " + ", ".join(self.values)
+        if self.kind == "mixed":
+            words += f", {WORDS['truth']}, or {WORDS['list']}"
         if self.least is not None and self.most is not None:
             words += f" from {self.least:g} to {self.most:g}"
         elif self.least is not None:
@@ -197,6 +200,13 @@ def _typed(hint: Any) -> dict[str, Any]:  # noqa: ANN401 - any annotation
     if hint in KINDS:
         kind, make = KINDS[hint]
         return {"kind": kind, "make": make}
+    if {bool, tuple[str, ...]} < set(get_args(hint)):
+        words = get_args(get_args(hint)[0])
+        return {
+            "kind": "mixed",
+            "make": lambda plain: tuple(plain) if isinstance(plain, list) else plain,
+            "values": words,
+        }
     if get_origin(hint) is Literal:
         return {"kind": "choice", "make": str, "values": get_args(hint)}
     if isinstance(hint, type) and issubclass(hint, StrEnum):

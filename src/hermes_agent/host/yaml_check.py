@@ -203,7 +203,7 @@ class _Reader:
                 self.problem(node, f"`{key}` is empty; it takes {entry.expected}. Take the line out for the default.")
             return None
         match entry.kind:
-            case "list":
+            case "list" | "mixed" if entry.kind == "list" or isinstance(node, SequenceNode):
                 is_one = isinstance(node, SequenceNode) and all(map(_is_text, node.value))
                 value: Plain = [item.value for item in node.value] if is_one else None
             case "map" if isinstance(node, MappingNode):
@@ -240,11 +240,11 @@ def _scalar(node: Node, entry: Setting) -> Plain:
     """The value where it fits kind and bounds, otherwise None."""
     if not _is_text(node) or entry.kind == "map":
         return None
-    if entry.kind in ("text", "choice"):
-        return str(node.value) if entry.kind == "text" or node.value in entry.values else None
+    if entry.kind == "text" or node.value in entry.values:
+        return str(node.value)
     value = _guess(node)
-    if isinstance(value, bool) or entry.kind == "truth":
-        return value if isinstance(value, bool) and entry.kind == "truth" else None
+    if isinstance(value, bool) or entry.kind in ("truth", "choice", "mixed"):
+        return value if isinstance(value, bool) and entry.kind in ("truth", "mixed") else None
     if isinstance(value, int) and _is_decimal(node):
         value = float(value) if entry.kind == "number" else value
     elif not isinstance(value, float) or entry.kind != "number":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
-from hermes_agent.sandbox.jail import CannotJail, Cell, limits, start_in_thread, unheld
+from hermes_agent.sandbox.jail import CannotJail, Cell, limits, unheld
 from hermes_agent.sandbox.seccomp import filter_file, program
 from hermes_agent.sandbox.walls import Access, Walls
 
@@ -69,7 +69,7 @@ class Bubblewrap:
 
         def start(line: Sequence[str]) -> Child:
             begin = partial(start_detached, line, cwd="/", env=env, stdin=stdin, out=out, passed=passed)
-            return start_in_thread(self._enter, begin)
+            return cell.launch(begin) if cell.launch else begin()
 
         try:
             return self._group.start(line, start)
@@ -77,12 +77,10 @@ class Bubblewrap:
             for handle in passed:
                 os.close(handle)
 
-    def _enter(self) -> None:
-        """What the thread that starts bwrap takes on, and so everything in the jail: nothing yet."""
-
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """The command line of bwrap, up to the program."""
-        spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if self.walls.network else ["--unshare-net"])
+        is_shared = self.walls.network or (cell is not None and cell.launch is not None)
+        spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if is_shared else ["--unshare-net"])
         mounts = self._mounts(cell)
         words = [word for path in sorted(mounts, key=_depth) for word in mounts[path]]
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.

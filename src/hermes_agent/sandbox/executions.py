@@ -8,6 +8,7 @@ exec/<group>/<name>/     moved there atomically: whoever does may start the comm
     in                   a pipe to its input (background only)
     exit                 the exit code and a newline, when it has ended (in a jail with processes of its own: how many)
     env                  what it leaves to the kept shell: the directory in a comment, then the exported variables
+    network              whom it talked to, a line each: `traffic.py`
     listed               there for commands that `list` names
 exec/<group>/.kept       the kept shell: `env` of the last command whose end was seen
 """
@@ -46,12 +47,14 @@ NOBODY = Identity(pid=0)
 
 class Meta(msgspec.Struct, frozen=True):
     """Content of `meta.json`. `boot` identifies the boot of the machine, after which process numbers start anew.
-    `layers` counts the jail's processes between the one in `pid` and the shell."""
+    `layers` counts the jail's processes between the one in `pid` and the shell. `watched`: its
+    connections are noted."""
 
     command: Command
     cwd: str
     boot: str
     layers: int = 0
+    watched: bool = False
 
 
 def check_text(text: str) -> None:

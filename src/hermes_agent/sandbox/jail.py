@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os.path import realpath
 from pathlib import Path
@@ -33,7 +33,8 @@ DROPPED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DI
 class Cell:
     """What one command has beyond the walls: `folder` (its record, where only `files` may be written and nothing
     replaced), its kept shell, the session's workspace, and files lent to it for reading. `session` is the folder of
-    what the commands of one session share: `tmp` (their /tmp) and `home`."""
+    what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` starts the program from a thread
+    whose connections are watched; None: nobody watches, and the jail closes the network."""
 
     folder: Path
     files: tuple[str, ...]
@@ -41,6 +42,7 @@ class Cell:
     workspace: str
     session: Path
     lent: tuple[str, ...] = ()
+    launch: Callable[[Callable[[], Child]], Child] | None = None
 
     def borrows(self, walls: Walls) -> list[Path]:
         """The files that it is lent, of those allowed by the walls."""
@@ -163,25 +165,20 @@ def unheld(walls: Walls, held: Collection[str]) -> tuple[int, int]:
     return 0 if "pids" in held else walls.processes, 0 if "memory" in held else walls.memory_mb
 
 
-def start_in_thread(enter: Callable[[], None], start: Callable[[], Child]) -> Child:
-    """Start a program from a new thread that first takes on, for good, what its children inherit. Blocks; raises
-    `OSError`."""
-    found: list[Child] = []
-    failed: list[OSError] = []
+def start_in_thread(
+    enter: Callable[[], None], start: Callable[[], Child], launch: Callable[[Callable[[], Child]], Child] | None = None
+) -> Child:
+    """Start a program from a new thread that first takes on, for good, what its children inherit; `launch` brings that
+    thread along. Blocks; raises `OSError`."""
 
-    def inside() -> None:
-        try:
-            enter()
-            found.append(start())
-        except OSError as error:
-            failed.append(error)
+    def inside() -> Child:
+        enter()
+        return start()
 
-    thread = threading.Thread(target=inside, name="into the wall")
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    if launch is not None:
+        return launch(inside)
+    with ThreadPoolExecutor(1, "into the wall") as thread:
+        return thread.submit(inside).result()
 
 
 SECRET = re.compile(

@@ -59,6 +59,7 @@ class Landlock:
         self._handled = _known(EVERYTHING, version)
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
         self._filter = program(sockets="inet" if walls.network else "none")
+        self._watched_filter = program()
         self._group = ControlGroup(walls.processes, walls.memory_mb)
 
     @property
@@ -82,7 +83,7 @@ class Landlock:
 
         def start(argv: Sequence[str]) -> Child:
             begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
-            return start_in_thread(partial(self._enter, cell, shown), begin)
+            return start_in_thread(partial(self._enter, cell, shown), begin, cell.launch)
 
         return self._group.start(argv, start)
 
@@ -91,7 +92,7 @@ class Landlock:
         for capability in range(LAST_CAPABILITY if os.geteuid() == 0 else 0):
             _prctl(CAPBSET_DROP, capability)  # fails for numbers that this kernel does not know
         _restrict(dict(self._rules(cell, shown)), self._handled, self._scoped)
-        _load_filter(self._filter)
+        _load_filter(self._filter if cell.launch is None else self._watched_filter)
 
     def _rules(self, cell: Cell, shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""

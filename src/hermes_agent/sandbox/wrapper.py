@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from signal import Signals
+from types import MappingProxyType
 
 from hermes_agent.host.process_table import MARK as MARK
 
@@ -35,10 +36,16 @@ _PIECES = r"'([^']*)'|\"([^\"]*)\""
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
-def begin(folder: str, cwd: str) -> str:
-    """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes) and its
-    folder."""
-    return f"export {MARK}={quote(folder)}\ncd {quote(cwd)} || exit 126"
+def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Shell code before a command: sets its mark (the path of its record, since ids repeat between homes), these
+    variables, whatever an earlier command of its shell left in them, and its folder."""
+    told = "".join(f" {name}={quote(value)}" for name, value in {MARK: folder, **variables}.items())
+    return f"export{told}\ncd {quote(cwd)} || exit 126"
+
+
+def dropping(names: Iterable[str]) -> str:
+    """Shell code after the directory that is kept: these variables belong to one command alone."""
+    return "".join(f"; unset {name}" for name in names)
 
 
 def on_terminal(run: str) -> str:
@@ -60,7 +67,8 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
     table of its own.
 
     `kept` is the file of the kept shell to start from, or empty. Where the command saves its state, `keeps_as` is
-    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty.
+    the directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise empty. `dropping` adds
+    variables that are not kept.
     """
     lines = [
         f". {quote(kept)}" if kept else "",

@@ -21,7 +21,11 @@ class TerminalSettings:
         "The wall around commands: they see the system and tool chains read-only and write only to the workspace."
         " auto: the strongest that works here, else none and more questions; any: the same, else nothing runs.",
     )
-    network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
+    network: Literal["proxy", "on", "off"] | bool | tuple[str, ...] = setting(
+        "proxy",
+        "What commands in a jail reach. proxy: public web sites, noted; a list: only these hosts (globs, `host:port`);"
+        " on (or true): everything, unwatched; off (or false): only servers of their own session.",
+    )
     readable: tuple[str, ...] = setting((), "Folders besides the system that commands in a jail may read.")
     writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
     processes: int = setting(512, "Processes that commands in a jail may have at a time.", least=16)

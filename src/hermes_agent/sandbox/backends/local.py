@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
@@ -40,12 +40,15 @@ from hermes_agent.sandbox.executions import (
     void,
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
+from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
+from hermes_agent.sandbox.traffic import Traffic, traffic_of
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
     INLINE,
     MARK,
     begin,
+    dropping,
     is_same_shell,
     kept_directory,
     kept_variables,
@@ -82,9 +85,11 @@ class LocalPlace:
         shell: str = "",
         begin_seconds: float = 1.0,
         jail: Callable[[], Jail | None] | None = None,
+        network: Network | None = None,
     ) -> None:
         self._folder = folder
         self._make_jail = jail
+        self._network = network
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
@@ -97,6 +102,8 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
+        if self._network is not None:
+            await self._network.open()
         return await asyncio.to_thread(self._start, exec_id, command)
 
     async def attach(self, exec_id: str) -> Running | None:
@@ -136,6 +143,8 @@ class LocalPlace:
     async def close(self) -> None:
         """Remove what was prepared for the next command."""
         self._limits.close()
+        if self._network is not None:
+            await self._network.close()
         await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
@@ -152,11 +161,12 @@ class LocalPlace:
         if not Path(cwd).is_dir():
             raise PlaceFailed(f"The working directory {cwd} does not exist.")
         keeps = kept is not None and command.keeps
+        own = self._network.variables() if self._network else {}
         text = script(
             folder=str(folder),
-            begins=begin(str(folder), cwd),
+            begins=begin(str(folder), cwd, own),
             kept=str(kept) if before else "",
-            keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
+            keeps_as=(quote(base) if command.workdir else '"$PWD"') + dropping(own) if keeps else "",
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
@@ -170,7 +180,7 @@ class LocalPlace:
         try:
             env = {} if before else self._env  # a kept shell holds the whole environment, also what it unset
             layers = self._jail.layers if self._jail else 0
-            meta = Meta(command=command, cwd=cwd, boot=self._boot, layers=layers)
+            meta = Meta(command=command, cwd=cwd, boot=self._boot, layers=layers, watched=self._network is not None)
             return self._begin(folder, exec_id, meta, text, env)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -213,6 +223,9 @@ class LocalPlace:
             workspace=command.folder,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
+            launch=partial(self._network.launch, traffic=Traffic(folder))
+            if self._network and self._network.is_open
+            else None,
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
@@ -279,6 +292,7 @@ class LocalRunning:
         self.command = meta.command
         self.cwd = meta.cwd
         self._layers = meta.layers
+        self._is_watched = meta.watched
         self.output_path = str(folder / "out")
         self._folder = folder
         self._child = child
@@ -348,7 +362,9 @@ class LocalRunning:
         children = left and bool(family(0, f"{MARK}={self._folder}".encode()))
         if children:
             listed.touch()
-        self._ended = replace(before or self._read_end(noted), children=children)
+        reached, stopped = traffic_of(self._folder) if self._is_watched else (None, ())
+        ended = before or self._read_end(noted)
+        self._ended = replace(ended, children=children, reached=reached, stopped=stopped)
         return self._ended
 
     def _left_somebody(self, noted: str) -> bool:

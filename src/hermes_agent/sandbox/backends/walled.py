@@ -12,6 +12,7 @@ from pathlib import Path
 from hermes_agent.core.effects import Location
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import Jail
+from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import Command, Running
 
 # Below the folder of caches. What a jailed command wrote is never read outside: each kind has records of its own.
@@ -22,22 +23,31 @@ class WalledPlace:
     """Runs commands in the jail that `jail` builds, once, and those that say `outside` by `thin`; implements `Place`.
 
     An outside command begins in the working directory of its shell, with a clean environment: of what jailed commands
-    left it takes nothing else, and it leaves nothing to them. Where `jail` gives none, all run without.
+    left it takes nothing else, and it leaves nothing to them. Where `jail` gives none, all run without. `network`
+    watches the connections of jailed commands alone.
     """
 
     name = "local"
 
     def __init__(
-        self, *, folder: Path, env: Mapping[str, str], jail: Callable[[], Jail | None], thin: Callable[[], Jail]
+        self,
+        *,
+        folder: Path,
+        env: Mapping[str, str],
+        jail: Callable[[], Jail | None],
+        thin: Callable[[], Jail],
+        network: Network | None = None,
     ) -> None:
-        self._folder, self._env, self._jail = folder, env, jail
+        self._folder, self._env, self._jail, self._network = folder, env, jail, network
         self._outside = LocalPlace(folder=folder / OUTSIDE, env=env, jail=thin)
 
     @cached_property
     def _inside(self) -> LocalPlace:
         jail = self._jail()
         records = self._folder / (JAILED if jail else BARE)
-        return LocalPlace(folder=records, env=self._env, jail=(lambda: jail) if jail else None)
+        if jail is None:
+            return LocalPlace(folder=records, env=self._env)
+        return LocalPlace(folder=records, env=self._env, jail=lambda: jail, network=self._network)
 
     async def start(self, exec_id: str, command: Command) -> Running:
         inside = await asyncio.to_thread(lambda: self._inside)

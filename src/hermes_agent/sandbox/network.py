@@ -1,0 +1,371 @@
+"""Network of walled commands: makes their connections for them, to their session's own servers and the proxy only."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from fcntl import F_GETFL, F_SETFL, fcntl, ioctl
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.sandbox.connect_filter import CALLS, checked, is_supported, libc, restrict
+from hermes_agent.sandbox.executions import read_text
+from hermes_agent.sandbox.traffic import REACHED, STOPPED, Callers, Traffic
+
+HERE = "127.0.0.1"
+DIRECT = "localhost,127.0.0.1,::1"
+# linux/seccomp.h: requests to a listener, and the layout of a notification
+RECEIVE, SEND, IS_VALID = 0xC050_2100, 0xC018_2101, 0x4008_2102
+NOTIFICATION = struct.Struct("=QIIiIQ6Q")
+GETFD, OPENAT2, IN_ROOT = 438, 437, 0x10
+MOST_WAITING = 256
+LONGEST_ADDRESS = 128
+MOST_BACKLOG = 1 << 16
+MAPPED = bytes(10) + b"\xff\xff"
+LISTENS = "0A"
+THREAD = os.O_EXCL  # PIDFD_THREAD
+# linux/sock_diag.h, linux/unix_diag.h
+SOCK_DIAG, DIAG_BY_FAMILY, SHOW_FILE, FILE_OF, ANY = 4, 20, 2, 1, 0xFFFF_FFFF
+T = TypeVar("T")
+Address = IPv4Address | IPv6Address
+
+
+class Proxy(Protocol):
+    """The way out.
+
+    - `open` starts it in the running loop where it does not run there yet, and returns its port on 127.0.0.1;
+    - it asks `callers` for the command behind a connection, serves nobody else, and notes there what is reached.
+    """
+
+    callers: Callers
+
+    async def open(self) -> int: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A system call of a command that waits for its answer."""
+
+    listener: int
+    id: int
+    pid: int
+    call: int
+    arguments: tuple[int, ...]
+    traffic: Traffic
+
+
+class Refused(Exception):
+    """A connection that may not be made. `number` is the error that the program sees."""
+
+    def __init__(self, words: str = "", number: int = errno.EACCES) -> None:
+        super().__init__(words)
+        self.words, self.number = words, number
+
+
+class Network:
+    """Watches the connections of walled commands. `proxy`: None where they reach their session's servers alone;
+    `direct` are addresses with ports that they reach besides, as in `127.0.0.1:5432`."""
+
+    def __init__(self, proxy: Proxy | None = None, direct: tuple[str, ...] = ()) -> None:
+        self._proxy = proxy
+        self._callers = proxy.callers if proxy else Callers()
+        self._direct = frozenset(direct)
+        self._port = 0
+        self._poll = select.epoll()
+        self._commands: dict[int, Traffic] = {}
+        self._servers: dict[int, Traffic] = {}
+        self._waiting: dict[int, tuple[Request, socket.socket, bytes]] = {}
+        self._bell = -1
+
+    async def open(self) -> None:
+        """Start the proxy and the thread that answers, before a command starts, where the kernel can do it."""
+        if not is_supported():
+            return
+        if self._proxy is not None:
+            self._port = await self._proxy.open()
+        if not self.is_open:
+            self._bell = os.eventfd(0, os.EFD_CLOEXEC)
+            self._poll.register(self._bell, select.EPOLLIN)
+            threading.Thread(target=self._serve, name="network of commands", daemon=True).start()
+
+    async def close(self) -> None:
+        """End both; commands that go on connect nowhere any more."""
+        if self.is_open:
+            os.eventfd_write(self._bell, 1)
+        if self._proxy is not None:
+            await self._proxy.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether connections can be made. Where they cannot, a jail closes the network."""
+        return self._bell >= 0
+
+    def variables(self) -> Mapping[str, str]:
+        """What tells programs of the proxy."""
+        if not self._port:
+            return {}
+        address = f"http://{HERE}:{self._port}"
+        names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+        return {**dict.fromkeys(names, address), "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1"}
+
+    def launch(self, start: Callable[[], T], traffic: Traffic) -> T:
+        """Call `start` in a thread of its own whose connections, and those of whatever it starts, are watched for
+        good. Raises `OSError`."""
+        with ThreadPoolExecutor(1, "into the network") as thread:
+            listener = thread.submit(restrict).result()
+            self._commands[listener] = traffic
+            self._poll.register(listener, select.EPOLLIN)
+            return thread.submit(start).result()
+
+    def _serve(self) -> None:
+        """Answer until the bell rings."""
+        while True:
+            for handle, events in self._poll.poll():
+                if handle == self._bell:
+                    return self._end()
+                if handle in self._waiting:
+                    self._answer_later(handle)
+                elif events & select.EPOLLIN:
+                    self._answer(handle)
+                else:
+                    self._forget(handle)
+
+    def _end(self) -> None:
+        for listener in list(self._commands):
+            self._forget(listener)
+        for handle in list(self._waiting):
+            self._answer_later(handle)
+        self._poll.unregister(self._bell)
+        os.close(self._bell)
+        self._bell = -1
+
+    def _forget(self, listener: int) -> None:
+        """Drop a command of which no process is left."""
+        gone = self._commands.pop(listener)
+        self._poll.unregister(listener)
+        os.close(listener)
+        self._servers = {inode: owner for inode, owner in self._servers.items() if owner is not gone}
+
+    def _answer(self, listener: int) -> None:
+        notification = bytearray(NOTIFICATION.size)
+        try:
+            ioctl(listener, RECEIVE, notification)
+        except OSError:  # it was killed meanwhile
+            return
+        id_, pid, _, call, _, _, *arguments = NOTIFICATION.unpack(notification)
+        traffic = self._commands[listener]
+        request = Request(listener=listener, id=id_, pid=pid, call=call, arguments=tuple(arguments), traffic=traffic)
+        try:
+            number = self._act(request)
+        except Refused as refused:
+            number = refused.number
+            if refused.words:
+                with suppress(OSError):
+                    traffic.note(STOPPED, refused.words)
+        except (OSError, ValueError, struct.error) as error:
+            number = getattr(error, "errno", None) or errno.EINVAL
+        if number is not None:
+            _reply(request, number)
+
+    def _answer_later(self, handle: int) -> None:
+        request, found, address = self._waiting.pop(handle)
+        self._poll.unregister(handle)
+        with found:
+            _reply(request, _try(found, address))
+
+    def _act(self, request: Request) -> int | None:
+        """Do what was asked for, on a copy of what it was asked with. The error, 0 for none; None where the answer
+        comes later."""
+        if CALLS is None or request.call == CALLS.socket:
+            is_look_up = request.arguments[1] & os.O_NONBLOCK
+            raise Refused("a datagram, as for the look-up of a name" if is_look_up else "")
+        address = b"" if request.call == CALLS.listen else _memory(request)
+        with _socket(request) as found:
+            ioctl(request.listener, IS_VALID, struct.pack("=Q", request.id))
+            if request.call == CALLS.connect:
+                return self._connect(request, found, address)
+            found.listen(min(request.arguments[1], MOST_BACKLOG))
+            self._servers[os.fstat(found.fileno()).st_ino] = request.traffic
+        return 0
+
+    def _connect(self, request: Request, found: socket.socket, address: bytes) -> int | None:
+        (family,) = struct.unpack_from("=H", address)
+        if family == socket.AF_UNSPEC and found.family in (socket.AF_INET, socket.AF_INET6):
+            return _connect(found, address)  # ends a connection
+        if family != found.family or (family != socket.AF_UNIX and found.proto != socket.IPPROTO_TCP):
+            raise Refused(number=errno.EAFNOSUPPORT)
+        if family == socket.AF_UNIX:
+            return self._connect_local(request, found, address[2:])
+        host, port = _parsed(family, address)
+        checked_address = _packed(family, host, port)
+        if (str(host), port) != (HERE, self._port):
+            self._check(request.traffic, host, port)
+            return self._begin(request, found, checked_address)
+        with self._callers.connecting() as ports:
+            number = self._begin(request, found, checked_address)
+            if number in (0, None, errno.EINPROGRESS):
+                ports[found.getsockname()[1]] = request.traffic
+        return number
+
+    def _check(self, traffic: Traffic, host: Address, port: int) -> None:
+        """Raises `Refused` unless the command may connect there; notes whom it talks to."""
+        listening = _listening(host, port) if host.is_loopback else frozenset()
+        owners = [owner for inode in listening if (owner := self._servers.get(inode)) and owner.group == traffic.group]
+        name = f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"
+        if owners and len(owners) == len(listening):
+            for owner in owners:
+                traffic.link(owner)
+        elif name in self._direct:
+            traffic.note(REACHED, name)
+        elif host.is_loopback and not listening:
+            raise Refused(number=errno.ECONNREFUSED)
+        else:
+            raise Refused(f"a connection to {name}")
+
+    def _connect_local(self, request: Request, found: socket.socket, name: bytes) -> int:
+        """Connect to a socket in the file system as the command sees it, where its session listens there."""
+        if name[:1] in (b"", b"\0"):
+            raise Refused("a connection to a local socket without a file")
+        path = os.path.join(os.readlink(f"/proc/{request.pid}/cwd"), os.fsdecode(name.partition(b"\0")[0]))  # noqa: PTH115, PTH118 - of another process
+        try:
+            file = _open_seen(request.pid, path)
+        except FileNotFoundError:
+            hidden = Path(path).is_socket()
+            raise Refused(f"a connection to {path}" if hidden else "", errno.ENOENT) from None
+        try:
+            status = os.fstat(file)
+            wanted = (os.major(status.st_dev) << 20 | os.minor(status.st_dev), status.st_ino)
+            mine = [(inode, owner) for inode, owner in self._servers.items() if owner.group == request.traffic.group]
+            owner = next((owner for inode, owner in mine if _file_of(inode) == wanted), None)
+            if owner is None:
+                raise Refused(f"a connection to {path}")
+            request.traffic.link(owner)
+            return _try(found, struct.pack("=H", socket.AF_UNIX) + b"/proc/self/fd/%d" % file)
+        finally:
+            os.close(file)
+
+    def _begin(self, request: Request, found: socket.socket, address: bytes) -> int | None:
+        """Connect. A socket that blocks is answered for when it is connected; meanwhile others are served."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise Refused(number=errno.EAGAIN)
+        number = _try(found, address)
+        if number != errno.EINPROGRESS or fcntl(found, F_GETFL) & os.O_NONBLOCK:
+            return number
+        kept = socket.socket(fileno=os.dup(found.fileno()))
+        self._waiting[kept.fileno()] = request, kept, address
+        self._poll.register(kept, select.EPOLLOUT)
+        return None
+
+
+def _reply(request: Request, number: int) -> None:
+    with suppress(OSError):  # it was killed meanwhile
+        ioctl(request.listener, SEND, struct.pack("=QqiI", request.id, 0, -number, 0))
+
+
+def _memory(request: Request) -> bytes:
+    """A copy of the address that it gave."""
+    _, where, length, *_ = request.arguments
+    with Path(f"/proc/{request.pid}/mem").open("rb", buffering=0) as memory:
+        memory.seek(where)
+        return memory.read(min(length & 0xFFFF_FFFF, LONGEST_ADDRESS))
+
+
+def _socket(request: Request) -> socket.socket:
+    """Its socket, which stays the same one whatever the command puts under that number now."""
+    try:
+        process = os.pidfd_open(request.pid, THREAD)
+    except OSError:  # before 6.9 only a process has a handle
+        with Path(f"/proc/{request.pid}/status").open() as status:
+            number = next(line.split()[1] for line in status if line.startswith("Tgid:"))
+        process = os.pidfd_open(int(number))
+    try:
+        return socket.socket(fileno=checked(libc().syscall(GETFD, process, request.arguments[0] & 0xFFFF_FFFF, 0)))
+    finally:
+        os.close(process)
+
+
+def _connect(found: socket.socket, address: bytes) -> int:
+    """The error, 0 for none."""
+    return ctypes.get_errno() if libc().connect(found.fileno(), address, len(address)) else 0
+
+
+def _try(found: socket.socket, address: bytes) -> int:
+    """The same without waiting."""
+    flags = fcntl(found, F_GETFL)
+    fcntl(found, F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        return _connect(found, address)
+    finally:
+        fcntl(found, F_SETFL, flags)
+
+
+def _parsed(family: int, address: bytes) -> tuple[Address, int]:
+    """Host and port; an IPv4 address in an IPv6 one is that address, and that of no host is this machine."""
+    first, length = (4, 4) if family == socket.AF_INET else (8, 16)
+    if len(address) < first + length:
+        raise Refused(number=errno.EINVAL)
+    host = ip_address(address[first : first + length])
+    host = getattr(host, "ipv4_mapped", None) or host
+    if host.is_unspecified:
+        host = ip_address(HERE if host.version == 4 else "::1")
+    return host, struct.unpack_from("!H", address, 2)[0]
+
+
+def _packed(family: int, host: Address, port: int) -> bytes:
+    if family == socket.AF_INET:
+        return struct.pack("=H", family) + struct.pack("!H4s8x", port, host.packed)
+    mapped = host.packed if host.version == 6 else MAPPED + host.packed
+    return struct.pack("=H", family) + struct.pack("!H4x16s4x", port, mapped)
+
+
+def _listening(host: Address, port: int) -> frozenset[int]:
+    """The sockets that may be reached under this address (proc_pid_net(5))."""
+    rows = (row.split() for table in ("tcp", "tcp6") for row in read_text(Path(f"/proc/net/{table}")).splitlines())
+    addresses = ((row[1].partition(":"), int(row[9])) for row in rows if row[3] == LISTENS)
+    return frozenset(
+        inode for (bound, _, number), inode in addresses if int(number, 16) == port and _is_met(bound, host)
+    )
+
+
+def _is_met(written: str, host: Address) -> bool:
+    """Whether who listens there is met under that address: words of four bytes each, as the machine has them."""
+    raw = bytes.fromhex(written)
+    bound = ip_address(struct.pack(f"!{len(raw) // 4}I", *struct.unpack(f"={len(raw) // 4}I", raw)))
+    bound = getattr(bound, "ipv4_mapped", None) or bound
+    return bound == host or (bound.is_unspecified and bound.version >= host.version)
+
+
+def _open_seen(pid: int, path: str) -> int:
+    """A handle of a file as that process sees it: links lead where they lead there."""
+    root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_CLOEXEC)
+    how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, IN_ROOT)
+    try:
+        return checked(libc().syscall(OPENAT2, root, os.fsencode(path), how, len(how)))
+    finally:
+        os.close(root)
+
+
+def _file_of(inode: int) -> tuple[int, int] | None:
+    """Device and number of the file at which this local socket listens (sock_diag(7))."""
+    request = struct.pack(
+        "=IHHIIBBHIII8s", 40, DIAG_BY_FAMILY, 1, 0, 0, socket.AF_UNIX, 0, 0, ANY, inode, SHOW_FILE, b"\xff" * 8
+    )
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
+        kernel.send(request)
+        answer = kernel.recv(4096)
+    if len(answer) < 44 or struct.unpack_from("=H", answer, 4)[0] != DIAG_BY_FAMILY:
+        return None
+    _, kind, number, device = struct.unpack_from("=HHII", answer, 32)
+    return (device, number) if kind == FILE_OF else None
