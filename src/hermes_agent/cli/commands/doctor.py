@@ -16,6 +16,7 @@ from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.models import refused_by
 from hermes_agent.app.operations.health import ANSWER_SECONDS, check_database, check_memory
 from hermes_agent.app.operations.models import ask_once
+from hermes_agent.app.operations.security import Finding, probe
 from hermes_agent.app.places import try_place
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_without_store
 from hermes_agent.cli.exits import Exit
@@ -259,13 +260,16 @@ QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, p
 @click.command(short_help="Check this installation and say what to do.", epilog="Example: `hermes doctor --offline`.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--offline", is_flag=True, help="Ask no model.")
+@click.option("--security", is_flag=True, help="Try to break what the agent is kept from, and say what keeps it.")
 @pass_surface
-def doctor(surface: Surface, as_json: bool, offline: bool) -> int:
+def doctor(surface: Surface, as_json: bool, offline: bool, security: bool) -> int:
     """Check this installation: Python, home, settings, keys, database, programs, whether commands run in their
     place, and whether the model answers.
 
-    The exit code is 1 where something does not work.
+    The exit code is 1 where something does not work, or a promise of `--security` does not hold.
     """
+    if security:
+        return _security(surface, as_json=as_json)
     checks = asyncio.run(examine(surface, offline=offline))
     if as_json:
         say_json(checks)
@@ -274,6 +278,22 @@ def doctor(surface: Surface, as_json: bool, offline: bool) -> int:
         for check in (each for each in checks if each.todo):
             say(f"{check.name}: {check.todo}")
     return Exit.FAILED if any(check.state is State.FAIL for check in checks) else Exit.OK
+
+
+def _security(surface: Surface, *, as_json: bool) -> int:
+    settings = surface.loaded.value.terminal
+    surface.home.ensure()
+    findings: list[Finding] = asyncio.run(probe(surface.home, settings, environment(), RandomIds().short()))
+    if as_json:
+        say_json(findings)
+    else:
+        say(table([(each.state, each.promise.name, each.keeper, each.promise.says) for each in findings]))
+        for each in findings:
+            if each.state in ("broken", "hint"):
+                say(f"{each.promise.name}: {each.found}")
+        if not findings[0].wall:
+            say("No wall stands here. `apt install bubblewrap` and `hermes config set terminal.jail auto` build one.")
+    return Exit.FAILED if any(each.state == "broken" for each in findings) else Exit.OK
 
 
 async def examine(surface: Surface, *, offline: bool) -> list[Check]:
