@@ -145,7 +145,8 @@ class Toolkit:
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secret handles in its arguments resolved."""
         lent = self._needs.get(Home).cache / LENT_IN
-        opened: Tool = late(OPENED)(tool, self._needs.get(Secrets).get, self._settings.secrets, lent)
+        secrets = self._needs.get(Secrets)
+        opened: Tool = late(OPENED)(tool, secrets.get, self._settings.secrets, lent, secrets.redact)
         return opened
 
     def hooks(

@@ -69,12 +69,16 @@ class Rule:
         return (not self.random or _is_random(value)) and (not self.password or _may_be_password(value, self.literal))
 
 
+def key_places(text: str) -> list[tuple[int, int]]:
+    """Where what looks like a key begins and ends; places may overlap."""
+    found = rules() if len(text) < LARGE else _rules_for(text)
+    return sorted(place for rule in found for place in rule.places(text))
+
+
 def hide_keys(text: str, put: Put, label: str) -> str:
     """The text with what looks like a key replaced by what `put` makes of the label and the key."""
-    found = rules() if len(text) < LARGE else _rules_for(text)
-    places = sorted(place for rule in found for place in rule.places(text))
     parts, done = [], 0
-    for begin, end in places:
+    for begin, end in key_places(text):
         if end > done:  # A place that begins inside of the one before is hidden with what is left of it.
             parts += [text[done : max(begin, done)], put(label, text[max(begin, done) : end])]
             done = end

@@ -144,6 +144,8 @@ def _back(text: str, form: str, at: int) -> int:
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*"
 QUOTED = r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)\""""
+TOKENS = r'"(?:access|refresh)": ?"([^"\\]+)"'
+"""Tokens as `auth.json` holds them."""
 TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 FORMER = 64
 """Values that are no longer in `.env` and still hidden: what was said before may be said again."""
@@ -173,6 +175,12 @@ class Secrets:
             del self._former[next(iter(self._former))]
         self._kept, self.warnings = dict(other._kept), other.warnings
         self._redaction = None
+
+    def hide(self, name: str, *values: str) -> None:
+        """Redact these from now on, as tokens of a sign-in."""
+        if not all(value in self._former for value in values if value):
+            self._former.update((value, name) for value in values if value)
+            self._redaction = None
 
     def differs(self, other: Secrets) -> tuple[str, ...]:
         """The names in `.env` with other values in `other`."""
@@ -261,6 +269,7 @@ def check_name(name: str) -> None:
 
 def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:
     """The secrets of a home. Raises `HomeError`."""
+    tokens = re.findall(TOKENS, (read_small(home.root / "auth.json") or b"").decode("utf-8", "replace"))
     kept: dict[str, str] = {}
     warnings: list[str] = []
     for number, line in enumerate((_text(home) or "").splitlines(), 1):
@@ -275,6 +284,7 @@ def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secr
         variables=environment() if variables is None else variables,
         warnings=tuple(warnings),
         _kept=kept,
+        _former=dict.fromkeys(tokens, "SIGN_IN"),
     )
 
 

@@ -23,6 +23,7 @@ from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
 from hermes_agent.tools.syntax.words import Unreadable
 
+KEEPS = frozenset((Capability.MEMORY, Capability.SKILLS, Capability.SCHEDULE, Capability.MESSAGE))
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
 
@@ -30,14 +31,22 @@ class OpenHandles:
     """Tool wrapper that replaces secret handles in arguments as the tool runs; model, log and checks see the names.
 
     `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a value
-    while a command uses it.
+    while a command uses it. What a tool keeps or sends as words (notes, skills, schedules, messages) passes `redact`.
     """
 
-    def __init__(self, tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
+    def __init__(
+        self,
+        tool: Tool,
+        value: Callable[[str], str],
+        uses: Mapping[str, SecretUse],
+        folder: Path,
+        redact: Callable[[str], str] = str,
+    ) -> None:
         self._tool = tool
         self._value = value
         self._uses = uses
         self._folder = folder
+        self._redact = str if tool.needs.isdisjoint(KEEPS) else redact
 
     @property
     def schema(self) -> ToolSchema:
@@ -51,6 +60,7 @@ class OpenHandles:
         return self._tool.facts(arguments, workspace)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        arguments = _changed(arguments, self._redact)
         names = set(HANDLE.findall(" ".join(texts_in(arguments))))
         for name in names:
             self._secret(name)
@@ -66,8 +76,9 @@ class OpenHandles:
                 hint="Put the handle into the arguments of a tool that the program calls.",
             )
         if not isinstance(command, str):
-            filled = _filled(arguments, self._secret)
-            assert isinstance(filled, Mapping)
+            filled: Mapping[str, Any] = _changed(
+                arguments, lambda text: HANDLE.sub(lambda found: self._secret(found[1]), text)
+            )
             return filled
         if arguments.get("background"):
             raise Refused("A command in the background cannot have a secret.", hint="Run it in the foreground.")
@@ -162,13 +173,13 @@ def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
     return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
 
 
-def _filled(value: object, of: Callable[[str], str]) -> object:
+def _changed(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
     match value:
         case str():
-            return HANDLE.sub(lambda found: of(found[1]), value)
+            return change(value)
         case Mapping():
-            return {key: _filled(each, of) for key, each in value.items()}
+            return {key: _changed(each, change) for key, each in value.items()}
         case list() | tuple():
-            return [_filled(each, of) for each in value]
+            return [_changed(each, change) for each in value]
         case _:
             return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -51,8 +52,9 @@ class RememberedFile:
     """Permanent approvals of tool calls in a YAML file. An unreadable file counts as empty, so people are asked again;
     it is not overwritten."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, redact: Callable[[str], str] = str) -> None:
         self._path = path
+        self._redact = redact
         self._clock = clock
         self._stamp: tuple[int, int] | None = None
         self._entries: tuple[Approval, ...] = ()
@@ -70,7 +72,7 @@ class RememberedFile:
             entries = self._read()
             if self._broken:
                 raise HomeError(f"{self._path} cannot be read ({self._broken}): repair it or move it away.")
-            added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now())
+            added = Approval(key=key, tool=tool, what=self._redact(what), folder=folder, when=self._clock.now())
             write_private(self._path, HEAD + msgspec.yaml.encode((*entries, added)))
 
         await change_under(self._path.with_suffix(".lock"), work)
