@@ -95,7 +95,7 @@ def samples(seed: int) -> dict[str, str]:
         "JWT": f"{head}.{claims}.{of(URLSAFE, 43)}",
         "password in an address": f"https://deploy:{of(ALNUM, 14)}@git.shop.org/shop.git",
         "address of a database": f"postgresql://shop:{of(ALNUM + '!-_', 16)}@db.shop.org:5432/shop",
-        "password": f"password={of(ALNUM + '!%^+', 14)}",
+        "password": f"password={of(ALNUM + '!%^+', 12)}{of(DIGITS, 2)}",
         "Twilio secret": f"TWILIO_AUTH_TOKEN={of(HEX, 32)}",
     }
 

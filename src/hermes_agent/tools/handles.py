@@ -22,8 +22,8 @@ from hermes_agent.tools.starting import lent_name
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
 from hermes_agent.tools.syntax.words import Unreadable
+from hermes_agent.tools.toolbox import with_texts
 
-KEEPS = frozenset((Capability.MEMORY, Capability.SKILLS, Capability.SCHEDULE, Capability.MESSAGE))
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
 
@@ -31,22 +31,14 @@ class OpenHandles:
     """Tool wrapper that replaces secret handles in arguments as the tool runs; model, log and checks see the names.
 
     `value` looks up a secret (empty: none), `uses` says where each may be sent; `folder` is private and holds a value
-    while a command uses it. What a tool keeps or sends as words (notes, skills, schedules, messages) passes `redact`.
+    while a command uses it.
     """
 
-    def __init__(
-        self,
-        tool: Tool,
-        value: Callable[[str], str],
-        uses: Mapping[str, SecretUse],
-        folder: Path,
-        redact: Callable[[str], str] = str,
-    ) -> None:
+    def __init__(self, tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
         self._tool = tool
         self._value = value
         self._uses = uses
         self._folder = folder
-        self._redact = str if tool.needs.isdisjoint(KEEPS) else redact
 
     @property
     def schema(self) -> ToolSchema:
@@ -60,7 +52,6 @@ class OpenHandles:
         return self._tool.facts(arguments, workspace)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        arguments = _changed(arguments, self._redact)
         names = set(HANDLE.findall(" ".join(texts_in(arguments))))
         for name in names:
             self._secret(name)
@@ -76,7 +67,7 @@ class OpenHandles:
                 hint="Put the handle into the arguments of a tool that the program calls.",
             )
         if not isinstance(command, str):
-            filled: Mapping[str, Any] = _changed(
+            filled: Mapping[str, Any] = with_texts(
                 arguments, lambda text: HANDLE.sub(lambda found: self._secret(found[1]), text)
             )
             return filled
@@ -171,15 +162,3 @@ def _hosts(texts: list[str]) -> list[str]:
 
 def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
     return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
-
-
-def _changed(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
-    match value:
-        case str():
-            return change(value)
-        case Mapping():
-            return {key: _changed(each, change) for key, each in value.items()}
-        case list() | tuple():
-            return [_changed(each, change) for each in value]
-        case _:
-            return value
