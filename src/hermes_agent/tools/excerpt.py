@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Answer
+from hermes_agent.host.files import write_private
 from hermes_agent.host.late import Needs
 from hermes_agent.tools.settings import ToolOutputSettings
 
@@ -77,8 +79,17 @@ def _within(lines: list[str], room: int) -> list[str]:
     return kept
 
 
+KEPT_SECONDS = 30 * 86_400
+"""How long whole results are kept."""
 # These keep within their own limits and are read on page by page.
 PAGED = frozenset({"read_file"})
+
+
+def _sweep(folder: Path, oldest: float) -> None:
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if path.lstat().st_mtime < oldest:
+                path.unlink()
 
 
 class Spill:
@@ -89,6 +100,7 @@ class Spill:
         self._folder = folder
         self._redact = redact
         self._caps = caps or Caps()
+        self._swept = False
 
     async def fit(self, tool: str, answer: Answer, key: str) -> Answer:
         """The answer, with each large text truncated. `key` is the call's."""
@@ -106,7 +118,10 @@ class Spill:
         text = self._redact(part.text)
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.txt"
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(text, errors="replace")
+        write_private(path, text.encode("utf-8", "replace"), durable=False)
+        if not self._swept:
+            self._swept = True
+            _sweep(self._folder, path.stat().st_mtime - KEPT_SECONDS)
         size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
         note = f"[{size:,} bytes, {lines:,} lines; the middle is left out, the whole is in {path}]"
         return replace(part, text=head_and_tail(text, text, self._caps, left_out=note))

@@ -20,6 +20,7 @@ from hermes_agent.tools.danger.shell import Simple, Unreadable, is_known, read
 from hermes_agent.tools.permission.requests import CODE, COMMAND, HANDLE, texts_in
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.starting import lent_name
+from hermes_agent.tools.toolbox import with_texts
 
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
 
@@ -64,8 +65,9 @@ class OpenHandles:
                 hint="Put the handle into the arguments of a tool that the program calls.",
             )
         if not isinstance(command, str):
-            filled = _filled(arguments, self._secret)
-            assert isinstance(filled, Mapping)
+            filled: Mapping[str, Any] = with_texts(
+                arguments, lambda text: HANDLE.sub(lambda found: self._secret(found[1]), text)
+            )
             return filled
         if arguments.get("background"):
             raise Refused("A command in the background cannot have a secret.", hint="Run it in the foreground.")
@@ -154,15 +156,3 @@ def _hosts(texts: list[str]) -> list[str]:
 
 def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
     return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
-
-
-def _filled(value: object, of: Callable[[str], str]) -> object:
-    match value:
-        case str():
-            return HANDLE.sub(lambda found: of(found[1]), value)
-        case Mapping():
-            return {key: _filled(each, of) for key, each in value.items()}
-        case list() | tuple():
-            return [_filled(each, of) for each in value]
-        case _:
-            return value

@@ -21,7 +21,7 @@ CHUNK, OVERLAP = 4 << 20, 16 << 10
 """Bytes that are looked through at a time, and how many of them were before: a secret that was only half written, or
 whose other half came with the next part, is found then. Multiples of `BLOCK`."""
 BLOCK = 4096
-COVER_SECONDS = 10.0
+FIRST_COVER_SECONDS, COVER_SECONDS = 0.25, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +95,16 @@ class Covers:
             await cover.catch_up()
 
     async def keep(self, running: Running) -> None:
-        """Mask periodically until the command ends."""
-        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
+        """Mask periodically until the command or this process ends, at first more often."""
+        waiting, pause = spawn(running.wait(), name=f"end of {running.exec_id}"), FIRST_COVER_SECONDS
         try:
             while not waiting.done():
-                await asyncio.wait([waiting], timeout=COVER_SECONDS)
+                await asyncio.wait([waiting], timeout=pause)
                 await self.catch_up(running)
+                pause = min(2 * pause, COVER_SECONDS)
         finally:
             waiting.cancel()
+            await self.catch_up(running)
 
     async def hide(self, running: Running) -> None:
         """Remove secrets from an ended command's saved output. Raises `PlaceFailed`."""

@@ -19,6 +19,7 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 
+KEEPS = frozenset((Capability.MEMORY, Capability.SKILLS, Capability.SCHEDULE, Capability.MESSAGE))
 NAME_WEIGHT = 3
 K1, B = 1.2, 0.75  # the usual constants of BM25 (Robertson & Zaragoza 2009)
 _STOP = frozenset(
@@ -85,6 +86,7 @@ class Toolbox:
     - `offered`: what the prompt lists: the core tools and, if there are others, `find_tools` and `use_tool`;
     - `resolve`: the tool that a call really means, so that permission, journal and guardrails never see `use_tool`;
     - `opened` wraps a tool whose arguments name secrets;
+    - `redact` removes secrets from what a tool keeps or sends as words: notes, skills, schedules, messages;
     - `small`: the prompt lists only the most needed tools, and the rest are found by search;
     - `found` gives the dynamic tools as they are now: always found by search, never in `offered`.
     """
@@ -94,10 +96,12 @@ class Toolbox:
         tools: Iterable[Tool],
         opened: Callable[[Tool], Tool] | None = None,
         *,
+        redact: Callable[[str], str] | None = None,
         small: bool = False,
         found: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
         self._opened = opened
+        self._redact = redact
         self._small = small
         self._tools: dict[str, Tool] = {}
         for tool in tools:
@@ -145,6 +149,8 @@ class Toolbox:
         """The tool and arguments that a call means: those inside `use_tool`, otherwise the call's own."""
         if name != USE:
             tool = self.get(name)
+            if self._redact is not None and not tool.needs.isdisjoint(KEEPS):
+                arguments = with_texts(arguments, self._redact)
             opens = self._opened is not None and MENTIONS in repr(arguments)
             return (self._opened(tool) if self._opened and opens else tool), arguments
         inner = arguments.get("arguments")
@@ -227,3 +233,16 @@ def _json_object(text: str) -> object:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return {}
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
+    """The value with each string in it changed, at any depth."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {key: with_texts(each, change) for key, each in value.items()}
+        case list() | tuple():
+            return [with_texts(each, change) for each in value]
+        case _:
+            return value

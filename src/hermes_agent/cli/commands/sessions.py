@@ -118,7 +118,7 @@ def rename(surface: Surface, session: str, title: str) -> None:
 def export(surface: Surface, session: str, kind: str, output: Path | None) -> None:
     """Export a session: jsonl is the whole log, md and html are for reading."""
     found, entries = ask(surface, partial(operations.read_session, name=session))
-    text = FORMATS[kind](found, entries)
+    text = surface.secrets.redact(FORMATS[kind](found, entries))
     if output is None:
         click.echo(text, nl=False)
         return

@@ -102,7 +102,8 @@ class TokenRefresh:
     record: the next one tries once more and, where the token is used up, reports that.
     """
 
-    def __init__(self, home: Home, clock: Clock, secrets: Secrets) -> None:
+    def __init__(self, home: Home, clock: Clock, secrets: Secrets, hide: Callable[..., None] = lambda *_: None) -> None:
+        self._hide = hide
         self.file = AuthFile(home.root / "auth.json")
         self._home = home
         self._clock = clock
@@ -151,6 +152,7 @@ class TokenRefresh:
                 signed_in = self._known(facts)
                 if not self._fresh(signed_in, refused):
                     signed_in = await self._renewed(facts, signed_in, http)
+        self._hide("SIGN_IN", signed_in.access, signed_in.refresh)
         headers = tuple((name, value.format(account=signed_in.account)) for name, value in facts.headers)
         return Grant(key=signed_in.access, headers=headers)
 

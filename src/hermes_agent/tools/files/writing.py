@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import unified_diff
@@ -12,6 +13,7 @@ from pathlib import Path
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.core.tool import CallContext
+from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.files.checking import new_problem
 from hermes_agent.tools.files.content import coding_of, storable
 from hermes_agent.tools.files.guard import Guard, cannot, open_regular, opened
@@ -233,6 +235,7 @@ class Changer:
             return earlier.answer
         self._check_known(change, real, before, context.session)
         content, done = change.make(before)
+        _check_marks(before, content, change.path)
         answer = f"{done}{_change_report(before, content, change.path)}"
         return _Ready(real=real, path=change.path, before=before, content=content, answer=answer, key=key)
 
@@ -272,6 +275,19 @@ class Changer:
                 self._put(each, each.before.content, now)
                 return True
         return False
+
+
+def _check_marks(before: Version, content: bytes | None, path: str) -> None:
+    """Raise `ToolError` where what was shown instead of a secret would take its place in a file."""
+    old, new = (
+        Counter(found[0] for found in MARKER.finditer((each or b"").decode("latin-1")))
+        for each in (before.content, content)
+    )
+    if before.content is not None and (marks := new - old):
+        raise ToolError(
+            f"{path} was not written: `{next(iter(marks))}` is shown where the file holds a secret.",
+            hint="Change the lines around it with patch; the secret stays as it is.",
+        )
 
 
 def _change_report(before: Version, content: bytes | None, path: str) -> str:

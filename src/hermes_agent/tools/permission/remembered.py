@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Set
+from collections.abc import Callable, Set
 from pathlib import Path
 
 import msgspec
@@ -54,8 +54,9 @@ class RememberedFile:
     """Permanent approvals of tool calls in a YAML file. An unreadable file counts as empty, so people are asked again;
     it is not overwritten."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, redact: Callable[[str], str] = str) -> None:
         self._path = path
+        self._redact = redact
         self._clock = clock
         self._stamp: tuple[int, int] | None = None
         self._entries: tuple[Approval, ...] = ()
@@ -82,7 +83,7 @@ class RememberedFile:
 
         def work() -> None:
             kept = [entry for entry in self.list() if entry.key != key]
-            added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now(), program=program)
+            added = Approval(key=key, tool=tool, what=self._redact(what), folder=folder, when=self._clock.now(), program=program)
             write_private(self._path, HEAD + msgspec.yaml.encode((*kept, added)))
 
         await change_under(self._path.with_suffix(".lock"), work)
