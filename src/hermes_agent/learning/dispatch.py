@@ -28,7 +28,7 @@ from hermes_agent.core.errors import (
     unexpected,
 )
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
+from hermes_agent.core.messages import Message, Origin, Role, ToolCall, ToolResult
 from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import (
@@ -155,7 +155,7 @@ class Dispatch:
         number = await self.proposing.put(draft, waits, self.claim.job, self._evidence(draft, checked), base)
         if number not in self.tally.waiting:
             self.tally.waiting.append(number)
-        return said(f"Put aside as p{number}: it is not live, and waits. Do not write it again.")
+        return said(f"Put aside as p{number}: it is not live, and waits. Do not write it again.", Origin.RUNTIME)
 
     def _send_back(self, draft: Draft, reason: str) -> Answer:
         mark = (draft.kind.value, draft.item)
@@ -254,10 +254,10 @@ class Pass:
         except StoreError:
             raise
         except HermesError as error:
-            answer = failure(error)
+            answer = failure(error, Origin.RUNTIME)
         except Exception as error:
             log.exception("job %s: %s failed", self.claim.job.id, call.name)
-            answer = failure(unexpected(error))
+            answer = failure(unexpected(error), Origin.RUNTIME)
         result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
         return Message(role=Role.TOOL, parts=(result,))
 

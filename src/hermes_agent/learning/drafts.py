@@ -12,7 +12,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import ToolCall, Trust
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
 from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
@@ -163,6 +163,7 @@ class OtherWriters:
     workspace: str
     speaker: str
     turn: int = 0
+    trust: Trust = Trust.CLEAN
     attach: bool = False
     begun_at: Location = NOWHERE
 
