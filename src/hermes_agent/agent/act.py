@@ -274,7 +274,7 @@ async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, resul
         ]
     worst = max(context.trust, *map(trust_of, parts))
     if labels and worst is Trust.OUTSIDE and facts.effect is not Effect.READS:
-        await asyncio.to_thread(labels.doubt, since, agent.clock.now())
+        await labels.doubt(since, agent.clock.now())
     return replace(result, parts=tuple(parts))
 
 

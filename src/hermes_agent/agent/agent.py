@@ -15,7 +15,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import Origin, ToolCall
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
@@ -68,16 +68,16 @@ class Toolbox(Protocol):
 
 
 class Labels(Protocol):
-    """Which files are the trusted workspace's. Both block.
+    """Which files are the trusted workspace's.
 
     - `is_trusted` says whether all of these absolute paths (none: the workspace) lie in a trusted folder, and hold
-      nothing that came there while a call ran that had the outside in view, or talked to it;
+      nothing that came there while a call ran that had the outside in view, or talked to it; it blocks;
     - `doubt` notes that files which change in these seconds since 1970 are such.
     """
 
     def is_trusted(self, paths: Sequence[str]) -> bool: ...
 
-    def doubt(self, since: float, until: float) -> None: ...
+    async def doubt(self, since: float, until: float) -> None: ...
 
 
 class Closing(Protocol):
@@ -93,7 +93,7 @@ class Agent:
     secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's end and
     returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says where the
     `exec` effects of a workspace are recorded (None: unknown); `labels` knows the files of a trusted folder
-    (None: there are none)."""
+    (None: there are none); `own` is the label of the conversation's person."""
 
     model: Model
     tools: Toolbox
@@ -112,3 +112,4 @@ class Agent:
     closing: tuple[Closing, ...] = ()
     location: Callable[[str], Awaitable[Location]] | None = None
     labels: Labels | None = None
+    own: Origin = Origin.OWNER

@@ -40,7 +40,8 @@ class RunContext:
         self._call = call
         self._within = within
         self._calls = 0
-        self._seen, self.inner = session.trust(), Trust.CLEAN
+        # What a program passes on to a tool, no view of the model shows.
+        self._seen, self.inner = session.trust(agent.own) if within else Trust.OUTSIDE, Trust.CLEAN
         self.origin = Origin.RUNTIME
         self.attach = False
         self.begun_at = NOWHERE

@@ -43,14 +43,14 @@ GUIDANCE = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Content of the prompt sections. `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
-    index of skills, `context` the project's context file with the label `vouched`, `memory` the notes, `environment` the
-    machine and channel, `date` the day (`2026-11-21`). `warnings` tell the person what was left out of these files, and why;
-    `eligible` are the skills that the index names."""
+    index of skills, `context` the project's context file with the label `vouched`, `memory` the notes, `environment`
+    the machine and channel, `date` the day (`2026-11-21`). `warnings` tell the person what was left out of these files,
+    and why; `eligible` are the skills that the index names."""
 
     identity: str = ""
     skills: str = ""
     context: str = ""
-    vouched: Origin = Origin.FILE
+    vouched: Origin = Origin.WORKSPACE
     memory: str = ""
     environment: str = ""
     date: str = ""

@@ -147,8 +147,8 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
 
 
 async def _given(runtime: System, invocation: Invocation) -> Taken:
-    """Parts from standard input and `--file`, whoever wrote them: the prompt alone is the person's. Raises `HermesError` for an unreadable file, and `InputTooLarge`
-    before a session is created."""
+    """Parts from standard input and `--file`, whoever wrote them: the prompt alone is the person's. Raises
+    `HermesError` for an unreadable file, and `InputTooLarge` before a session is created."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
     files = [(await asyncio.to_thread(named, Path(path)), path) for path in invocation.files]
     parts: list[Part] = []

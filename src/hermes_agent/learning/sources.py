@@ -13,6 +13,7 @@ from hermes_agent.core.messages import Message, Origin, Part, Role, Text, ToolCa
 from hermes_agent.learning.wording import decoded, plain, would
 
 Sort = Literal["command", "path", "host", "tool"]
+By = Literal["person", "model", "other"]
 FENCE = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELLS = frozenset({"", "sh", "bash", "shell", "console", "zsh"})
 TICKED = re.compile(r"`([^`\n]{2,300})`")
@@ -115,9 +116,9 @@ NOT = frozenset(
 )
 EMPTY = frozenset(
     WORDS.findall(
-        "the and for that this with are was were has have had its his her their you your they from into onto please remember "
-        "note keep mind always user person owner prefers wants likes asked said says should must will would can der die das "
-        "und ist ein eine"
+        "the and for that this with are was were has have had its his her their you your they from into onto please "
+        "remember note keep mind always user person owner prefers wants likes asked said says should must will would "
+        "der die das und ist ein eine"
     )
 )
 """Words that say nothing of what is taught."""
@@ -133,7 +134,7 @@ class Piece:
     text: str
     source: str
     command: bool = False
-    by: Literal["person", "model", "other"] = "other"
+    by: By = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +167,9 @@ def pieces_of(entries: Iterable[Entry], own: Origin = Origin.OWNER) -> list[Piec
     entries = list(entries)
     failed = {entry.event.call_id for entry in entries if isinstance(entry.event, ToolEnded) and entry.event.is_error}
     found: list[Piece] = []
-    seen = Trust.CLEAN
+    seen = prompt_in(entries)
     for entry in entries:
         match entry.event:
-            case PrefixFrozen(sections=sections):
-                seen = max((seen, *(section.origin.trust for section in sections)))
             case MessageTaken(message=message) | ContextAdded(message=message) | ToolEnded(message=message):
                 found += _pieces(entry.number, message, failed, (seen, own))
                 seen = max((seen, *(class_of(part, message.role, seen, own) for part in message.parts)))
@@ -181,13 +180,20 @@ def pieces_of(entries: Iterable[Entry], own: Origin = Origin.OWNER) -> list[Piec
     return found
 
 
+def prompt_in(entries: Iterable[Entry]) -> Trust:
+    """The worst class in the prompts of a conversation."""
+    prompts = (entry.event.sections for entry in entries if isinstance(entry.event, PrefixFrozen))
+    return max((section.origin.trust for sections in prompts for section in sections), default=Trust.CLEAN)
+
+
 def _pieces(number: int, message: Message, failed: Collection[str], before: tuple[Trust, Origin]) -> Iterator[Piece]:
     for part in message.parts:
         trust = class_of(part, message.role, *before)
         match part:
             case Text(text=text, origin=origin):
-                by = "person" if message.role is Role.USER and origin in (Origin.OWNER, before[1]) else "other"
-                by = "model" if message.role is Role.ASSISTANT else by
+                typed = message.role is Role.USER and origin in (Origin.OWNER, before[1])
+                said: By = "model" if message.role is Role.ASSISTANT else "other"
+                by: By = "person" if typed else said
                 yield Piece(number=number, trust=trust, text=text, source=message.role.value, by=by)
             case ToolCall(name=name, arguments=arguments):
                 yield Piece(number=number, trust=trust, text=name, source=name, by="model")
@@ -217,19 +223,20 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
 
 @dataclass(slots=True)
 class Sources:
-    """The texts of a conversation by class. Words are compared for what is from the workspace alone: what is from
-    outside teaches nothing, whatever it says."""
+    """The texts of a conversation by class. Words are compared to see what of the workspace was copied. What is from
+    outside teaches nothing, whatever it says and whoever repeats it."""
 
     pieces: list[Piece] = field(default_factory=list)
+    prompt: Trust = Trust.CLEAN
     _theirs: dict[str, str] = field(default_factory=dict)
     _clean: set[str] = field(default_factory=set)
     _hosts: set[str] = field(default_factory=set)
     _typed: list[tuple[frozenset[str], bool]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece]) -> Sources:
-        """The sources of these pieces."""
-        made = cls()
+    def of(cls, pieces: Sequence[Piece], prompt: Trust = Trust.CLEAN) -> Sources:
+        """The sources of these pieces, below a prompt of that class."""
+        made = cls(prompt=prompt)
         for piece in pieces:
             made._add(piece)
         return made
@@ -237,7 +244,7 @@ class Sources:
     @property
     def trust(self) -> Trust:
         """The worst class of all."""
-        return max((piece.trust for piece in self.pieces), default=Trust.CLEAN)
+        return max((self.prompt, *(piece.trust for piece in self.pieces)))
 
     def copied(self, text: str) -> dict[Span, str]:
         """The parts of a text that stand in the workspace alone, each with its source."""
@@ -296,13 +303,13 @@ class Sources:
 
     def _add(self, piece: Piece) -> None:
         self.pieces.append(piece)
-        if piece.trust is Trust.OUTSIDE:
-            return
         text = plain(piece.text)
-        if piece.trust is Trust.WORKSPACE and piece.by == "other":
+        if piece.trust and piece.by == "other":
             texts = [text, NUMBERED.sub("", text), *decoded(text)]
             for key in {key for each in texts for _, key in (*_keys(each), *_runs(each, LEAST))}:
                 self._theirs.setdefault(key, piece.source)
+            return
+        if piece.trust is Trust.OUTSIDE:
             return
         keys = {key for _, key in (*_keys(text), *_runs(text, LEAST), *_short(text))}
         if piece.by == "person":
@@ -315,8 +322,8 @@ class Sources:
         self._hosts |= {each.text for each in named_in(text) if each.sort == "host"} - strange
 
     def _is_own(self, piece: Piece) -> bool:
-        """Whether this is a command that the agent ran, and plain work: short, no quoted prose, nothing that a lesson may
-        not say."""
+        """Whether this is a command that the agent ran, and plain work: short, no quoted prose, nothing that a lesson
+        may not say."""
         command = piece.text
         prose = re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command)
         return piece.command and len(command) <= LONGEST_COMMAND and not prose and not would(command)

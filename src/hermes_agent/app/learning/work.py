@@ -31,7 +31,7 @@ from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.reviewing import Reviewer
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.settings import person_of, target_of
+from hermes_agent.memory.settings import label_of, person_of, target_of
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
@@ -85,6 +85,7 @@ class LearningWork:
             model_for=self._model,
             hands_of=self.writers,
             proposing=self.proposing,
+            own=lambda record: label_of(self._needs.get(Standings).of(record.principal), record.conversation),
             effort=self._settings.model.reasoning_effort,
         )
         retracting = Retracting(store=self._store, undoing=self.undoing, proposing=self.proposing)
