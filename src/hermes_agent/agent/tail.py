@@ -88,7 +88,7 @@ def _parts(news: Sequence[Section], mark: str) -> Iterator[Text]:
     words = [(each.origin, f"## {each.name}\n{each.text or 'Nothing any more.'}\n\n") for each in news]
     first, last = marked("\n\n", mark).split("\n\n\n")
     words = [(Origin.RUNTIME, f"{first}\n"), *words[:-1], (words[-1][0], words[-1][1].rstrip("\n"))]
-    for origin, run in groupby([*words, (Origin.RUNTIME, f"\n{last}")], key=itemgetter(0)):
+    for origin, run in groupby([*words, (Origin.RUNTIME, last)], key=itemgetter(0)):
         yield Text(text="".join(text for _, text in run), origin=origin)
 
 

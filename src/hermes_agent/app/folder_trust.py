@@ -78,7 +78,7 @@ class TrustedFolders:
     def news(self, workspace: str) -> News | None:
         """What the owner has to be asked before this folder is trusted; None where it is, or cannot be."""
         root = self.root(workspace)
-        if root == Path(root.anchor) or root == Path.home() or root == self._home / "workspace":
+        if self._is_wide(root) or root == self._home / "workspace":
             return None
         known = self.folders().get(str(root))
         before = known.files if known else {}
@@ -95,11 +95,12 @@ class TrustedFolders:
         if session not in self._sessions or not session:
             root = self.root(workspace)
             asked = str(root) in self.folders() or root == self._home / "workspace"
-            self._sessions[session] = bool(workspace) and asked and self.news(workspace) is None
+            self._sessions[session] = asked and not self._is_wide(root) and self.news(workspace) is None
         return self._sessions[session]
 
     async def trust(self, workspace: str, *, once: bool = False) -> None:
         """Trust the folder with what it holds now; `once`: until this process ends."""
+        self._sessions.clear()
         root = self.root(workspace)
         speaking = await asyncio.to_thread(lambda: dict(_speaking(root, Path(workspace))))
         known = self.folders().get(str(root), Folder())
@@ -134,6 +135,10 @@ class TrustedFolders:
         """What a run of that session may count as the workspace's."""
         root = self.root(workspace)
         return FolderLabels(folders=self, root=root, home=self._home, trusted=self.is_trusted(workspace, session))
+
+    def _is_wide(self, root: Path) -> bool:
+        """Whether so much lies in the folder that nobody can vouch for it."""
+        return root in (Path(root.anchor), Path.home(), self._home)
 
     @staticmethod
     def root(workspace: str) -> Path:

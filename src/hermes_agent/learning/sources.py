@@ -260,11 +260,10 @@ class Sources:
     def typed(self, text: str, share: float) -> bool:
         """Whether a person of the conversation typed all of this: of the words of each sentence so many stand in one of
         theirs, with the same negations."""
-        sentences = [_meaning(sentence) for sentence in SENTENCE.findall(plain(text))]
-        return bool(self._typed) and all(
+        sentences = [found for sentence in SENTENCE.findall(plain(text)) if (found := _meaning(sentence))[0]]
+        return bool(sentences) and all(
             any(nots == theirs and len(words & said) >= share * len(words) for said, theirs in self._typed)
             for words, nots in sentences
-            if words
         )
 
     def strange_hosts(self, text: str) -> list[str]:
@@ -359,7 +358,7 @@ def _short(text: str) -> Iterator[tuple[Span, str]]:
 def _meaning(sentence: str) -> tuple[frozenset[str], bool]:
     """The beginnings of the words of a sentence that say what it is about, and whether it denies."""
     words = {found[0].casefold() for found in WORDS.finditer(sentence)}
-    return frozenset(word[:6] for word in words - EMPTY - NOT if len(word) > 1), bool(words & NOT)
+    return frozenset(word[:6] for word in words - EMPTY - NOT if len(word) > 1 or not word.isascii()), bool(words & NOT)
 
 
 def _merged(copied: Mapping[Span, str]) -> list[tuple[Span, str]]:

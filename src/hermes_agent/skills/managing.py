@@ -50,15 +50,16 @@ class SkillReading:
             headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
             headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [Text(text=f"{whole_line(header)}\n", origin=header.layer.origin) for header in headers]
+        lines = [(whole_line(header), header.layer.origin) for header in headers]
         if not query and len(headers) == PAGE:
-            lines.append(Text(text=f"[more: after={headers[-1].name}]\n", origin=Origin.SKILL))
+            lines.append((f"[more: after={headers[-1].name}]", Origin.SKILL))
         if not query and not family and not after:
             families = await self._library.families(context.workspace, here)
             named = ", ".join(f"{name} ({many})" for name, many in families[:PAGE])
-            lines.append(Text(text=f"Families: {named}", origin=Origin.SKILL))
-        nothing = Text(text="No skill fits.", origin=Origin.SKILL)
-        return Answer(parts=tuple(lines) if headers else (nothing,))
+            lines.append((f"Families: {named}", Origin.SKILL))
+        first, *rest = lines if headers else [("No skill fits.", Origin.SKILL)]
+        shown = [first, *((f"\n{text}", origin) for text, origin in rest)]
+        return Answer(parts=tuple(Text(text=text, origin=origin) for text, origin in shown))
 
     @tool(effect=Effect.READS, origin=Origin.SKILL)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
