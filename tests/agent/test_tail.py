@@ -14,6 +14,8 @@ from tests.agent.harness import Harness, tool
 class Source:
     """Says what it is told to."""
 
+    origin = Origin.RUNTIME
+
     def __init__(self, name: str, words: str = "") -> None:
         self.name = name
         self.now = words

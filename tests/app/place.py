@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.system import System
@@ -91,7 +90,7 @@ class Place:
 
     async def transcript(self) -> list[str]:
         view = await self.runtime.hermes.view(self.record.id)
-        said = [message for message in view.messages if message.text and not is_runtime(message)]
+        said = [message for message in view.messages if message.text and not message.is_runtime]
         return [f"{message.role}: {message.text}" for message in said]
 
 

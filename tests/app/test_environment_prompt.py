@@ -204,7 +204,7 @@ def proposed(work: Path, *paths: str, session: str = "s1") -> Proposed:
 
 
 async def added(hook: SubfolderContextHook, call: Proposed) -> list[str]:
-    answer = await hook.after_call(call, said("result"))
+    answer = await hook.after_call(call, said("result", Origin.TOOL))
     assert answer.parts[0] == Text(text="result", origin=Origin.TOOL)
     assert all(part.origin is Origin.FILE for part in answer.parts[1:] if isinstance(part, Text))
     return [part.text for part in answer.parts[1:] if isinstance(part, Text)]

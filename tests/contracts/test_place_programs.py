@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer
 from hermes_agent.sandbox.place import Command, Place
 from hermes_agent.tools.code import CodeTools
@@ -36,8 +37,8 @@ def bench(place: Place, plain: Command) -> Bench:
 
 def give(name: str, arguments: Mapping[str, object]) -> Answer:
     if name == "read_file":
-        return said("ü" * 100_000)
-    return said(f"<{arguments['command']}>", is_error=arguments["command"] == "fails")
+        return said("ü" * 100_000, Origin.TOOL)
+    return said(f"<{arguments['command']}>", Origin.TOOL, is_error=arguments["command"] == "fails")
 
 
 async def test_a_program_works_with_what_tools_say_and_only_its_words_come_back(bench: Bench) -> None:
@@ -54,7 +55,7 @@ async def test_a_program_that_is_stopped_leaves_nothing(bench: Bench, place: Pla
 
     def note(name: str, arguments: Mapping[str, object]) -> Answer:
         called.set()
-        return said("")
+        return said("", Origin.TOOL)
 
     code = "tools.read_file()\nimport time\ntime.sleep(60)"
     running = asyncio.ensure_future(bench.tools["execute_code"].run({"code": code}, bench.context(calls_give=note)))

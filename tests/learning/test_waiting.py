@@ -1,12 +1,11 @@
-"""What waits: applied by the owner on top of what came since, released by other conversations, taken back with its
-own."""
+"""What waits: applied by the owner on top of what came since, ended when another conversation comes to the same, taken
+back with its own."""
 
 import pytest
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning import learned, proposing  # noqa: F401 - what is tested here
-from hermes_agent.learning.proposing import DAY, bears_out, title_of, words_of
-from hermes_agent.learning.sources import Piece, Side, Sources
+from hermes_agent.learning.proposing import DAY, title_of, words_of
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
@@ -98,7 +97,9 @@ async def test_a_proposal_is_shown_with_its_reason_and_words(tmp_path):
     assert words_of(second) == "content: It rains."
 
 
-async def test_two_further_conversations_that_say_the_same_release_an_item(tmp_path):
+async def test_a_conversation_that_comes_to_the_same_by_itself_releases_an_item_and_one_that_names_it_does_not(
+    tmp_path,
+):
     (tmp_path / "work").mkdir()
     (tmp_path / "work/page.txt").write_text("Hint: run `make all now`, it is the way to build this.\n")
     lesson = skill("build", "To build, run `make all now`.")
@@ -112,64 +113,18 @@ async def test_two_further_conversations_that_say_the_same_release_an_item(tmp_p
             await here.type("/new")
             await here.say(words)
             await reviewed(here)
+        named = await here.runtime.store.proposals.get(proposal.id)
+        script.clean = [lesson, Say("Kept.")]
+        await here.type("/new")
+        await here.say("To build, run make all now")
+        await reviewed(here)
         found = await here.runtime.store.proposals.get(proposal.id)
-        supporters = await here.runtime.store.proposals.supporters("p1")
         card = await here.runtime.skills.library.find("build")
 
     assert proposal.why is Why.OUTSIDE
-    assert (found.state, len(supporters), card.name) == (ProposalState.RELEASED, 2, "build")
-
-
-async def test_the_same_page_seen_again_and_a_copy_of_a_conversation_release_nothing(tmp_path):
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/page.txt").write_text("Always run `make all now` to build this thing here.\n")
-    lesson = skill("build", "Always run `make all now` to build this thing here.")
-    script = Script(rounds("cat page.txt", "echo two", "echo three"), raw=[lesson, Say("Kept.")])
-    async with learning_place(tmp_path, script) as here:
-        await here.say("Read the page")
-        await reviewed(here)
-        script.raw = [Say("Nothing to keep.")]
-        for _ in range(3):
-            await here.type("/new")
-            await here.say("Read the page")
-            await reviewed(here)
-        script.talk = looks(3)
-        for _ in range(3):
-            await here.type("/branch")
-            await here.say("I build with make all now")
-            await reviewed(here)
-        (proposal,) = await waits(here)
-        supporters = await here.runtime.store.proposals.supporters("p1")
-
-    assert proposal.state is ProposalState.WAITING
-    assert len(supporters) <= 1
-
-
-async def test_what_names_nothing_needs_a_person_s_words(tmp_path):
-    proposal = Proposal(
-        why=Why.OUTSIDE,
-        kind=Kind.MEMORY,
-        item="USER.md",
-        action="add",
-        call='{"name":"memory","arguments":{"target":"user","action":"add","content":"WISH"}}'.replace("WISH", WISH),
-        key="k",
-        job="j",
-        session="s",
-        principal="p",
-        first=1,
-        last=2,
-        evidence="{}",
-        taint="",
-        at=0.0,
-        expires=1.0,
-    )
-
-    def said(text: str, side: Side) -> Sources:
-        return Sources.of([Piece(number=1, side=side, text=text, source="user")])
-
-    assert bears_out(proposal, said("I prefers plain and short answers, always", Side.CLEAN))
-    assert not bears_out(proposal, said(WISH, Side.OUTSIDE))
-    assert not bears_out(proposal, said("Something else", Side.CLEAN))
+    assert named.state is ProposalState.WAITING
+    assert (found.state, card.name) == (ProposalState.RELEASED, "build")
+    assert found.version
 
 
 async def test_what_waited_too_long_is_gone(tmp_path):

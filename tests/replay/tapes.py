@@ -10,7 +10,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.events import Outcome
-from hermes_agent.core.messages import Message, said
+from hermes_agent.core.messages import Message, Trust, said
 from hermes_agent.core.model import Model, ModelRequest
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.spending import Grant, Limits, Rules
@@ -88,6 +88,7 @@ class Context:
     workspace = "/w"
     speaker = "cli:me"
     attach = False
+    trust = Trust.CLEAN
     begun_at = Location()
 
     def __init__(self, call: str) -> None:

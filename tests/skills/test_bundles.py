@@ -48,11 +48,9 @@ async def test_a_bundle_wins_over_a_skill_and_stacks_with_others(here: Shelf):
 
 
 async def test_a_bundle_can_begin_a_conversation(here: Shelf):
-    names, text = await preloaded(
-        here.library, ("both", "one"), workspace="", session="s1", run=ran, occasion=Occasion()
-    )
-    assert names == ("one", "two")
-    assert text.endswith("Begin with the first.")
+    found = await preloaded(here.library, ("both", "one"), workspace="", session="s1", run=ran, occasion=Occasion())
+    assert found.names == ("one", "two")
+    assert found.text.endswith("Begin with the first.")
 
 
 async def test_a_bundle_whose_skill_is_gone_says_so(here: Shelf):

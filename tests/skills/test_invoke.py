@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.skills.invoke import commands_of, hash_of, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.skill import Occasion
@@ -98,7 +99,7 @@ async def test_commands_run_where_the_owner_trusts_this_text_and_never_what_was_
 async def test_skills_are_loaded_before_anything_is_said(tmp_path: Path):
     put(tmp_path / "home", "one", body="First.")
     async with shelf(tmp_path) as here:
-        names, text = await preloaded(here.library, ("one",), workspace="", session="", run=ran, occasion=Occasion())
-        assert (names, "First." in text) == (("one",), True)
+        found = await preloaded(here.library, ("one",), workspace="", session="", run=ran, occasion=Occasion())
+        assert (found.names, "First." in found.text, found.origin) == (("one",), True, Origin.SKILL)
         with pytest.raises(NoSkill):
             await preloaded(here.library, ("none",), workspace="", session="", run=ran, occasion=Occasion())

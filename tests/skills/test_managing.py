@@ -30,7 +30,7 @@ async def test_few_skills_are_named_one_by_one(tmp_path: Path):
         text = (await index_text(here.library, "", Occasion()))[0]
 
     assert "- alpha: Does alpha things." in text
-    assert text.endswith("… [external]")
+    assert text.endswith("- beta [external; skill_view tells what for]")
 
 
 async def test_without_skills_nothing_is_said(tmp_path: Path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import Refused
+from hermes_agent.core.messages import Origin, Trust
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.tools.schema import said
 
@@ -22,11 +23,14 @@ class Context:
     attach: bool = False
     begun_at: Location = field(default_factory=Location)
     left: float | None = None
+    trust: Trust = Trust.CLEAN
     answers: list[str] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     called: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-    calls_give: Callable[[str, Mapping[str, object]], Answer] = lambda name, arguments: said(f"{name} said")
+    calls_give: Callable[[str, Mapping[str, object]], Answer] = lambda name, arguments: said(
+        f"{name} said", Origin.TOOL
+    )
 
     @property
     def key(self) -> str:

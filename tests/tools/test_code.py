@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.backends.local import LocalPlace
@@ -57,7 +58,7 @@ async def test_it_calls_tools_and_works_with_what_they_say(bench: Bench) -> None
 @pytest.mark.parametrize("size", [0, 59_990, 60_010, 500_000])
 async def test_large_answers_arrive_whole(bench: Bench, size: int) -> None:
     def give(name: str, arguments: Mapping[str, object]) -> Answer:
-        return said("ä\n" * (size // 2))
+        return said("ä\n" * (size // 2), Origin.TOOL)
 
     answer = await run(bench, "text = tools.read_file()\nprint(len(text), set(text) <= set('ä\\n'))", calls_give=give)
 
@@ -66,7 +67,7 @@ async def test_large_answers_arrive_whole(bench: Bench, size: int) -> None:
 
 async def test_a_tool_that_fails_raises_and_can_be_caught(bench: Bench) -> None:
     def give(name: str, arguments: Mapping[str, object]) -> Answer:
-        return said("No such file.", is_error=True)
+        return said("No such file.", Origin.TOOL, is_error=True)
 
     code = (
         "try:\n    tools.read_file()\nexcept tools.ToolFailed as error:\n    print('caught', error)\ntools.read_file()"

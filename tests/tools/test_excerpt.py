@@ -76,7 +76,7 @@ def names_in(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("text", ["x" * 60_000, "line\n" * 2500, "ä" * 30_000])
 async def test_the_whole_is_where_the_answer_says(tmp_path: Path, text: str) -> None:
-    shown = words(await Spill(tmp_path).fit("any", said(text), "s-call_1"))
+    shown = words(await Spill(tmp_path).fit("any", said(text, Origin.TOOL), "s-call_1"))
 
     assert len(shown.encode()) <= 50_000
     assert shown.count("\n") < 2000
@@ -86,7 +86,7 @@ async def test_the_whole_is_where_the_answer_says(tmp_path: Path, text: str) -> 
 
 
 async def test_a_small_answer_stays_as_it_is(tmp_path: Path) -> None:
-    answer = said("small")
+    answer = said("small", Origin.TOOL)
 
     assert await Spill(tmp_path / "none").fit("any", answer, "k") is answer
     assert not (tmp_path / "none").exists()
@@ -104,14 +104,14 @@ async def test_pictures_origin_and_failure_stay(tmp_path: Path) -> None:
 
 
 async def test_a_tool_that_pages_by_itself_is_left_alone(tmp_path: Path) -> None:
-    answer = said("x" * 60_000)
+    answer = said("x" * 60_000, Origin.TOOL)
 
     assert await Spill(tmp_path).fit("read_file", answer, "k") is answer
 
 
 async def test_the_same_call_is_kept_once(tmp_path: Path) -> None:
     for _ in range(2):
-        await Spill(tmp_path).fit("any", said("x" * 60_000), "s-call_1")
+        await Spill(tmp_path).fit("any", said("x" * 60_000, Origin.TOOL), "s-call_1")
 
     assert len(names_in(tmp_path)) == 1
 
@@ -119,7 +119,7 @@ async def test_the_same_call_is_kept_once(tmp_path: Path) -> None:
 async def test_what_is_stored_holds_no_secret(tmp_path: Path) -> None:
     spill = Spill(tmp_path, redact=lambda text: text.replace("hunter2-hunter2", "[secret KEY]"))
 
-    shown = words(await spill.fit("any", said("x" * 30_000 + " hunter2-hunter2 " + "y" * 30_000), "k"))
+    shown = words(await spill.fit("any", said("x" * 30_000 + " hunter2-hunter2 " + "y" * 30_000, Origin.TOOL), "k"))
 
     stored = text_of(tmp_path / names_in(tmp_path)[0])
     assert "hunter2" not in stored + shown

@@ -30,7 +30,19 @@ from hermes_agent.core.errors import (
     unexpected,
 )
 from hermes_agent.core.events import ToolEnded, ToolStarted
-from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.messages import (
+    LABELS,
+    File,
+    Image,
+    Message,
+    Origin,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    Trust,
+    trust_of,
+)
 from hermes_agent.core.tool import Answer, CallFacts, Tool
 from hermes_agent.store.effects import Intent
 
@@ -192,7 +204,7 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
 async def answer(agent: Agent, session: Session, journal: Journal, item: Planned, *, outer: str = "") -> Answer:
     """Take one call from request to committed result: permission, then the intent, then the effect. `outer` is the
     running tool call that makes this one."""
-    began = agent.clock.monotonic()
+    began, since = agent.clock.monotonic(), agent.clock.now()
 
     async def within(call: ToolCall) -> Answer:
         return await answer(agent, session, journal, plan(agent, session, call), outer=item.call.id)
@@ -202,9 +214,10 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     try:
         await journal.tell_waiting()
         if (result := item.known) is None:
-            result = await _answered(item, _run(agent, session, journal, item, context))
+            result = await _answered(item, context, _run(agent, session, journal, item, context))
             if (proposed := _proposed(item, context)) is not None:
-                result = await _answered(item, _looked_over(agent, proposed, result))
+                result = await _answered(item, context, _looked_over(agent, proposed, result))
+                result = await _labelled(agent, proposed, context, result, since)
     finally:
         journal.in_hand.begun.pop(item.call.id, None)  # Two calls of one reply may have one id.
     message = Message(
@@ -232,7 +245,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     return result
 
 
-async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:
+async def _answered(item: Planned, context: RunContext, work: Awaitable[Answer]) -> Answer:
     """What the work gives, a failure as an answer too."""
     # Boundary: one tool call.
     try:
@@ -240,10 +253,29 @@ async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:
     except (StoreError, GoingInCircles):
         raise
     except HermesError as error:
-        return failure(error)
+        return failure(error, context.origin)
     except Exception as error:
         log.exception("tool %s failed", item.call.name)
-        return failure(unexpected(error))
+        return failure(unexpected(error), context.origin)
+
+
+async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, result: Answer, since: float) -> Answer:
+    """The answer with the label of each part: `file` and `workspace` stand for what the folder is, and what a call says
+    that made others is as the worst of theirs. What it changed on disk with the outside in view is noted."""
+    labels, facts = agent.labels, proposed.facts
+    theirs = {part.origin for part in result.parts} & {Origin.FILE, Origin.WORKSPACE}
+    paths = (facts.paths or ()) if Origin.FILE in theirs else ()
+    trusted = bool(theirs) and labels is not None and await asyncio.to_thread(labels.is_trusted, paths)
+    own = Origin.WORKSPACE if trusted else Origin.FILE
+    parts = [replace(part, origin=own) if part.origin in theirs else part for part in result.parts]
+    if context.inner:
+        parts = [
+            part if trust_of(part) > context.inner else replace(part, origin=LABELS[context.inner]) for part in parts
+        ]
+    worst = max(context.trust, *map(trust_of, parts))
+    if labels and worst is Trust.OUTSIDE and facts.effect is not Effect.READS:
+        await labels.doubt(since, agent.clock.now())
+    return replace(result, parts=tuple(parts))
 
 
 def _proposed(item: Planned, context: RunContext) -> Proposed | None:
@@ -282,6 +314,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
     elif before is Effect.EXEC:
         context.begun_at = await journal.begun_at(item.call.id)
     journal.alive()
+    context.origin = proposed.facts.origin
     return await proposed.tool.run(proposed.arguments, context)
 
 
@@ -329,11 +362,14 @@ async def _declare(agent: Agent, session: Session, journal: Journal, item: Plann
     await journal.commit(started, changes=[journal.intend(intent)])
 
 
-def failure(error: HermesError) -> Answer:
-    """A failed call as an answer: `{"error": ..., "kind": ..., "hint": ...}`."""
-    kind = error.kind if isinstance(error, ToolError) else "failed"
-    hint = error.hint if isinstance(error, ToolError) else ""
-    return Answer(parts=(Text(text=error_text(str(error), kind, hint), origin=Origin.RUNTIME),), is_error=True)
+def failure(error: HermesError, origin: Origin) -> Answer:
+    """A failed call as an answer: `{"error": ..., "kind": ..., "hint": ...}`, and what it quotes. `origin` labels the
+    sentence, which may name what the call was given or found."""
+    if not isinstance(error, ToolError):
+        return Answer(parts=(Text(text=error_text(str(error), "failed", ""), origin=origin),), is_error=True)
+    own = Text(text=error_text(error.message, error.kind, error.hint), origin=origin)
+    quoted = (Text(text=f"\n{error.quoted.text}", origin=error.quoted.origin),) if error.quoted else ()
+    return Answer(parts=(own, *quoted), is_error=True)
 
 
 def error_text(error: str, kind: str, hint: str) -> str:

@@ -15,7 +15,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import Origin, ToolCall
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
@@ -67,6 +67,19 @@ class Toolbox(Protocol):
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
 
+class Labels(Protocol):
+    """Which files are the trusted workspace's.
+
+    - `is_trusted` says whether all of these absolute paths (none: the workspace) lie in a trusted folder, and hold
+      nothing that came there while a call ran that had the outside in view, or talked to it; it blocks;
+    - `doubt` notes that files which change in these seconds since 1970 are such.
+    """
+
+    def is_trusted(self, paths: Sequence[str]) -> bool: ...
+
+    async def doubt(self, since: float, until: float) -> None: ...
+
+
 class Closing(Protocol):
     """Source of extra database changes that are committed together with the end of a run. Raises nothing."""
 
@@ -79,7 +92,8 @@ class Agent:
     each message (None: none), `compactor` keeps the view within the window (None: it grows). `redact` removes
     secrets from tool output before anybody sees or stores it. `finishing` gets the session id and a run's end and
     returns the end to record (None: unchanged); `closing` adds changes to that commit. `location` says where the
-    `exec` effects of a workspace are recorded (None: unknown)."""
+    `exec` effects of a workspace are recorded (None: unknown); `labels` knows the files of a trusted folder
+    (None: there are none); `own` is the label of the conversation's person."""
 
     model: Model
     tools: Toolbox
@@ -97,3 +111,5 @@ class Agent:
     finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None
     closing: tuple[Closing, ...] = ()
     location: Callable[[str], Awaitable[Location]] | None = None
+    labels: Labels | None = None
+    own: Origin = Origin.OWNER

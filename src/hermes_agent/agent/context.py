@@ -12,7 +12,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.effects import NOWHERE
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, ToolProgress
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import Origin, ToolCall, Trust, trust_of
 from hermes_agent.core.tool import Answer, Question
 
 Within: TypeAlias = Callable[[ToolCall], Awaitable[Answer]]
@@ -28,7 +28,8 @@ def asks_approval(question: str) -> bool:
 
 
 class RunContext:
-    """What one tool call may use of its run; implements `core.tool.CallContext`."""
+    """What one tool call may use of its run; implements `core.tool.CallContext`. `inner` is the worst
+    class of what its own calls said, `origin` labels what it says without a label."""
 
     def __init__(
         self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None
@@ -39,6 +40,9 @@ class RunContext:
         self._call = call
         self._within = within
         self._calls = 0
+        # What a program passes on to a tool, no view of the model shows.
+        self._seen, self.inner = session.trust(agent.own) if within else Trust.OUTSIDE, Trust.CLEAN
+        self.origin = Origin.RUNTIME
         self.attach = False
         self.begun_at = NOWHERE
 
@@ -73,6 +77,11 @@ class RunContext:
         """All principals whose words this run works on."""
         return self._session.speakers
 
+    @property
+    def trust(self) -> Trust:
+        """The worst class of what the model, and then the call itself, has seen."""
+        return max(self._seen, self.inner)
+
     def seconds_left(self) -> float | None:
         """Seconds until the run's deadline, None without one."""
         return self._agent.budget.seconds_left(self._agent.clock.monotonic())
@@ -86,7 +95,9 @@ class RunContext:
         if self._within is None:
             raise ToolError("A call that a tool made may make none itself.")
         self._calls += 1
-        return await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
+        answer = await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
+        self.inner = max(self.inner, *map(trust_of, answer.parts))
+        return answer
 
     async def ask(self, question: Question) -> str:
         """Ask the person; the question is logged once, however often the call is retried."""

@@ -169,7 +169,7 @@ def spoken(session: Session) -> list[str]:
 
 def _is_aside(message: Message) -> bool:
     """Whether the runtime said this between two pieces of a reply: to go on, or that a limit is near."""
-    return message.text != SUM_UP and all(isinstance(p, Text) and p.origin is Origin.RUNTIME for p in message.parts)
+    return message.text != SUM_UP and message.is_runtime
 
 
 async def at_limit(agent: Agent, session: Session, journal: Journal, limit: LimitReached) -> RunEnded:

@@ -25,7 +25,18 @@ from hermes_agent.core.events import (
     Undone,
     Unpinned,
 )
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.messages import (
+    LABELS,
+    Message,
+    Origin,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    Trust,
+    trust_in,
+    trust_of,
+)
 from hermes_agent.core.model import StopReason
 from hermes_agent.core.section import tokens_of
 
@@ -56,7 +67,8 @@ class Session:
     `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began, `answered`
     the tools that returned without an error at any time. `mark` is the marker of the runtime's own notes, `told` the
     hash of the last text of each source of them, `pins` what no compaction removes. `compacted` is the length of
-    `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4.
+    `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4, `prefix_trust` its
+    worst class.
     """
 
     id: str
@@ -83,6 +95,7 @@ class Session:
     pins: dict[str, Pinned] = field(default_factory=dict)
     compacted: int = 0
     prefix_tokens: int = 0
+    prefix_trust: Trust = Trust.CLEAN
     _measured: tuple[int, int] = (0, 0)
     _weights: list[int] = field(default_factory=list)
     _past: list[_Past] = field(default_factory=list)
@@ -113,6 +126,16 @@ class Session:
     def awaits_reply(self) -> bool:
         """Whether the model speaks next: the last message is a person's or a tool's."""
         return bool(self.messages) and (self.messages[-1].role is not Role.ASSISTANT or bool(self._waiting))
+
+    def trust(self, own: Origin = Origin.OWNER) -> Trust:
+        """The worst class in view, and so that of what the model says; `own` is the label of the session's person."""
+        return max(self.prefix_trust, trust_in(self.messages, own))
+
+    @property
+    def label(self) -> Origin:
+        """The label of a text that is made of the view."""
+        own = self.trust(Origin.MEMBER) is Trust.CLEAN and self.trust() is Trust.OUTSIDE
+        return Origin.MEMBER if own else LABELS[self.trust()]
 
     def apply(self, entry: Entry) -> None:
         """Fold one event into the view. Results appear in the order of their calls."""
@@ -157,6 +180,7 @@ class Session:
             case PrefixFrozen(hash=prefix_hash, sections=sections):
                 self.prefix_hash = prefix_hash
                 self.prefix_tokens = sum(section.tokens for section in sections)
+                self.prefix_trust = max((section.origin.trust for section in sections), default=Trust.CLEAN)
             case ToolStarted(call_id=call_id, effect=effect):
                 self.started[call_id] = effect
             case Asked(question=question):
@@ -232,7 +256,7 @@ def _one_line(result: ToolResult) -> Text:
     first, _, _ = result.text.strip().partition("\n")
     size = f"{len(result.text):,} characters" + (f" and {others} attachment(s)" if others else "")
     words = f"[No longer shown: {size}. It began: {first[:PRUNED_WORDS]}]"
-    return Text(text=words, origin=Origin.RUNTIME)
+    return Text(text=words, origin=LABELS[trust_of(result)])
 
 
 def fold(session: Session, entries: Iterable[Entry]) -> Session:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import ContextAdded, SectionFacts
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.messages import NOTE, Message, Origin, Role, Text
 from hermes_agent.core.section import Section
 
 LONGEST_SOURCE = 8_000
@@ -30,11 +32,15 @@ class TailSource(Protocol):
     - `words` returns Markdown, empty for nothing; `session` is the session id, `heard` what the person just said,
       empty after a compaction;
     - it is local, fast, and raises nothing but `StoreError`;
-    - the same text is repeated only after a compaction removed it.
+    - the same text is repeated only after a compaction removed it;
+    - `origin` is the label of its words.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def origin(self) -> Origin: ...
 
     async def words(self, session: str, heard: str) -> str: ...
 
@@ -53,18 +59,19 @@ class Tail:
         """New context since the last time as an event; None where there is none. `senders` are lines on who said
         what in a shared session; `title` is the chat's name, where known."""
         pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
-        sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders)]
-        sections += [Section(name=CHAT, text=NAMED.format(title))] if title else []
+        sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders, origin=Origin.MEMBER)]
+        sections += [Section(name=CHAT, text=NAMED.format(title), origin=Origin.GUEST)] if title else []
         sections += [
-            Section(name=source.name, text=await self._said(source, session.id, heard)) for source in self._sources
+            Section(name=source.name, text=await self._said(source, session.id, heard), origin=source.origin)
+            for source in self._sources
         ]
         news = [section for section in sections if session.told.get(section.name, _NOTHING) != section.hash]
         if not news:
             return None
         mark = session.mark or self._ids.short()
         facts = tuple(SectionFacts(name=each.name, hash=each.hash, tokens=each.tokens) for each in news)
-        words = "\n\n".join(f"## {each.name}\n{each.text or 'Nothing any more.'}" for each in news)
-        return ContextAdded(message=said(marked(words, mark), Origin.RUNTIME), mark=mark, sections=facts)
+        message = Message(role=Role.USER, parts=tuple(_parts(news, mark)))
+        return ContextAdded(message=message, mark=mark, sections=facts)
 
     async def _said(self, source: TailSource, session: str, heard: str) -> str:
         words = (await source.words(session, heard)).strip()
@@ -76,9 +83,18 @@ class Tail:
 _NOTHING = Section(name="", text="").hash
 
 
+def _parts(news: Sequence[Section], mark: str) -> Iterator[Text]:
+    """The sections between the marks, each run of one label as a part; the first part is the runtime's."""
+    words = [(each.origin, f"## {each.name}\n{each.text or 'Nothing any more.'}\n\n") for each in news]
+    first, last = marked("\n\n", mark).split("\n\n\n")
+    words = [(Origin.RUNTIME, f"{first}\n"), *words[:-1], (words[-1][0], words[-1][1].rstrip("\n"))]
+    for origin, run in groupby([*words, (Origin.RUNTIME, last)], key=itemgetter(0)):
+        yield Text(text="".join(text for _, text in run), origin=origin)
+
+
 def marked(words: str, mark: str) -> str:
     """A note of the runtime with the mark that the prompt tells the model to trust."""
-    return f'<runtime mark="{mark}">\n{words}\n</runtime>'
+    return f'{NOTE}"{mark}">\n{words}\n</runtime>'
 
 
 def without_mark(text: str, mark: str) -> str:
@@ -90,6 +106,7 @@ class Now:
     """Tail source of the current time, to the minute, with its UTC offset."""
 
     name = "Time"
+    origin = Origin.RUNTIME
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import PlatformOf, own_platform
+from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import FixedTools, ToolSource
 from hermes_agent.core.clock import Clock
@@ -103,7 +104,8 @@ class Process:
 
     `seam` is the interface to the world (seam) that recordings and replays stand behind, with the clock and ids that
     runs see; `machine` is the real clock. `limits`: those of a replay. `standings` gives roles, `unasked` the runs
-    without approval questions, `reserved` the names that skills may not have; `owner` is this machine's person.
+    without approval questions, `reserved` the names that skills may not have, `folders` the folders that the owner
+    trusts; `owner` is this machine's person.
     `hermes`, the front door to runs, exists before anything is built from settings.
     """
 
@@ -122,6 +124,10 @@ class Process:
     limits: Rules | None = None
     unasked: Unasked = field(default_factory=Unasked)
     hermes: Hermes = field(init=False)
+    folders: TrustedFolders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folders = TrustedFolders(self.home, self.machine)
 
     @property
     def model(self) -> str:

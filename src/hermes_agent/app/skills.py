@@ -164,20 +164,19 @@ class Skills:
             await self.usage.count(name, "uses")
         name = f"[{who.name}] " if Conversation.parse(conversation).is_shared else ""
         words = (Text(text=f"\n\n{name}{found.words}", origin=Origin(who.standing)),) if found.words else ()
-        return (Text(text=found.text, origin=Origin.SKILL), *words)
+        return (Text(text=found.text, origin=found.origin), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:
         """Text of the skills and bundles with these comma-separated names, as the first part of a message. Raises
         `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
-        found: tuple[tuple[str, ...], str] = await _part("invoke").preloaded(
+        found: Invoked = await _part("invoke").preloaded(
             self.library, chosen, workspace=workspace, session=session, run=run, occasion=here
         )
-        used, text = found
-        for name in used:
+        for name in found.names:
             await self.usage.count(name, "uses")
-        return Text(text=f"{text}\n\n", origin=Origin.SKILL)
+        return Text(text=f"{found.text}\n\n", origin=found.origin)
 
     async def _run(self, workspace: str, command: str) -> str:
         """Run a trusted skill's inline command. Returns its output, or why it did not run."""

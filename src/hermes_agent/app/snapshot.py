@@ -31,6 +31,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
 from hermes_agent.core.spending import Budget, Limits
@@ -41,7 +42,7 @@ from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.notes import snapshot as notes_of
-from hermes_agent.memory.settings import person_of
+from hermes_agent.memory.settings import label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
@@ -285,6 +286,8 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         compactor=Compactor(settings=settings.compaction, shortener=shortener),
         closing=snapshot.learner.closing(record, toolbox.names),
         location=snapshot.needs.get(Place).location,
+        labels=await asyncio.to_thread(process.folders.labels, record.workspace, record.id),
+        own=label_of(process.standings.of(record.principal), record.conversation),
     )
     return seam.outfit(record.id, agent)
 
@@ -316,7 +319,9 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
     is_near = Path(record.workspace).is_relative_to(process.home.root)
     around = look() if is_near else await asyncio.to_thread(look)
     wrong = (*around.warnings, *snapshot.toolkit.wrong(), *await offer.broken())
-    return replace(around, skills=skills, warnings=wrong, eligible=eligible)
+    trusted = await asyncio.to_thread(process.folders.is_trusted, record.workspace, record.id)
+    vouched = Origin.WORKSPACE if trusted else Origin.FILE
+    return replace(around, skills=skills, warnings=wrong, eligible=eligible, vouched=vouched)
 
 
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:

@@ -48,10 +48,12 @@ HOOKS = (
     "hermes_agent.app.guards:subfolder_context_hook",
     "hermes_agent.app.guards:guardrail_hook",
     "hermes_agent.app.guards:permission_hook",
+    "hermes_agent.app.learning.gatekeeping:learning_hook",
     "hermes_agent.app.guards:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
-PERMISSION, CHECKPOINTS = HOOKS[3:]
+PERMISSION, LEARNING, CHECKPOINTS = HOOKS[3:]
+LEARNS = frozenset({"memory", "skill_manage"})
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
 OPENED = "hermes_agent.tools.handles:OpenHandles"
 PLACE = "hermes_agent.app.places:make_place"
@@ -182,7 +184,7 @@ class Toolkit:
             return hook
 
         wanted = HOOKS if self._settings.checkpoints.enabled else HOOKS[:-1]
-        return tuple(FirstUse(partial(make, where), heeds_reads=where != CHECKPOINTS) for where in wanted)
+        return tuple(FirstUse(partial(make, where), HEEDS.get(where, _any)) for where in wanted)
 
     def wrong(self) -> tuple[str, ...]:
         """Warnings about unreadable files of the tools."""
@@ -200,11 +202,21 @@ class Toolkit:
             await self.skills.place.close()
 
 
+def _any(_: Proposed) -> bool:
+    return True
+
+
+HEEDS: Mapping[str, Callable[[Proposed], bool]] = {
+    CHECKPOINTS: lambda proposed: proposed.facts.effect is not Effect.READS,
+    LEARNING: lambda proposed: proposed.tool.schema.name in LEARNS,
+}
+
+
 class FirstUse:
     """Tool-call hook that is built at the first call that concerns it: a run without tool calls needs no hooks."""
 
-    def __init__(self, make: Callable[[], Hook], *, heeds_reads: bool) -> None:
-        self._make, self._heeds_reads = make, heeds_reads
+    def __init__(self, make: Callable[[], Hook], heeds: Callable[[Proposed], bool]) -> None:
+        self._make, self._heeds = make, heeds
 
     @cached_property
     def _hook(self) -> Hook:
@@ -218,6 +230,3 @@ class FirstUse:
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """As the hook itself."""
         return await self._hook.after_call(proposed, answer) if self._heeds(proposed) else answer
-
-    def _heeds(self, proposed: Proposed) -> bool:
-        return self._heeds_reads or proposed.facts.effect is not Effect.READS

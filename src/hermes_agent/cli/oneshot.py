@@ -148,17 +148,16 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
 
 
 async def _given(runtime: System, invocation: Invocation) -> Taken:
-    """Parts from standard input and `--file`. Raises `HermesError` for an unreadable file, and `InputTooLarge`
-    before a session is created."""
+    """Parts from standard input and `--file`, whoever wrote them: the prompt alone is the person's. Raises
+    `HermesError` for an unreadable file, and `InputTooLarge` before a session is created."""
     intake, window = runtime.intake, await runtime.intake.window(invocation.model)
-    origin = Origin(runtime.owner.standing.value)
     files = [(await asyncio.to_thread(named, Path(path)), path) for path in invocation.files]
     parts: list[Part] = []
     if isinstance(piped := invocation.piped, str):
-        parts += [Text(text=piped, origin=origin)] if piped else []
+        parts += [Text(text=piped, origin=Origin.FILE)] if piped else []
     else:
         files.insert(0, (piped, ""))
-    taken = [await asyncio.to_thread(intake.of_file, file, origin, window, name=name) for file, name in files]
+    taken = [await asyncio.to_thread(intake.of_file, file, Origin.FILE, window, name=name) for file, name in files]
     parts += [part for each in taken for part in each.parts]
     intake.check(total((Text(text=invocation.prompt), *parts)), window)
     return Taken(parts=tuple(parts), notice=" ".join(each.notice for each in taken if each.notice))

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "trust": "hermes_agent.cli.commands.verbs:trust",
     "webhook": "hermes_agent.cli.commands.webhook:webhook",
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
@@ -92,6 +93,7 @@ SUMMARIES: dict[str, str] = {
     "setup": "Find or choose a model, and check that it answers.",
     "skills": "Read, install and update skills, and undo changes.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "trust": "Choose the folders whose files you trust.",
     "webhook": "Show webhook routes, and try one out.",
     "worker": "Run the sessions of gateways and API servers.",
 }

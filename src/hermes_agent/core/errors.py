@@ -30,6 +30,8 @@ HermesError
 
 from __future__ import annotations
 
+from hermes_agent.core.messages import Quoted
+
 
 class HermesError(Exception):
     """Base class of this program's errors; the text is a sentence for a person."""
@@ -226,13 +228,14 @@ class GoingInCircles(LimitReached):
 
 
 class ToolError(HermesError):
-    """A tool call failed; the model reads `kind`, the sentence and the `hint`."""
+    """A tool call failed; the model reads `kind`, the sentence, the `hint`, and what is `quoted`. Sentence and hint
+    have the label that the call's facts name; `quoted` has its own."""
 
     kind = "failed"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    def __init__(self, message: str, *, hint: str = "", quoted: Quoted | None = None) -> None:
+        super().__init__(f"{message} {quoted.text}" if quoted else message)
+        self.message, self.hint, self.quoted = message, hint, quoted
 
 
 class UnknownTool(ToolError):

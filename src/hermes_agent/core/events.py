@@ -8,17 +8,18 @@ from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionFacts:
-    """A prompt section as the log keeps it: name, hash, tokens by bytes / 4."""
+    """A prompt section as the log keeps it: name, hash, tokens by bytes / 4, label."""
 
     name: str
     hash: str
     tokens: int
+    origin: Origin = Origin.RUNTIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.core.messages import File, Image, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import Prefix, ToolSchema
 
 BYTES_PER_TOKEN = 4
@@ -16,10 +16,11 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One section of the system prompt: a name for people, and the text for the model."""
+    """One section of the system prompt: a name for people, the text for the model, and its label."""
 
     name: str
     text: str
+    origin: Origin = Origin.RUNTIME
 
     @property
     def tokens(self) -> int:

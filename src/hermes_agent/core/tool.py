@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect, Location
-from hermes_agent.core.messages import File, Image, Text
+from hermes_agent.core.messages import File, Image, Origin, Text, Trust
 from hermes_agent.core.model import ToolSchema
 
 
@@ -16,12 +16,14 @@ from hermes_agent.core.model import ToolSchema
 class CallFacts:
     """Effect and absolute paths of one call with its arguments. `paths` None means "unknown": such a call never runs in
     parallel with another that writes. `summary` is one line for a person ("terminal: pytest -q"). `depends_on` names
-    the tools that must have answered before in the session."""
+    the tools that must have answered before in the session. `origin` is the label of what the call says without a label
+    of its own, also in an error: where the tool names none, it is outside."""
 
     effect: Effect
     paths: tuple[str, ...] | None
     summary: str
     depends_on: tuple[str, ...] = ()
+    origin: Origin = Origin.TOOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class CallContext(Protocol):
     - `key` is the idempotency key `session/call id`, the same when the call is retried after a crash; filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
       start); `begun_at` is the location that this attempt recorded;
+    - `trust` is the worst class of what the model saw when it made the call;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and its absolute working folder;
@@ -73,6 +76,9 @@ class CallContext(Protocol):
     @property
     def begun_at(self) -> Location: ...
 
+    @property
+    def trust(self) -> Trust: ...
+
     def seconds_left(self) -> float | None: ...
 
     def progress(self, text: str) -> None: ...
@@ -84,7 +90,7 @@ class CallContext(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a call for the model. A plain `str` stands for one text part of origin `tool`."""
+    """The result of a call for the model. A plain `str` stands for one text part with the origin of the tool's mark."""
 
     parts: tuple[Text | Image | File, ...]
     is_error: bool = False
@@ -134,13 +140,14 @@ class ToolMark:
     name: str
     core: bool
     depends_on: tuple[str, ...] = ()
+    origin: Origin = Origin.TOOL
 
 
 Method = TypeVar("Method", bound=Callable[..., Awaitable[str | Answer]])
 MARK = "__hermes_tool__"
 
 
-def tool(
+def tool(  # noqa: PLR0913 - what a tool may say of itself
     *,
     effect: Effect,
     needs: tuple[Capability, ...] = (),
@@ -148,6 +155,7 @@ def tool(
     reads_when: str = "",
     name: str = "",
     core: bool = True,
+    origin: Origin = Origin.TOOL,
 ) -> Callable[[Method], Method]:
     """Mark an async method as a tool.
 
@@ -155,11 +163,13 @@ def tool(
     the `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, or finds
     them, for writes that may run side by side. `reads_when` names a boolean parameter that turns this call into a
     `reads`, or a parameter and the values that do (`"action=list|poll"`). A tool that is not `core` is left out of the
-    prompt and found with `find_tools`.
+    prompt and found with `find_tools`. `origin` labels what it says without a label of its own (see `CallFacts`).
     """
 
     def mark(method: Method) -> Method:
-        facts = ToolMark(effect=effect, needs=needs, paths=paths, reads_when=reads_when, name=name, core=core)
+        facts = ToolMark(
+            effect=effect, needs=needs, paths=paths, reads_when=reads_when, name=name, core=core, origin=origin
+        )
         setattr(method, MARK, facts)
         return method
 

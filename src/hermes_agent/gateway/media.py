@@ -153,9 +153,7 @@ def _small(size: int, most: int) -> None:
 
 def not_taken(parts: Sequence[Text | Image | File]) -> str:
     """Note for the sender about files that were not accepted."""
-    notes = [
-        part.text.strip().strip("()") for part in parts if isinstance(part, Text) and part.origin is Origin.RUNTIME
-    ]
+    notes = [part.text.strip().strip("()") for part in parts if isinstance(part, Text) and part.origin is Origin.GUEST]
     return "\n".join(note for note in notes if NOT_TAKEN in note)
 
 
@@ -187,4 +185,5 @@ def _keep(path: Path, content: bytes) -> None:
 
 
 def _note(text: str) -> Text:
-    return Text(text=f"({text})\n", origin=Origin.RUNTIME)
+    """A note on a file: its name is whoever's who sent it."""
+    return Text(text=f"({text})\n", origin=Origin.GUEST)

@@ -28,7 +28,7 @@ from hermes_agent.core.errors import (
     unexpected,
 )
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
+from hermes_agent.core.messages import Message, Origin, Role, ToolCall, ToolResult, Trust, trust_of
 from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import (
@@ -43,8 +43,9 @@ from hermes_agent.learning.drafts import (
     Writers,
     draft_of,
 )
-from hermes_agent.learning.proposing import Proposing
-from hermes_agent.learning.sources import LIBRARY, Side, Sources
+from hermes_agent.learning.gate import DICTATED, MEANT, LessonGate
+from hermes_agent.learning.proposing import Proposing, settle
+from hermes_agent.learning.sources import LIBRARY, Sources
 from hermes_agent.memory.settings import is_shared
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
@@ -75,7 +76,7 @@ class Tally:
 class Dispatch:
     """Handles the tool calls of one review pass. `offered` are the tools in the session's prompt, of which those
     for skills and memory work. `asks`: nothing goes live without the owner's approval; `spent` is the cost of the
-    review since the last call."""
+    review since the last call; `read` are the classes of what the pass looked up."""
 
     claim: Claim
     record: Session
@@ -89,6 +90,13 @@ class Dispatch:
     tally: Tally
     spent: Callable[[], float | None]
     asks: bool = False
+    read: list[Trust] = field(default_factory=list)
+
+    @property
+    def _gate(self) -> LessonGate:
+        """The gate of all learning; the clean pass sees nothing that is not, unless it looked it up."""
+        saw = self.through == "raw" or any(self.read)
+        return LessonGate(trust=max((self.sources.trust, *self.read)), share=DICTATED if saw else MEANT)
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -108,13 +116,16 @@ class Dispatch:
         tool = self.hands.tools(Backing())[call.name]
         tool.facts(bare.arguments, self.record.workspace)
         if draft is None:
-            return await tool.run(bare.arguments, self._context(self._key(call)))
+            answer = await tool.run(bare.arguments, self._context(self._key(call)))
+            self.read.extend(map(trust_of, answer.parts))
+            return answer
         return await self._write(draft)
 
     async def _write(self, draft: Draft) -> Answer:
         base = await self.hands.content(draft)
         draft = replace(draft, known=(base or b"").decode("utf-8", "replace"))
-        verdicts = [await gate.judge(draft, self.sources) for gate in self.gates]
+        gates = (*self.gates, self._gate)
+        verdicts = [await gate.judge(draft, self.sources) for gate in gates]
         if reasons := [each.reason for each in verdicts if isinstance(each, Returned)]:
             return self._send_back(draft, " ".join(reasons))
         checked = next(
@@ -128,10 +139,7 @@ class Dispatch:
         return await self._change(draft, checked, base)
 
     def _waits(self, draft: Draft) -> Waits | None:
-        """Why nothing of this pass, of this person, or of any review goes live; None where it does."""
-        if self.through == "raw":
-            read = sorted({piece.source for piece in self.sources.pieces if piece.side is Side.OUTSIDE})
-            return Waits(why=Why.OUTSIDE, taint=f"written in sight of {', '.join(read)[:200]}")
+        """Why nothing of this person, or of any review, goes live; None where it does."""
         if draft.kind is Kind.SKILL and not self.hands.is_owner:
             return Waits(why=Why.MEMBER, taint="")
         return Waits(why=Why.ASKED, taint="") if self.asks else None
@@ -146,6 +154,8 @@ class Dispatch:
         except Protected as error:
             return await self._put_aside(draft, Waits(why=Why.PROTECTED, taint=str(error)), checked, base)
         version = await self.store.versions.by_key(draft.key)
+        if version is not None:
+            await settle(self.proposing, draft, version)
         if version is not None and version.id not in {each.id for each in self.tally.kept}:
             self.tally.kept.append(version)
         return answer
@@ -155,7 +165,7 @@ class Dispatch:
         number = await self.proposing.put(draft, waits, self.claim.job, self._evidence(draft, checked), base)
         if number not in self.tally.waiting:
             self.tally.waiting.append(number)
-        return said(f"Put aside as p{number}: it is not live, and waits. Do not write it again.")
+        return said(f"Put aside as p{number}: it is not live, and waits. Do not write it again.", Origin.RUNTIME)
 
     def _send_back(self, draft: Draft, reason: str) -> Answer:
         mark = (draft.kind.value, draft.item)
@@ -254,10 +264,10 @@ class Pass:
         except StoreError:
             raise
         except HermesError as error:
-            answer = failure(error)
+            answer = failure(error, Origin.RUNTIME)
         except Exception as error:
             log.exception("job %s: %s failed", self.claim.job.id, call.name)
-            answer = failure(unexpected(error))
+            answer = failure(unexpected(error), Origin.RUNTIME)
         result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
         return Message(role=Role.TOOL, parts=(result,))
 

@@ -1,4 +1,4 @@
-"""Drafts: the writes that a review wants, and the gates that check them before they are made: evidence, then origin."""
+"""Drafts: the writes that a review wants, and what a gate says of them before they are made; the gate of evidence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import ToolCall, Trust
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.constraints import without_marks
 from hermes_agent.learning.sources import Named, Sources, named_in, stretches, texts_of
 from hermes_agent.memory.settings import Target
-from hermes_agent.scanner.finding import Severity
-from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Backing, Kind
@@ -124,6 +122,12 @@ class Draft:
     sort: str = ""
 
     @property
+    def words(self) -> str:
+        """All words that it would leave behind, also in names."""
+        names = (self.call.arguments.get(each, "") for each in ("name", "file", "category"))
+        return "\n".join((self.new, *(re.sub(r"[-_/]", " ", str(each)) for each in names)))
+
+    @property
     def teaches(self) -> Sort:
         """The sort of lesson, guessed where the call does not say."""
         if self.sort in set(Sort):
@@ -163,6 +167,7 @@ class OtherWriters:
     workspace: str
     speaker: str
     turn: int = 0
+    trust: Trust = Trust.CLEAN
     attach: bool = False
     begun_at: Location = NOWHERE
 
@@ -234,24 +239,6 @@ class EvidenceGate:
             return Passed(checked=checked)
         named = ", ".join(f"{each.sort} `{each.text}`" for each in checked.missing[:8])
         return Returned(reason=f"The cited messages do not hold: {named}. Leave it out, or cite the messages that do.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OriginGate:
-    """Quarantines a draft that copies outside text, names a host known only from there, or alarms the scanner."""
-
-    async def judge(self, draft: Draft, sources: Sources) -> Verdict:
-        """Pass, or make the draft wait."""
-        if copied := sources.copied(draft.new):
-            span = max(copied, key=lambda each: each.end - each.start)
-            words = " ".join(draft.new[span.start : span.end].split())
-            return Waits(why=Why.OUTSIDE, taint=f"copied from {copied[span]}: {words[:120]}")
-        if hosts := sources.strange_hosts(draft.new):
-            return Waits(why=Why.OUTSIDE, taint=f"known from outside alone: {', '.join(hosts[:5])}")
-        grave = alarms(draft.new, Severity.BLOCK)
-        if grave:
-            return Waits(why=Why.OUTSIDE, taint=f"the scanner is alarmed: {grave[0].what}")
-        return Passed()
 
 
 def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:

@@ -1,12 +1,10 @@
 """Proposals: changes that a review may not make at once. Applied when the owner approves or other conversations
-support them, else they expire."""
+come to the same by themselves, else they expire."""
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import Draft, OtherWriters, Waits, Writers, draft_of
-from hermes_agent.learning.sources import Side, Sources, named_in
+from hermes_agent.learning.wording import plain
 from hermes_agent.skills.changes import rebased
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job
@@ -27,7 +25,7 @@ from hermes_agent.store.versions import Backing, Version
 DAY = 86_400.0
 ENDED = {
     ProposalState.APPROVED: "the owner said yes",
-    ProposalState.RELEASED: "two other conversations bear it out",
+    ProposalState.RELEASED: "another conversation came to the same by itself",
 }
 
 
@@ -152,7 +150,7 @@ def words_of(proposal: Proposal) -> str:
 def title_of(proposal: Proposal, others: str = "") -> str:
     """A proposal in one line: its name, change, reason to wait, and its group (`others`)."""
     why = {
-        Why.ASKED: "needs your approval",
+        Why.ASKED: f"needs your approval{': ' if proposal.taint else ''}{proposal.taint}",
         Why.PROTECTED: "needs your approval: it changes a text that a person wrote or pinned",
         Why.MEMBER: "needs your approval: it comes from somebody else's conversation",
         Why.OUTSIDE: f"in quarantine: {proposal.taint}",
@@ -162,58 +160,18 @@ def title_of(proposal: Proposal, others: str = "") -> str:
     return f"{proposal.name}  {proposal.kind.value} {proposal.item}: {proposal.action} ({state})"
 
 
-log = logging.getLogger(__name__)
-
-ENOUGH = 2
-"""So many conversations besides the one that it came from."""
-SHARE = 0.8
-"""Of the words of an item that names nothing, as many have to be a person's own."""
-LEAST_WORDS = 4
-WORD = re.compile(r"\w{4,}")
+WORD = re.compile(r"\w+")
 
 
-async def release(proposing: Proposing, record: Session, sources: Sources, *, live: bool) -> list[Version]:
-    """Record which quarantined proposals this conversation supports, and apply those with enough support (where
-    `live`)."""
-    store, now = proposing.store, proposing.clock.now()
-    await store.proposals.expire(now)
-    released = []
-    for proposal in await store.proposals.waiting(Why.OUTSIDE):
-        if not await _is_independent(store, proposal, record) or not bears_out(proposal, sources):
-            continue
-        await store.write(partial(store.proposals.support, item=proposal.name, session=record.id, at=now))
-        if not live or len(await store.proposals.supporters(proposal.name)) < ENOUGH:
-            continue
-        try:
-            version = await proposing.apply(proposal, ProposalState.RELEASED)
-            released += [version] if version else []
-        except HermesError as error:
-            log.info("%s could not be released: %s", proposal.name, error)
-    return released
+async def settle(proposing: Proposing, draft: Draft, version: Version) -> None:
+    """End the proposals that say what went live without them: a conversation that saw nothing from outside came to the
+    same, sentence by sentence."""
+    for proposal in await proposing.store.proposals.waiting():
+        call = msgspec.json.decode(proposal.call, type=Call)
+        other = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
+        if other and (other.kind, other.item) == (draft.kind, draft.item) and _same(other.new) == _same(draft.new):
+            await proposing.end(proposal.id, ProposalState.RELEASED, version.id)
 
 
-async def _is_independent(store: Store, proposal: Proposal, record: Session) -> bool:
-    """Whether a conversation is another one than that of the proposal, and no copy of it or of one that counted."""
-    counted = {proposal.session, *await store.proposals.supporters(proposal.name)} - {record.id}
-    if proposal.session == record.id or record.parent in counted:
-        return False
-    others = [await store.sessions.get(session) for session in counted]
-    family = {other.parent for other in others if other is not None and other.parent}
-    return record.id not in family and (not record.parent or record.parent not in family)
-
-
-def bears_out(proposal: Proposal, sources: Sources) -> bool:
-    """Whether a conversation supports a proposal independently: everything it names was said or done there by a
-    person or the agent, and is not in outside text there; a proposal that names nothing needs its words from
-    people."""
-    call = msgspec.json.decode(proposal.call, type=Call)
-    draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
-    if draft is None or not draft.new or sources.copied(draft.new) or sources.strange_hosts(draft.new):
-        return False
-    if named := named_in(draft.new):
-        return all(sources.backs(each) for each in named)
-    wanted = {word.casefold() for word in WORD.findall(draft.new)}
-    said = {
-        word.casefold() for piece in sources.pieces if piece.side is Side.CLEAN for word in WORD.findall(piece.text)
-    }
-    return len(wanted) >= LEAST_WORDS and len(wanted & said) >= SHARE * len(wanted)
+def _same(text: str) -> list[str]:
+    return WORD.findall(plain(text).casefold())

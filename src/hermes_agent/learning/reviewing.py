@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import field
@@ -14,14 +13,15 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, ProviderError
 from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, Replied, ToolEnded
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, Origin, Text, said
+from hermes_agent.core.messages import Message, Origin, Text, Trust, said, trust_in
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.learning.dispatch import Dispatch, Pass, Spending, Tally, Through
-from hermes_agent.learning.drafts import EvidenceGate, Gate, OriginGate, Writers, evidence_of
+from hermes_agent.learning.drafts import EvidenceGate, Gate, Writers, evidence_of
+from hermes_agent.learning.gate import sources_of
 from hermes_agent.learning.jobs import Unfinished, What, used_by
-from hermes_agent.learning.proposing import Proposing, release
+from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
-from hermes_agent.learning.sources import OUTSIDE, Sources, has_outside, pieces_of
+from hermes_agent.learning.sources import Sources
 from hermes_agent.learning.stubs import stubbed
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.store.database import Store
@@ -134,7 +134,7 @@ def _line(entry: Entry) -> str:
 
 def _first_words(message: Message) -> str:
     """What a person said; what they passed on from outside is not quoted."""
-    words = " ".join(part.text for part in message.parts if isinstance(part, Text) and part.origin not in OUTSIDE)
+    words = " ".join(part.text for part in message.parts if isinstance(part, Text) and not part.origin.trust)
     line = " ".join(words.split())
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
@@ -156,8 +156,8 @@ Gates = Callable[[frozenset[str]], Sequence[Gate]]
 
 
 def usual_gates(tools: frozenset[str]) -> Sequence[Gate]:
-    """The default gates: evidence, then origin."""
-    return (EvidenceGate(tools=tools), OriginGate())
+    """The gates that a review has besides `LessonGate`."""
+    return (EvidenceGate(tools=tools),)
 
 
 class NothingToReview(HermesError):
@@ -168,7 +168,7 @@ class NothingToReview(HermesError):
 class Reviewer:
     """Reviews conversations: handles learning jobs of the kind `review`. `model_for` gives the model, `effort` its
     reasoning level (both those of the conversation unless the settings say otherwise, so that the provider's cache
-    is shared)."""
+    is shared); `own` the label of a conversation's person."""
 
     store: Store
     clock: Clock
@@ -179,6 +179,7 @@ class Reviewer:
     proposing: Proposing
     effort: str = "medium"
     gates: Gates = usual_gates
+    own: Callable[[SessionRecord], Origin] = lambda _: Origin.OWNER
 
     async def __call__(self, claim: Claim) -> Account:
         """Review; what came of it. Raises `HermesError` where it could not be done."""
@@ -212,8 +213,6 @@ class Reviewer:
                 words = await one.run() or words
         except (ProviderError, LimitReached) as error:
             raise Unfinished(str(error), await self._account(claim, seen.record, tally, str(error))) from error
-        live = self.settings.mode == "auto"
-        tally.kept += await release(self.proposing, seen.record, seen.sources, live=live)
         return await self._account(claim, seen.record, tally, words)
 
     async def _account(self, claim: Claim, record: SessionRecord, tally: Tally, words: str) -> Account:
@@ -236,7 +235,8 @@ class Reviewer:
         frozen = await self.store.prefixes.get(view.prefix_hash)
         if frozen is None or not view.messages:
             raise NothingToReview(f"The conversation {job.session} has no prompt.")
-        sources = await asyncio.to_thread(Sources.of, pieces_of(entries), record.workspace)
+        own = self.own(record)
+        sources = await sources_of(self.store, entries, own)
         return Seen(
             record=record,
             entries=entries,
@@ -244,6 +244,7 @@ class Reviewer:
             prefix=frozen.prefix,
             sources=sources,
             calls=frozenset(view.calls),
+            own=own,
             model=await self.model_for(record),
         )
 
@@ -297,18 +298,25 @@ class Seen:
     sources: Sources
     model: Model
     calls: frozenset[str] = field(default_factory=frozenset)
+    own: Origin = Origin.OWNER
 
 
 def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], str]]:
     """The passes of a review with their messages.
 
-    A conversation without outside text has one pass over its own messages. Any other has two: first one over
-    everything that writes nothing live, while its prefix is still in the provider's cache; then one over stubs.
+    A clean conversation has one pass over its own messages. One with the workspace in view has one over stubs. Any
+    other has two: first one over everything that writes nothing live, while its prefix is still in the provider's
+    cache; then the one over stubs, unless the prompt itself is from outside.
     """
-    if not has_outside(seen.messages) and not seen.sources.any_outside:
+    trust = max(seen.sources.trust, trust_in(seen.messages, seen.own))
+    if not trust:
         return [("clean", seen.messages, "")]
-    clean: tuple[Through, Sequence[Message], str] = ("clean", stubbed(seen.messages, seen.sources), WITHHELD)
-    return [("raw", seen.messages, RAW), clean] if raw else [clean]
+    shown = stubbed(seen.messages, seen.sources, seen.own)
+    clean: tuple[Through, Sequence[Message], str] = ("clean", shown, WITHHELD)
+    before: list[tuple[Through, Sequence[Message], str]] = (
+        [("raw", seen.messages, RAW)] if raw and trust is Trust.OUTSIDE else []
+    )
+    return [*before, *([clean] if seen.sources.prompt is not Trust.OUTSIDE else [])]
 
 
 def summary(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:

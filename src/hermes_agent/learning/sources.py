@@ -1,20 +1,19 @@
-"""Origin of each part of a conversation, and detection of text that was copied from outside."""
+"""Class of each text of a conversation, and detection of text that was copied out of the workspace."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, Replied, ToolEnded
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
-from hermes_agent.tools.danger.judging import judge
-from hermes_agent.tools.danger.verdict import Where
+from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, PrefixFrozen, Replied, ToolEnded
+from hermes_agent.core.messages import Message, Origin, Part, Role, Text, ToolCall, ToolResult, Trust, trust_of
+from hermes_agent.learning.wording import decoded, plain, would
 
 Sort = Literal["command", "path", "host", "tool"]
+By = Literal["person", "model", "other"]
 FENCE = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELLS = frozenset({"", "sh", "bash", "shell", "console", "zsh"})
 TICKED = re.compile(r"`([^`\n]{2,300})`")
@@ -95,42 +94,47 @@ def _is_prose(path: str) -> bool:
     return "." not in path and "_" not in path and "-" not in path and path.count("/") < 2  # and/or
 
 
-OUTSIDE = frozenset({Origin.TOOL, Origin.WEB, Origin.FILE, Origin.GUEST})
-"""Origins whose text is material and never an instruction."""
 LIBRARY = frozenset({"skills_list", "skill_view", "skill_manage", "memory"})
-"""Tools whose answers are what was learned before, and no news from outside."""
-RECALLED = "<memory-context>"
+"""Tools that work in a review."""
+LEDGER = frozenset({Origin.SKILL, Origin.MEMORY})
 RUN = 6
-"""So many words in a row that stand outside too are copied."""
+"""So many words in a row that stand in the workspace too are copied."""
 LEAST = 3
-"""A whole sentence of so many words or more that stands outside too is copied; a heading needs `RUN` - 1."""
+"""A whole sentence of so many words or more that stands there too is copied; a heading needs `RUN` - 1."""
 LONGEST_COMMAND = 200
+MOST_COVERED = 0.8
+"""Of the words of a text, so many may not stand there three in a row: a copy in pieces."""
 
 WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 SENTENCE = re.compile(r"[^\n.!?:;\"。!?:;]+(?:[.!?:](?=[^\s\"])[^\n.!?:;\"。!?:;]+)*")
-
+OPAQUE = re.compile(r"(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{20,}")
+"""A word that may say anything to whoever decodes it."""
 NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MULTILINE)
 """What tools put before a line: its number, and the file that it is from."""
-
-
-class Side(StrEnum):
-    """Trust class of a text: `clean` comes from a person or this program, `model` from the agent, `outside` from
-    anything else."""
-
-    CLEAN = "clean"
-    MODEL = "model"
-    OUTSIDE = "outside"
+NOT = frozenset(
+    WORDS.findall("not no never don dont without except unless nicht kein keine nie ohne pas jamais sin nunca")
+)
+EMPTY = frozenset(
+    WORDS.findall(
+        "the and for that this with are was were has have had its his her their you your they from into onto please "
+        "remember note keep mind always user person owner prefers wants likes asked said says should must will would "
+        "der die das und ist ein eine"
+    )
+)
+"""Words that say nothing of what is taught."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A text of the conversation: its event number, its trust class, and its speaker (`user`, a tool's name)."""
+    """A text of the conversation: its event number, its class, its source (`user`, `assistant`, a tool's name), and
+    whether a person of the conversation typed it, or the model said it."""
 
     number: int
-    side: Side
+    trust: Trust
     text: str
     source: str
     command: bool = False
+    by: By = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,62 +145,63 @@ class Span:
     end: int
 
 
-def pieces_of(entries: Iterable[Entry]) -> list[Piece]:
-    """All texts of a conversation in order. The command of a failed call is not listed as a command."""
+def class_of(part: Part, role: Role, seen: Trust, own: Origin = Origin.OWNER) -> Trust:
+    """The class of a part after the worst that was `seen`: what the model says, and what its calls give back of their
+    arguments, is no better."""
+    match part:
+        case ToolResult(parts=parts, is_error=False) if all(each.origin in LEDGER for each in parts):
+            return trust_of(part, own)
+        case ToolResult() | ToolCall():
+            return max(seen, trust_of(part, own))
+        case Text(origin=Origin.MODEL):
+            return seen
+        case _ if role is Role.ASSISTANT:
+            return seen
+        case _:
+            return trust_of(part, own)
+
+
+def pieces_of(entries: Iterable[Entry], own: Origin = Origin.OWNER) -> list[Piece]:
+    """All texts of a conversation in order, with the class of each. The command of a failed call is not listed as a
+    command. `own` is the label of the conversation's person."""
     entries = list(entries)
     failed = {entry.event.call_id for entry in entries if isinstance(entry.event, ToolEnded) and entry.event.is_error}
     found: list[Piece] = []
+    seen = prompt_in(entries)
     for entry in entries:
-        if isinstance(entry.event, MessageTaken | ContextAdded | Replied | ToolEnded):
-            found += _pieces(entry.number, entry.event.message, failed)
+        match entry.event:
+            case MessageTaken(message=message) | ContextAdded(message=message) | ToolEnded(message=message):
+                found += _pieces(entry.number, message, failed, (seen, own))
+                seen = max((seen, *(class_of(part, message.role, seen, own) for part in message.parts)))
+            case Replied(message=message):
+                found += _pieces(entry.number, message, failed, (seen, own))
+            case _:
+                pass
     return found
 
 
-def has_outside(messages: Iterable[Message]) -> bool:
-    """Whether these messages contain outside text."""
-    return any(is_outside(part, message.role) for message in messages for part in message.parts)
+def prompt_in(entries: Iterable[Entry]) -> Trust:
+    """The worst class in the prompts of a conversation."""
+    prompts = (entry.event.sections for entry in entries if isinstance(entry.event, PrefixFrozen))
+    return max((section.origin.trust for sections in prompts for section in sections), default=Trust.CLEAN)
 
 
-def is_outside(part: object, role: Role) -> bool:
-    """Whether a part comes from outside: text of an outside origin, a file, a picture."""
-    match part:
-        case ToolResult(name=name, parts=parts):
-            return name not in LIBRARY and any(is_outside(each, role) for each in parts)
-        case Text():
-            return is_foreign(part)
-        case ToolCall():
-            return False
-        case _:
-            return getattr(part, "kind", "") in {"image", "file"}
-
-
-def is_foreign(part: Text) -> bool:
-    """Whether a text is of outside origin, or contains recalled external memory."""
-    return part.origin in OUTSIDE or (part.origin is Origin.RUNTIME and RECALLED in part.text)
-
-
-def _pieces(number: int, message: Message, failed: frozenset[str] | set[str]) -> Iterator[Piece]:
+def _pieces(number: int, message: Message, failed: Collection[str], before: tuple[Trust, Origin]) -> Iterator[Piece]:
     for part in message.parts:
+        trust = class_of(part, message.role, *before)
         match part:
-            case Text(text=text):
-                side = Side.OUTSIDE if is_foreign(part) else Side.CLEAN
-                side = Side.MODEL if message.role is Role.ASSISTANT else side
-                yield Piece(number=number, side=side, text=text, source=message.role.value)
+            case Text(text=text, origin=origin):
+                typed = message.role is Role.USER and origin in (Origin.OWNER, before[1])
+                said: By = "model" if message.role is Role.ASSISTANT else "other"
+                by: By = "person" if typed else said
+                yield Piece(number=number, trust=trust, text=text, source=message.role.value, by=by)
             case ToolCall(name=name, arguments=arguments):
-                yield Piece(number=number, side=Side.MODEL, text=name, source=name)
+                yield Piece(number=number, trust=trust, text=name, source=name, by="model")
                 for key, text in texts_of(arguments):
                     command = key == "command" and part.id not in failed
-                    yield Piece(number=number, side=Side.MODEL, text=text, source=name, command=command)
-            case ToolResult(name=name, parts=parts):
-                for each in parts:
-                    if isinstance(each, Text):
-                        outside = is_foreign(each) and name not in LIBRARY
-                        yield Piece(
-                            number=number,
-                            side=Side.OUTSIDE if outside else Side.CLEAN,
-                            text=each.text,
-                            source=name,
-                        )
+                    yield Piece(number=number, trust=trust, text=text, source=name, command=command, by="model")
+            case ToolResult(name=name):
+                yield Piece(number=number, trust=trust, text=part.text, source=name)
             case _:
                 pass
 
@@ -218,44 +223,58 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:  # noqa: A
 
 @dataclass(slots=True)
 class Sources:
-    """Origins of the texts of a conversation. What the agent said after reading outside text is outside too, except
-    commands that it ran itself, that worked, and that need no approval."""
+    """The texts of a conversation by class. Words are compared to see what of the workspace was copied. What is from
+    outside teaches nothing, whatever it says and whoever repeats it."""
 
-    workspace: str = ""
     pieces: list[Piece] = field(default_factory=list)
-    _outside: dict[str, str] = field(default_factory=dict)
+    prompt: Trust = Trust.CLEAN
+    _theirs: dict[str, str] = field(default_factory=dict)
     _clean: set[str] = field(default_factory=set)
     _hosts: set[str] = field(default_factory=set)
+    _typed: list[tuple[frozenset[str], bool]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], workspace: str = "") -> Sources:
-        """The sources of these pieces."""
-        made = cls(workspace=workspace)
+    def of(cls, pieces: Sequence[Piece], prompt: Trust = Trust.CLEAN) -> Sources:
+        """The sources of these pieces, below a prompt of that class."""
+        made = cls(prompt=prompt)
         for piece in pieces:
             made._add(piece)
         return made
 
     @property
-    def any_outside(self) -> bool:
-        """Whether there is any outside text."""
-        return any(piece.side is Side.OUTSIDE for piece in self.pieces)
+    def trust(self) -> Trust:
+        """The worst class of all."""
+        return max((self.prompt, *(piece.trust for piece in self.pieces)))
 
     def copied(self, text: str) -> dict[Span, str]:
-        """The parts of a text that occur only in outside text, each with its source."""
+        """The parts of a text that stand in the workspace alone, each with its source."""
+        text = plain(text)
         found: dict[Span, str] = {}
         for span, key in (*_keys(text), *_short(text)):
-            if key in self._outside and key not in self._clean:
-                found[span] = self._outside[key]
+            if key in self._theirs and key not in self._clean:
+                found[span] = self._theirs[key]
+        if not found and (source := self._covered(text)):
+            found[Span(0, len(text))] = source
         return found
 
+    def typed(self, text: str, share: float) -> bool:
+        """Whether a person of the conversation typed all of this: of the words of each sentence so many stand in one of
+        theirs, with the same negations."""
+        sentences = [found for sentence in SENTENCE.findall(plain(text)) if (found := _meaning(sentence))[0]]
+        return bool(sentences) and all(
+            any(nots == theirs and len(words & said) >= share * len(words) for said, theirs in self._typed)
+            for words, nots in sentences
+        )
+
     def strange_hosts(self, text: str) -> list[str]:
-        """The hosts in a text that are known only from outside."""
+        """The hosts in a text that no person named, and that stand in the workspace or outside."""
         hosts = [each.text for each in named_in(text) if each.sort == "host"]
-        outside = " ".join(piece.text.lower() for piece in self.pieces if piece.side is Side.OUTSIDE) if hosts else ""
-        return [host for host in hosts if host not in self._hosts and host in outside]
+        theirs = " ".join(piece.text.lower() for piece in self.pieces if piece.trust) if hosts else ""
+        return [host for host in hosts if host not in self._hosts and host in theirs]
 
     def masked(self, text: str) -> str:
         """The text with each copied part replaced by a note."""
+        text = plain(text)
         out, end = "", 0
         for span, source in _merged(self.copied(text)):
             out += text[end : span.start] + f"[withheld: {span.end - span.start} characters from {source}]"
@@ -269,60 +288,77 @@ class Sources:
         """The events that mention it, among these where given."""
         return [number for number, text in _by_number(self.pieces, among).items() if _holds(text, named)]
 
-    def backs(self, named: Named) -> bool:
-        """Whether a person or the agent itself said or did this."""
-        own = (piece for piece in self.pieces if piece.side is not Side.OUTSIDE and _holds(piece.text, named))
-        return any(piece.side is Side.CLEAN or not self.copied(piece.text) for piece in own)
+    def _covered(self, text: str) -> str:
+        """The source of most of a text's words, three in a row."""
+        words = [found[0].casefold() for found in WORDS.finditer(text)]
+        covered: set[int] = set()
+        source = ""
+        for place in range(len(words) - LEAST + 1):
+            key = " ".join(words[place : place + LEAST])
+            if key in self._theirs and key not in self._clean:
+                covered |= set(range(place, place + LEAST))
+                source = self._theirs[key]
+        return source if words and len(covered) >= MOST_COVERED * len(words) else ""
 
     def _add(self, piece: Piece) -> None:
         self.pieces.append(piece)
-        keys = {key for _, key in _keys(piece.text)}
-        if piece.side is not Side.OUTSIDE:
-            keys |= {key for _, key in _short(piece.text)}
-        match piece.side:
-            case Side.OUTSIDE:
-                for key in keys | {key for _, key in _keys(NUMBERED.sub("", piece.text))}:
-                    self._outside.setdefault(key, piece.source)
-                return
-            case Side.CLEAN:
-                self._clean |= keys
-            case Side.MODEL:
-                self._clean |= keys if piece.command and self._is_own(piece.text) else keys - self._outside.keys()
-        strange = set(self.strange_hosts(piece.text)) if piece.side is Side.MODEL else set()
-        self._hosts |= {each.text for each in named_in(piece.text) if each.sort == "host"} - strange
+        text = plain(piece.text)
+        if piece.trust and piece.by == "other":
+            texts = [text, NUMBERED.sub("", text), *decoded(text)]
+            for key in {key for each in texts for _, key in (*_keys(each), *_runs(each, LEAST))}:
+                self._theirs.setdefault(key, piece.source)
+            return
+        if piece.trust is Trust.OUTSIDE:
+            return
+        keys = {key for _, key in (*_keys(text), *_runs(text, LEAST), *_short(text))}
+        if piece.by == "person":
+            self._typed += [_meaning(sentence) for sentence in (*SENTENCE.findall(text), text)]
+        strange: set[str] = set()
+        if piece.trust is Trust.WORKSPACE:
+            strange = set(self.strange_hosts(text))
+            keys = keys if self._is_own(piece) and not strange else keys - self._theirs.keys()
+        self._clean |= keys
+        self._hosts |= {each.text for each in named_in(text) if each.sort == "host"} - strange
 
-    def _is_own(self, command: str) -> bool:
-        """Whether a command that the agent ran is plain work: short, no quoted prose, no host from outside, nothing
-        that a person would have been asked about."""
-        if len(command) > LONGEST_COMMAND or re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command):
-            return False
-        if self.strange_hosts(command):
-            return False
-        verdict = judge(command, Where(folder=self.workspace or "/", writable=(self.workspace or "/", "/tmp")))
-        return not verdict.blocked and not verdict.asks
+    def _is_own(self, piece: Piece) -> bool:
+        """Whether this is a command that the agent ran, and plain work: short, no quoted prose, nothing that a lesson
+        may not say."""
+        command = piece.text
+        prose = re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command)
+        return piece.command and len(command) <= LONGEST_COMMAND and not prose and not would(command)
 
 
 def _keys(text: str) -> Iterator[tuple[Span, str]]:
-    """Every run of `RUN` words and every whole sentence, with the words as one key; sentences end theirs with a
-    dot."""
+    """Every run of `RUN` words, every opaque word and every whole sentence, with the words as one key; sentences end
+    theirs with a dot."""
     for match in SENTENCE.finditer(text):
         words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(match[0])]
-        start = match.start()
         least = RUN - 1 if match[0].lstrip().startswith("#") else LEAST
         if len(words) >= least:
+            start = match.start()
             yield Span(start + words[0][0], start + words[-1][1]), " ".join(word for *_, word in words) + "."
-        for place in range(len(words) - RUN + 1):
-            run = words[place : place + RUN]
-            yield Span(start + run[0][0], start + run[-1][1]), " ".join(word for *_, word in run)
+    yield from _runs(text, RUN)
+    yield from ((Span(found.start(), found.end()), found[0]) for found in OPAQUE.finditer(text))
+
+
+def _runs(text: str, length: int, end: str = "") -> Iterator[tuple[Span, str]]:
+    """Every run of so many words, wherever lines and sentences end."""
+    words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(text)]
+    for place in range(len(words) - length + 1):
+        run = words[place : place + length]
+        yield Span(run[0][0], run[-1][1]), " ".join(word for *_, word in run) + end
 
 
 def _short(text: str) -> Iterator[tuple[Span, str]]:
     """Every run of words that could be a short sentence of somewhere else, with its key as a sentence."""
-    words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(text)]
     for length in range(LEAST + 1, RUN):
-        for place in range(len(words) - length + 1):
-            run = words[place : place + length]
-            yield Span(run[0][0], run[-1][1]), " ".join(word for *_, word in run) + "."
+        yield from _runs(text, length, ".")
+
+
+def _meaning(sentence: str) -> tuple[frozenset[str], bool]:
+    """The beginnings of the words of a sentence that say what it is about, and whether it denies."""
+    words = {found[0].casefold() for found in WORDS.finditer(sentence)}
+    return frozenset(word[:6] for word in words - EMPTY - NOT if len(word) > 1 or not word.isascii()), bool(words & NOT)
 
 
 def _merged(copied: Mapping[Span, str]) -> list[tuple[Span, str]]:

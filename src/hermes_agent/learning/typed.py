@@ -13,7 +13,7 @@ from hermes_agent.core.events import Entry, MessageTaken, Outcome, Replied, RunE
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.learning.constraints import BEGUN, LONGEST, Constraint, Mark, added, lines_of
 from hermes_agent.learning.drafts import Draft, Passed, Returned, Verdict
-from hermes_agent.learning.sources import Side, Sources, pieces_of, texts_of
+from hermes_agent.learning.sources import Sources, pieces_of, texts_of
 from hermes_agent.skills.format import LONGEST_NAME
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.lessons import Sort
@@ -116,7 +116,7 @@ def _new_lines(draft: Draft) -> tuple[list[Constraint], list[Constraint]]:
 
 def _has_person_words(draft: Draft, sources: Sources) -> bool:
     """Whether a person speaks in what is cited (in the whole conversation, where nothing is)."""
-    said = {piece.number for piece in sources.pieces if piece.side is Side.CLEAN and piece.source == "user"}
+    said = {piece.number for piece in sources.pieces if piece.by == "person"}
     return bool(said & set(draft.cited) if draft.cited else said) and draft.sort in ("", Sort.PREFER, Sort.DO)
 
 
@@ -142,18 +142,18 @@ NEAR = LONGEST_NAME + 4
 async def is_asked_for(store: Store, session: str, text: str) -> bool:
     """Whether the person's own words of this turn mention a skill, and nothing of the text was copied from outside.
     The agent's words do not count."""
-    entries, record = await store.history.entries(session), await store.sessions.get(session)
-    return await asyncio.to_thread(_is_asked_for, entries, record.workspace if record else "", text)
+    entries = await store.history.entries(session)
+    return await asyncio.to_thread(_is_asked_for, entries, text)
 
 
-def _is_asked_for(entries: Sequence[Entry], workspace: str, text: str) -> bool:
+def _is_asked_for(entries: Sequence[Entry], text: str) -> bool:
     turn = turn_of(entries)
     used, said = _used(turn), [sentence for words in _words(turn) for sentence in SENTENCES.split(words)]
-    if any(piece.side is Side.OUTSIDE for piece in pieces_of(turn)):
+    if any(piece.trust for piece in pieces_of(turn)):
         said = [sentence for sentence in said if not UNSURE.search(sentence)]
     if not any(_speaks_of_one(sentence, used) for sentence in said):
         return False
-    sources = Sources.of(pieces_of(entries), workspace)
+    sources = Sources.of(pieces_of(entries))
     return not sources.copied(text) and not sources.strange_hosts(text)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import Backend, BackendFor, Exchange, SourceFor
@@ -47,6 +48,7 @@ class Recall:
     memory that hangs, fails or returns garbage delays a message by at most 0.3 seconds."""
 
     name = "Recalled memory"
+    origin = Origin.TOOL
 
     def __init__(self, backend: Backend, clock: Clock) -> None:
         self.backend = backend
@@ -154,7 +156,7 @@ class RecallTools:
         async with asyncio.timeout(KEEPING):
             return fenced(await memory.recall(query[:LONGEST_QUERY])) or "Nothing fits."
 
-    @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,))
+    @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,), origin=Origin.RUNTIME)
     async def recall_add(self, context: CallContext, fact: str) -> str:
         """Keep one fact in the memory of earlier conversations: one sentence that stands by itself."""
         check(fact)

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.core.messages import Origin
 from hermes_agent.host.schema import setting
 
 Provider = Literal[
@@ -79,6 +80,11 @@ class Person:
 def is_shared(conversation: str) -> bool:
     """Whether other people can read the conversation of that key."""
     return Conversation.parse(conversation).is_shared
+
+
+def label_of(standing: Standing, conversation: str) -> Origin:
+    """The label of the words of a conversation's person: a member's are their own only where nobody else speaks."""
+    return Origin.MEMBER if standing is Standing.MEMBER and not is_shared(conversation) else Origin.OWNER
 
 
 def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str = "") -> Person:

@@ -35,7 +35,7 @@ class MemoryTools:
     author: Author = Author.FOREGROUND
     backing: Backing = NO_BACKING
 
-    @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
+    @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,), origin=Origin.MEMORY)
     async def memory(
         self,
         context: CallContext,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import EmptyReply, HermesError, StoreError
-from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, said
+from hermes_agent.core.messages import Message, Origin, Role, said
 from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.settings import MixtureSettings
@@ -146,11 +146,7 @@ class Mixture:
 
 def _is_heard(messages: Sequence[Message], since: int) -> bool:
     """Whether a person has said something since."""
-    return any(
-        message.role is Role.USER
-        and any(isinstance(part, Text | Image | File) and part.origin is not Origin.RUNTIME for part in message.parts)
-        for message in messages[since:]
-    )
+    return any(message.role is Role.USER and not message.is_runtime for message in messages[since:])
 
 
 async def _words(model: Model, request: ModelRequest) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.messages import Message, Origin
+from hermes_agent.core.messages import Message
 from hermes_agent.core.model import ModelRequest, Prefix, TextDelta, ThinkingDelta
 from hermes_agent.core.section import short_hash, tools_text
 from hermes_agent.host.files import PRIVATE_FILE, reason, way_out
@@ -305,7 +305,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _is_said(message: Message) -> bool:
-    return any(getattr(part, "origin", None) is not Origin.RUNTIME for part in message.parts)
+    return not message.is_runtime
 
 
 def _messages_difference(now: Sequence[tuple[Message, str]], then: Sequence[tuple[Message, str]]) -> str:

@@ -17,7 +17,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, Through
 from hermes_agent.core.spending import Grant, Limits
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
@@ -300,6 +300,11 @@ class RecordedSource:
     def name(self) -> str:
         """As the source's."""
         return self.source.name
+
+    @property
+    def origin(self) -> Origin:
+        """As the source's."""
+        return self.source.origin
 
     async def words(self, session: str, heard: str) -> str:
         """As the source says it."""

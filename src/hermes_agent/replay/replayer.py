@@ -19,6 +19,7 @@ from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import CassetteError, HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Budget
 from hermes_agent.core.tool import Answer, CallContext, Tool
@@ -221,7 +222,11 @@ class Replayer(Player):
     def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
         """The recorded tail texts."""
         told = self._told[self.track(session).name]
-        return [ReplayedSource(name=name, told=told.get(name, [])) for name in told or [each.name for each in sources]]
+        labels = {each.name: each.origin for each in sources}
+        return [
+            ReplayedSource(name=name, told=told.get(name, []), origin=labels.get(name, Origin.TOOL))
+            for name in told or labels
+        ]
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent with the recorded limits and replayed tool calls."""
@@ -292,6 +297,7 @@ class ReplayedSource:
 
     name: str
     told: list[str]
+    origin: Origin
 
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the recording knows
         """The next recorded text."""

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.late import libraries
 from hermes_agent.skills.format import filled, name_problems, variables_of
@@ -129,11 +130,13 @@ Run = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoked:
-    """An invocation of skills: the text for the model, and the text that the person added to the command."""
+    """An invocation of skills: the text for the model, the text that the person added to the command, and the label of
+    the worst of these skills."""
 
     names: tuple[str, ...]
     text: str
     words: str
+    origin: Origin
 
 
 async def invoke(
@@ -153,13 +156,13 @@ async def invoke(
         skill = await library.read(header)
         # The words belong to the last of several: the others are given none.
         texts.append(await rendered(library, header, skill, words if header is headers[-1] else "", session, run))
-    return Invoked(names=tuple(header.name for header in headers), text="\n\n".join([*texts, *said]), words=words)
+    return _invoked(headers, (*texts, *said), words)
 
 
 async def preloaded(
     library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run, occasion: Occasion
-) -> tuple[tuple[str, ...], str]:
-    """Load skills and bundles at the start of a session: the skills' names, and their text. Raises `NoSkill`,
+) -> Invoked:
+    """Load skills and bundles at the start of a session. Raises `NoSkill`,
     `NotHere`, `BadBundle`."""
     headers: list[SkillHeader] = []
     said: list[str] = []
@@ -169,7 +172,12 @@ async def preloaded(
         said += bundle[1] if bundle else []
     headers = list({header.name: header for header in headers}.values())
     texts = [await rendered(library, header, await library.read(header), "", session, run) for header in headers]
-    return tuple(header.name for header in headers), "\n\n".join([*texts, *said])
+    return _invoked(headers, (*texts, *said), "")
+
+
+def _invoked(headers: Sequence[SkillHeader], texts: Sequence[str], words: str) -> Invoked:
+    origin = max((header.layer.origin for header in headers), key=lambda each: each.trust, default=Origin.SKILL)
+    return Invoked(names=tuple(each.name for each in headers), text="\n\n".join(texts), words=words, origin=origin)
 
 
 async def rendered(library: Library, header: SkillHeader, skill: Skill, words: str, session: str, run: Run) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.places import Found, Places, Root, found_in
@@ -305,6 +306,7 @@ class Candidates:
     """Source of the prompt's tail that lists the skills that fit the person's message."""
 
     name = "Skills that may fit"
+    origin = Origin.SKILL
 
     def __init__(self, library: Library, workspace: str, occasion: Occasion) -> None:
         self._library, self._workspace, self._occasion = library, workspace, occasion
@@ -317,9 +319,15 @@ class Candidates:
         return "\n".join(f"- {shown(header)}" for header in headers)
 
 
-def shown(header: SkillHeader) -> str:
+def whole_line(header: SkillHeader) -> str:
     """A skill as one line, with its origin if not the home."""
-    return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
+    return header.line if header.layer.origin is Origin.SKILL else f"{header.line} [{header.layer.value}]"
+
+
+def shown(header: SkillHeader) -> str:
+    """A skill as one line that any prompt may hold: a stranger's words about their skill do not speak there."""
+    own = header.layer.origin is Origin.SKILL
+    return header.line if own else f"{header.name} [{header.layer.value}; skill_view tells what for]"
 
 
 async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[SkillHeader]:

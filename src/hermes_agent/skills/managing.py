@@ -15,8 +15,8 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.skills.changes import Written
 from hermes_agent.skills.format import file_text, whole
-from hermes_agent.skills.library import Library, shown
-from hermes_agent.skills.skill import FILE, Layer, Occasion
+from hermes_agent.skills.library import Library, whole_line
+from hermes_agent.skills.skill import FILE, Occasion
 from hermes_agent.skills.state import Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, By
@@ -38,8 +38,8 @@ class SkillReading:
         self._library, self._usage, self._occasion, self._uses = library, usage, occasion, uses
         self.note_read: Callable[[str, str], Awaitable[None]] | None = None
 
-    @tool(effect=Effect.READS)
-    async def skills_list(self, context: CallContext, query: str = "", family: str = "", after: str = "") -> str:
+    @tool(effect=Effect.READS, origin=Origin.SKILL)
+    async def skills_list(self, context: CallContext, query: str = "", family: str = "", after: str = "") -> Answer:
         """List skills, or those that fit a query.
 
         Args:
@@ -50,15 +50,18 @@ class SkillReading:
             headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
             headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [shown(header) for header in headers]
+        lines = [(whole_line(header), header.layer.origin) for header in headers]
         if not query and len(headers) == PAGE:
-            lines.append(f"[more: after={headers[-1].name}]")
+            lines.append((f"[more: after={headers[-1].name}]", Origin.SKILL))
         if not query and not family and not after:
             families = await self._library.families(context.workspace, here)
-            lines.append(f"Families: {', '.join(f'{name} ({many})' for name, many in families[:PAGE])}")
-        return "\n".join(lines) if headers else "No skill fits."
+            named = ", ".join(f"{name} ({many})" for name, many in families[:PAGE])
+            lines.append((f"Families: {named}", Origin.SKILL))
+        first, *rest = lines if headers else [("No skill fits.", Origin.SKILL)]
+        shown = [first, *((f"\n{text}", origin) for text, origin in rest)]
+        return Answer(parts=tuple(Text(text=text, origin=origin) for text, origin in shown))
 
-    @tool(effect=Effect.READS)
+    @tool(effect=Effect.READS, origin=Origin.SKILL)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
         """Load a skill, or one of its files."""
         here = await self._occasion(context.session)
@@ -74,9 +77,7 @@ class SkillReading:
             await self._usage.count(header.name, "views")
             if self.note_read is not None:
                 await self.note_read(context.session, header.name)
-        # A project's skills are files of whoever wrote the project.
-        origin = Origin.FILE if header.layer is Layer.PROJECT else Origin.SKILL
-        return Answer(parts=(Text(text=text, origin=origin),))
+        return Answer(parts=(Text(text=text, origin=header.layer.origin),))
 
 
 BY_THE_AGENT = By(author=Author.FOREGROUND)
@@ -101,7 +102,7 @@ class SkillTools(SkillReading):
         super().__init__(library, usage, occasion, uses=by.author is Author.FOREGROUND)
         self._open, self._of, self._reserved = open_writer, by, reserved
 
-    @tool(effect=Effect.KEYED, needs=(Capability.SKILLS,))
+    @tool(effect=Effect.KEYED, needs=(Capability.SKILLS,), origin=Origin.SKILL)
     async def skill_manage(  # noqa: PLR0913  one tool of six actions costs a prompt less than six tools
         self,
         context: CallContext,

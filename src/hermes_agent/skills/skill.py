@@ -6,12 +6,13 @@ import platform
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import PRIVATE, Conversation
+from hermes_agent.core.messages import Origin
 
 FILE = "SKILL.md"
 FOLDERS = ("references", "templates", "scripts", "assets")
@@ -31,6 +32,20 @@ class Layer(StrEnum):
     PROJECT = "project"
     EXTERNAL = "external"
     BUNDLED = "bundled"
+
+    @property
+    def origin(self) -> Origin:
+        """The label of such a skill's text. What the home holds came there by the ledger; a project's skills are files
+        of whoever wrote the project; what the owner installed or named was still written by others."""
+        match self:
+            case Layer.USER | Layer.BUNDLED:
+                return Origin.SKILL
+            case Layer.PROJECT:
+                return Origin.FILE
+            case Layer.HUB | Layer.EXTERNAL:
+                return Origin.WEB
+            case _:
+                assert_never(self)
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.messages import Text
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
@@ -23,7 +23,7 @@ from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.output import Covers, Hiding, hiding_of
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
-from hermes_agent.tools.starting import decided, exec_name, started, told_meanwhile
+from hermes_agent.tools.starting import decided, exec_name, origin_of, started, told_meanwhile
 
 CLIENT = '''\
 def _begin():
@@ -196,7 +196,7 @@ class CodeTools:
         self._caps = caps or Caps()
         self._covers = Covers(hiding or Hiding())
 
-    @tool(effect=Effect.WRITES, needs=(Capability.EXEC,))
+    @tool(effect=Effect.WRITES, needs=(Capability.EXEC,), origin=Origin.WORKSPACE)
     async def execute_code(self, code: str, context: CallContext, timeout: int = 0) -> Answer:  # noqa: ASYNC109 - the model's word for it
         """Run Python that calls tools, for loops and for filtering large results: only what it prints comes back.
 
@@ -250,7 +250,8 @@ class CodeTools:
         code = ended.code if ended is not None else None
         last = f"[{note}]" if note else f"[exit {code}]" if code else ""
         notes = [f"[{each}]" for each in (await decided(ended, context)).notes] if ended is not None else []
-        return said("\n".join(filter(None, (printed, last, *notes))) or "[nothing was printed]", is_error=bool(last))
+        words = "\n".join(filter(None, (printed, last, *notes))) or "[nothing was printed]"
+        return said(words, origin_of(ended), is_error=bool(last))
 
     def _seconds(self, asked: int, context: CallContext) -> float:
         wanted = min(asked if asked > 0 else self._settings.timeout, self._settings.timeout)

@@ -60,13 +60,15 @@ class BoundTool:
         effect = Effect.READS if _only_reads(self.mark.reads_when, checked) else self.mark.effect
         paths = _paths(self.mark.paths, checked, workspace) if self.mark.paths else None
         summary = _summary(self.signature.name, checked)
-        return CallFacts(effect=effect, paths=paths, summary=summary, depends_on=self.mark.depends_on)
+        return CallFacts(
+            effect=effect, paths=paths, summary=summary, depends_on=self.mark.depends_on, origin=self.mark.origin
+        )
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         checked = self.signature.check(arguments)
         if self.signature.wants_context:
             checked[CONTEXT] = context
-        return as_answer(await self.call(**checked))
+        return as_answer(await self.call(**checked), self.mark.origin)
 
 
 Collected = tuple[tuple[Tool, ...], tuple[Quarantined, ...]]
@@ -118,21 +120,21 @@ def from_function(
     return BoundTool(signature=signature, mark=mark, call=_awaitable(function))
 
 
-def as_answer(value: object) -> Answer:
+def as_answer(value: object, origin: Origin = Origin.TOOL) -> Answer:
     """Convert a function's result to an answer."""
     match value:
         case Answer():
             return value
         case None:
-            return said("Done.")
+            return said("Done.", Origin.RUNTIME)
         case str():
-            return said(value)
+            return said(value, origin)
         case _:
-            return said(msgspec.json.encode(value, enc_hook=repr).decode())
+            return said(msgspec.json.encode(value, enc_hook=repr).decode(), origin)
 
 
-def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> Answer:
-    """A text-only answer."""
+def said(text: str, origin: Origin, *, is_error: bool = False) -> Answer:
+    """A text-only answer; `origin` says where its bytes came from."""
     return Answer(parts=(Text(text=text, origin=origin),), is_error=is_error)
 
 

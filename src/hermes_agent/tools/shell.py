@@ -12,6 +12,7 @@ from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.tasks import spawn
@@ -20,7 +21,7 @@ from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.starting import attached, decided, exec_name, lent_in, started, told_meanwhile
+from hermes_agent.tools.starting import attached, decided, exec_name, lent_in, origin_of, started, told_meanwhile
 
 MOST_PATTERNS, LONGEST_PATTERN = 10, 300
 LONGEST_LINE = 1000  # characters of a line that are looked at
@@ -136,7 +137,7 @@ class ShellTools:
         """Let the command of the call with this key run outside the wall."""
         self._let_out.add(key)
 
-    @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
+    @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only", origin=Origin.WORKSPACE)
     async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
         self,
         command: str,
@@ -179,10 +180,13 @@ class ShellTools:
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
-            return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
+            return said(
+                f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}",
+                Origin.RUNTIME,
+            )
         return await self._finish(running, context, seconds)
 
-    @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait")
+    @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait", origin=Origin.WORKSPACE)
     async def process(
         self,
         action: Literal["list", "poll", "log", "wait", "write", "kill"],
@@ -196,26 +200,28 @@ class ShellTools:
         """
         group = exec_name(context.session)
         if action == "list":
-            return said(await self._listed(group))
+            return said(await self._listed(group), Origin.TOOL)
         running = await self._find(group, id)
         if action in ("poll", "log", "wait"):
             await self._covers.catch_up(running)
         match action:
             case "write":
                 await running.write(data.encode("utf-8", "replace"))
-                return said(f"Sent {len(data)} characters.")
+                return said(f"Sent {len(data)} characters.", Origin.RUNTIME)
             case "kill":
                 gone = await running.kill()
-                return said(await self._state(running) if gone else "It was killed, but something of it still runs.")
+                state = await self._state(running) if gone else "It was killed, but something of it still runs."
+                return said(state, Origin.RUNTIME)
             case "wait":
                 line = await self._wait(running, self._seconds(timeout, context), context)
                 await self._covers.catch_up(running)
                 news = await self._news(running)
-                return said(f"{news}\n[matched: {line}]" if line else news)
+                return said(f"{news}\n[matched: {line}]" if line else news, origin_of(await running.poll()))
             case "poll":
-                return said(await self._news(running))
+                return said(await self._news(running), origin_of(await running.poll()))
             case "log":
-                return said(_joined(await shown_output(running, self._caps), await self._state(running)))
+                output = await shown_output(running, self._caps)
+                return said(_joined(output, await self._state(running)), origin_of(await running.poll()))
 
     async def _begin(self, exec_id: str, command: Command, context: CallContext) -> Running:
         """Start the command, or attach to the one an earlier attempt of this call started."""
@@ -247,9 +253,9 @@ class ShellTools:
         if ended is not None and 0 < running.command.limit <= ended.seconds and ended.code in ENDED_BY_FORCE:
             ended, reason = None, f"the command took more than {running.command.limit - LIMIT_SPARE:.0f} s"
         if ended is None:
-            return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
+            return said(_joined(output, f"[{reason} and was ended]"), Origin.TOOL, is_error=True)
         ending = _ending(await decided(ended, context), running)
-        return said(_joined(output, f"{ending}{self._hint(ended, running, output)}"))
+        return said(_joined(output, f"{ending}{self._hint(ended, running, output)}"), origin_of(ended))
 
     def _hint(self, ended: Ended, running: Running, output: str) -> str:
         """What the wall stopped, where a command failed that may work outside it."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from hermes_agent.core.errors import OutcomeUnknown, Refused
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Ended, Place, PlaceFailed, Running
@@ -71,6 +72,12 @@ async def _ended(starting: asyncio.Task[Running], end: Callable[[Running], Await
 
 
 SHOWN = 20
+
+
+def origin_of(ended: Ended | None) -> Origin:
+    """The label of a command's output: it is the workspace's only where the command is known to have talked to
+    nobody."""
+    return Origin.WORKSPACE if ended is not None and ended.reached == () else Origin.TOOL
 
 
 async def decided(ended: Ended, context: CallContext) -> Ended:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.core.effects import Effect
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import Needs
@@ -31,6 +32,7 @@ class Todos:
     each message, so that it survives compaction."""
 
     name = "Plan (todo)"
+    origin = Origin.MODEL
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -60,7 +62,7 @@ class TodoTools:
     def __init__(self, todos: Todos) -> None:
         self._todos = todos
 
-    @tool(effect=Effect.KEYED)
+    @tool(effect=Effect.KEYED, origin=Origin.MODEL)
     async def todo(self, context: CallContext, todos: list[Todo] | None = None, merge: bool = False) -> str:
         """Keep a plan of work with several steps; one step in_progress at a time. Without todos: show it.
 

@@ -15,9 +15,10 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+from hermes_agent.tools.schema import said
 
 KEEPS = frozenset((Capability.MEMORY, Capability.SKILLS, Capability.SCHEDULE, Capability.MESSAGE))
 NAME_WEIGHT = 3
@@ -171,15 +172,22 @@ class _FindTools:
     needs: frozenset[Capability] = frozenset()
 
     def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:  # noqa: ARG002 - the Protocol's shape
-        return CallFacts(effect=Effect.READS, paths=(), summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}")
+        return CallFacts(
+            effect=Effect.READS,
+            paths=(),
+            summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}",
+            origin=Origin.RUNTIME,
+        )
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
         found = ranked(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
         if not found:
-            return _said("No tool matches. Try other words.")
+            return said("No tool matches. Try other words.", Origin.RUNTIME)
         shown = [{key: getattr(tool.schema, key) for key in SHOWN} for tool in found]
         lines = [msgspec.json.encode(each).decode() for each in shown]
-        return _said("\n".join(lines))
+        # Tools that come and go are described by strangers.
+        foreign = any(tool.schema.name in self.box.passing for tool in found)
+        return said("\n".join(lines), Origin.TOOL if foreign else Origin.RUNTIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +222,7 @@ class PassingTools:
     """Prompt tail source (`agent.tail.TailSource`) that lists tools which come and go, beside each message."""
 
     name = "Tools that come and go"
+    origin = Origin.TOOL
 
     def __init__(self, box: Toolbox) -> None:
         self._box = box
@@ -222,10 +231,6 @@ class PassingTools:
         """Their names; empty if there are none."""
         names = ", ".join(sorted(self._box.passing))
         return f"Now there are these; {FIND} shows what they do and take, {USE} calls them: {names}." if names else ""
-
-
-def _said(text: str) -> Answer:
-    return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
 
 
 def _json_object(text: str) -> object:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.agent.compaction.compactor import Room, cut, is_runtime, prunable
+from hermes_agent.agent.compaction.compactor import Room, cut, prunable
 from hermes_agent.agent.session import pruned
 from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core.errors import ServerFailed
@@ -298,8 +298,8 @@ def test_a_short_first_message_stays_with_the_notes_beside_it():
     messages = [said("the task"), note, *(reply("b" * 800) for _ in range(20))]
 
     assert cut(messages, weigh(messages), ROOM).head == 2
-    assert is_runtime(note)
-    assert not is_runtime(messages[0])
+    assert note.is_runtime
+    assert not messages[0].is_runtime
 
 
 def test_a_long_first_message_is_summarised_with_the_rest():

@@ -18,7 +18,7 @@ RESULT = Message(
 
 
 def test_a_note_is_recognised_and_its_record_goes_into_the_next_one():
-    record, rest = earlier([shown("## Task\nbake"), said("more")])
+    record, rest = earlier([shown("## Task\nbake", Origin.MODEL), said("more")])
 
     assert record == "## Task\nbake"
     assert rest == [said("more")]
@@ -64,14 +64,14 @@ def test_a_clipped_text_keeps_beginning_and_end(text, tokens):
 
 def test_the_persons_first_and_last_words_are_quoted_but_not_the_runtimes():
     note = Message(role=Role.USER, parts=(Text(text="time", origin=Origin.RUNTIME),))
-    text = quoted([shown("old"), said("begin"), note, REPLY, said("end")], 100)
+    text = quoted([shown("old", Origin.MODEL), said("begin"), note, REPLY, said("end")], 100)
 
     assert text == "## How the person began\nbegin\n## The person's last words\nend"
     assert quoted([REPLY], 100) == ""
 
 
 def test_a_record_without_a_model_keeps_the_earlier_record_and_a_line_of_each():
-    text = trimmed([shown("## Task\nbake"), said("more  \n salt"), REPLY, RESULT], 200)
+    text = trimmed([shown("## Task\nbake", Origin.MODEL), said("more  \n salt"), REPLY, RESULT], 200)
 
     assert text == "## Task\nbake\n- person: more salt\n- agent: I look. (used read_file)"
     assert trimmed([], 100) == ""

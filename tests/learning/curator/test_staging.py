@@ -12,7 +12,7 @@ from typing import Any
 from hermes_agent.agent.act import failure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.messages import Origin, ToolCall
 from hermes_agent.learning.curator.history import QueryHistory
 from hermes_agent.learning.curator.plan import CuratorJournal, survey
 from hermes_agent.learning.curator.staging import Staging, Trial, missing_report
@@ -41,7 +41,7 @@ class Desk:
         try:
             (part,) = (await self.asking.act(call, "")).parts
         except HermesError as error:
-            (part,) = failure(error).parts
+            (part,) = failure(error, Origin.SKILL).parts
         return part.text  # type: ignore[union-attr]  # a result is text here
 
     async def join(self, into: str, *absorbs: str, **more: object) -> str:

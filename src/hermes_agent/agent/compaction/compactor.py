@@ -11,7 +11,7 @@ from hermes_agent.agent.session import LARGEST_SCALE, Session
 from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Cause
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult
+from hermes_agent.core.messages import Message, Role, ToolResult
 
 OUTPUT_SHARE = 0.15
 """Share of the window that is left for the reply."""
@@ -88,7 +88,7 @@ def _head(messages: Sequence[Message], weights: Sequence[int], room: Room) -> in
     """The first message, with the runtime's words beside it, where it is the person's and short enough."""
     head = taken = 0
     for message, weight in zip(messages, weights, strict=False):
-        if message.role is not Role.USER or (head and not is_runtime(message)) or taken + weight > room.head:
+        if message.role is not Role.USER or (head and not message.is_runtime) or taken + weight > room.head:
             break
         head, taken = head + 1, taken + weight
     return head
@@ -96,7 +96,7 @@ def _head(messages: Sequence[Message], weights: Sequence[int], room: Room) -> in
 
 def _tail_start(messages: Sequence[Message], weights: Sequence[int], room: Room) -> int:
     last_user = max(
-        (place for place, message in enumerate(messages) if message.role is Role.USER and not is_runtime(message)),
+        (place for place, message in enumerate(messages) if message.role is Role.USER and not message.is_runtime),
         default=len(messages),
     )
     start, taken = len(messages), 0
@@ -112,11 +112,6 @@ def _tail_start(messages: Sequence[Message], weights: Sequence[int], room: Room)
     if last_user < start and sum(weights[last_user:]) <= room.target:
         start = last_user
     return start
-
-
-def is_runtime(message: Message) -> bool:
-    """Whether the message is a note of the runtime."""
-    return all(isinstance(part, Text) and part.origin is Origin.RUNTIME for part in message.parts)
 
 
 QUIET_SHARE = (1 - OUTPUT_SHARE) / LARGEST_SCALE

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.core.messages import (
     KEPT_WHOLE,
     File,
@@ -66,9 +65,9 @@ def asked(record: str, part: str, focus: str) -> str:
     return "\n\n".join(pieces)
 
 
-def shown(record: str) -> Message:
-    """The note as a message."""
-    return said(f"{OPENING}\n{ABOUT}\n\n{record.strip()}\n{CLOSING}", Origin.MODEL)
+def shown(record: str, origin: Origin) -> Message:
+    """The note as a message, labelled like the worst that it is made of."""
+    return said(f"{OPENING}\n{ABOUT}\n\n{record.strip()}\n{CLOSING}", origin)
 
 
 def earlier(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
@@ -82,7 +81,7 @@ def earlier(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
 def quoted(messages: Sequence[Message], tokens: int) -> str:
     """The first and last words of the person in these messages, verbatim where short enough, so that no summary
     distorts them."""
-    theirs = [message.text for message in messages if message.role is Role.USER and not is_runtime(message)]
+    theirs = [message.text for message in messages if message.role is Role.USER and not message.is_runtime]
     theirs = [text for text in theirs if text and not text.startswith(OPENING)]
     pieces = [f"## The person's last words\n{clipped(theirs[-1], tokens)}"] if theirs else []
     if len(theirs) > 1:
@@ -92,7 +91,7 @@ def quoted(messages: Sequence[Message], tokens: int) -> str:
 
 def is_long(message: Message) -> bool:
     """Whether a summary would lose most of this message of the person, and no file holds it."""
-    spoken = message.role is Role.USER and not is_runtime(message) and not message.text.startswith(OPENING)
+    spoken = message.role is Role.USER and not message.is_runtime and not message.text.startswith(OPENING)
     return spoken and len(message.text.encode("utf-8", "replace")) > LONGEST_WORDS and not files_named((message,))
 
 
@@ -167,7 +166,7 @@ def trimmed(messages: Sequence[Message], tokens: int) -> str:
 
 
 def _line(message: Message) -> str:
-    if message.role is Role.TOOL or is_runtime(message):
+    if message.role is Role.TOOL or message.is_runtime:
         return ""
     calls = ", ".join(call.name for call in message.tool_calls)
     words = " ".join(message.text.split())

@@ -189,7 +189,7 @@ def _smaller(
     room: Room,
 ) -> Compacted | None:
     """The event, where it gains enough."""
-    note = shown(record) if record is not None else None
+    note = shown(record, session.label) if record is not None else None
     ids = frozenset(plan.pruned)
     view = [*session.messages[: plan.head], *filter(None, [note]), *session.messages[plan.upto :]]
     before, after = sum(session.weights), sum(tokens_of(pruned(message, ids)) for message in view)

@@ -9,7 +9,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
@@ -70,7 +69,7 @@ class Titles:
         """Run-end listener: start a title task if the session needs one."""
         if record.title or ended.outcome is not Outcome.ANSWERED or record.id in self._running or self._closed:
             return
-        spoken = (message for message in view.messages if message.role is Role.USER and not is_runtime(message))
+        spoken = (message for message in view.messages if message.role is Role.USER and not message.is_runtime)
         first = next(spoken, None)
         words, reply = self._shown(first.text) if first is not None else "", self._shown(ended.text)
         if not words or self._tried[record.id] >= MOST_TRIES:

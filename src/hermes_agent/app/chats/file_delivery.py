@@ -11,6 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.outbound import Attachment, Content, Letter
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import Needs
@@ -29,7 +30,7 @@ class SendTools:
         self._guard = guard
         self._hand_over = hand_over
 
-    @tool(effect=Effect.KEYED, needs=(Capability.FS_READ, Capability.MESSAGE), paths=("path",))
+    @tool(effect=Effect.KEYED, needs=(Capability.FS_READ, Capability.MESSAGE), paths=("path",), origin=Origin.RUNTIME)
     async def send_file(self, path: str, context: CallContext, caption: str = "") -> str:
         """Send a file into this chat, whose people see no other files of yours: a picture, sound, film or document.
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.messages import Origin
 from hermes_agent.tools.surfaces import WEBHOOK
 
 ALONE = "in private: one person reads"
@@ -61,6 +62,7 @@ class ThisRun:
     reply is read (`reading`)."""
 
     name = "This run alone"
+    origin = Origin.RUNTIME
 
     def __init__(self, *, attended: bool, reading: str) -> None:
         self._words = " ".join(filter(None, ("" if attended else UNATTENDED, reading)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.effects import Capability
@@ -87,7 +86,7 @@ def _by_kind(view: Session) -> Counter[str]:
 
 
 def _kind(message: Message) -> str:
-    return "runtime notes" if is_runtime(message) else KINDS[message.role]
+    return "runtime notes" if message.is_runtime else KINDS[message.role]
 
 
 CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)

@@ -10,6 +10,7 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
+from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.app.operations.verbs import Noun, say_verb
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
@@ -27,6 +28,15 @@ LEARN = Command(
     summary="List lessons and proposals with their evidence, and approve or undo them.",
     arguments=f"{LEARNED.arguments} [ID]",
     act=partial(_say, LEARNED),
+    while_running=True,
+)
+
+
+TRUSTED = Command(
+    name="trust",
+    summary="Choose the folders whose files you trust.",
+    arguments=f"{TRUST.arguments} [FOLDER]",
+    act=partial(_say, TRUST),
     while_running=True,
 )
 

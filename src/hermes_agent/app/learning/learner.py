@@ -16,6 +16,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.core.messages import ToolResult
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.settings import is_shared
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned, Undoing
     from hermes_agent.learning.proposing import Proposing
+
+PUT_ASIDE = '"kind": "put_aside"'
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.jobs:Triggers"
@@ -45,6 +48,7 @@ class Learner:
         self._rung = False
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> tuple[Counting, ...]:
         """The callbacks that add review triggers to the commit of a run's end; empty if nothing is learned from this
@@ -83,9 +87,12 @@ class Learner:
 
         self._looking = spawn(look(), name="curator: see whether a pass is due")
 
-    def afterwards(self, *_: object) -> None:
-        """Run-end listener: start queued jobs, and the idle timer."""
+    def afterwards(self, record: SessionRecord, view: Session, ended: RunEnded) -> None:  # noqa: ARG002 - a listener
+        """Run-end listener: start queued jobs and the idle timer, and ask about what waits since this run."""
         self.rest()
+        results = (part for message in view.messages for part in message.parts if isinstance(part, ToolResult))
+        if any(PUT_ASIDE in result.text for result in results):
+            self._asking = spawn(self._work.ask(record, view.began), name="ask what to keep")
         if self._rung and self.works:
             self._rung = False
             self.jobs.ring()
@@ -116,6 +123,8 @@ class Learner:
         if self._looking is not None and not self._looking.done():
             self._looking.cancel()
             await asyncio.wait((self._looking,))
+        if self._asking is not None:
+            await asyncio.wait((self._asking,))
         if "_work" in self.__dict__:
             await self.jobs.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,11 +28,11 @@ from hermes_agent.learning.drafts import Draft
 from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned, Retracting, Undoing
 from hermes_agent.learning.probing import Probing
-from hermes_agent.learning.proposing import Proposing
+from hermes_agent.learning.proposing import Proposing, words_of
 from hermes_agent.learning.reviewing import Reviewer
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.settings import person_of, target_of
+from hermes_agent.memory.settings import label_of, person_of, target_of
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.replay.ledger import Book, StoredLedger
 from hermes_agent.runs.front import Hermes
@@ -85,6 +86,7 @@ class LearningWork:
             model_for=self._model,
             hands_of=self.writers,
             proposing=self.proposing,
+            own=lambda record: label_of(self._needs.get(Standings).of(record.principal), record.conversation),
             effort=self._settings.model.reasoning_effort,
         )
         retracting = Retracting(store=self._store, undoing=self.undoing, proposing=self.proposing)
@@ -134,6 +136,17 @@ class LearningWork:
             return False
         return True
 
+    async def ask(self, record: SessionRecord, began: int) -> None:
+        """Ask in one line about each proposal that a conversation made since that event."""
+        for proposal in await self._store.proposals.waiting():
+            if proposal.session == record.id and proposal.last >= began:
+                words = " ".join(words_of(proposal).split())[:LONGEST_ASKED]
+                with suppress(HermesError):
+                    await self._needs.get(Hermes).notify(record, KEEP.format(name=proposal.name, words=words))
+
+
+KEEP = "Keep {name}? {words} · keep: `/learn approve {name}` · never: `/learn reject {name}` · not now: it waits."
+LONGEST_ASKED = 160
 
 LARGEST = 1 << 22
 

@@ -11,6 +11,7 @@ import click
 from hermes_agent.app.operations.chats import PAIRING
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
+from hermes_agent.app.operations.trust import TRUST
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, Verb
 from hermes_agent.cli.operation import ask, ask_system
 from hermes_agent.cli.output import remark, say, show
@@ -98,3 +99,4 @@ def edit(surface: Surface, target: str) -> None:
 
 
 pairing = group_of(PAIRING)
+trust = group_of(TRUST)

@@ -130,7 +130,7 @@ class CuratorTools:
     def __init__(self, bench: Staging, clock: Clock) -> None:
         self._bench, self._clock = bench, clock
 
-    @tool(effect=Effect.READS)
+    @tool(effect=Effect.READS, origin=Origin.SKILL)
     async def skill_view(self, name: str, file: str = "") -> str:
         """Read a skill, or one of its files."""
         files = self._bench.here(name)
@@ -143,7 +143,7 @@ class CuratorTools:
         others = ", ".join(sorted(set(files) - {FILE}))
         return text if file or not others else f"{text}\n[Files: {others}]"
 
-    @tool(effect=Effect.WRITES)
+    @tool(effect=Effect.WRITES, origin=Origin.SKILL)
     async def skill_grade(self, name: str, points: dict[str, int]) -> str:
         """Give a skill that you read its points: 0 missing, 1 partly, 2 good.
 
@@ -155,7 +155,7 @@ class CuratorTools:
         self._bench.ratings[name] = Rating(hash=self._bench.hash(name), points=given, at=self._clock.now())
         return f"`{name}`: {grade(given)}."
 
-    @tool(effect=Effect.WRITES)
+    @tool(effect=Effect.WRITES, origin=Origin.SKILL)
     async def skill_patch(self, name: str, old_string: str, new_string: str, file: str = "", why: str = "") -> str:
         """Replace text in a skill, or in one of its files.
 
@@ -177,7 +177,7 @@ class CuratorTools:
         step = await bench.plan("patch", name, {target: changed}, why=why[:500])
         return "It waits for the person, who wrote or pinned it." if step.protected else "Done."
 
-    @tool(effect=Effect.WRITES)
+    @tool(effect=Effect.WRITES, origin=Origin.SKILL)
     async def skill_join(
         self, into: str, absorbs: list[str], content: str = "", keep: list[str] | None = None, why: str = ""
     ) -> str:

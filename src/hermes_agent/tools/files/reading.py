@@ -92,7 +92,7 @@ def _picture(file: BufferedReader, shown: str, size: int, media_type: str) -> Re
     if size > IMAGE_BYTES:
         raise ToolError(f"{shown} is a picture of {size:,} bytes; at most {IMAGE_BYTES:,} can be looked at.")
     content = file.read(IMAGE_BYTES + 1)
-    words = Text(text=f"[{shown}: {media_type}, {len(content):,} bytes]", origin=Origin.TOOL)
+    words = Text(text=f"[{shown}: {media_type}, {len(content):,} bytes]", origin=Origin.RUNTIME)
     picture = Image(media_type=media_type, data=base64.b64encode(content).decode(), origin=Origin.FILE)
     return Reading(answer=Answer(parts=(words, picture)), digest=content_hash(content))
 
@@ -135,7 +135,7 @@ def _of_lines(lines: Sequence[bytes], page: Page) -> Answer:
 def _page(lines: Iterator[bytes], page: Page, *, total: int | None, skipped: bool = False) -> Answer:
     shown, offset = page.shown, page.offset
     if total == 0:
-        return said(f"[{shown} is empty]")
+        return said(f"[{shown} is empty]", Origin.RUNTIME)
     for _ in range(0 if skipped else offset - 1):
         next(lines, None)
     written: list[str] = []
@@ -153,7 +153,7 @@ def _page(lines: Iterator[bytes], page: Page, *, total: int | None, skipped: boo
         raise ToolError(f"{shown} has {total if total is not None else 'fewer'} lines; line {offset} is past its end.")
     notes = [page.note] if page.note else []
     rows = [*written, *_footer(offset, number, total, damaged=damaged), *notes]
-    return said(storable("\n".join(rows)), origin=Origin.FILE)
+    return said(storable("\n".join(rows)), Origin.FILE)
 
 
 def _footer(offset: int, following: int, total: int | None, *, damaged: bool) -> list[str]:

@@ -164,11 +164,11 @@ def listing(found: Found, path: str, mode: str, *, offset: int, limit: int) -> A
     page = [row for number, row in rows if offset <= number < offset + limit]
     total = rows[-1][0] + 1 if rows else 0
     if not page:
-        return said("Nothing found." if total == 0 else f"There are only {total} results.")
+        return said("Nothing found." if total == 0 else f"There are only {total} results.", Origin.RUNTIME)
     if total > offset + limit or found.cut:
         more = "more than " if found.cut else ""
         page.append(f"[{more}{total} results; go on with offset={min(offset + limit, total)}]")
-    return said(storable("\n".join(page)), origin=Origin.FILE)
+    return said(storable("\n".join(page)), Origin.FILE)
 
 
 def _rows(found: Found, mode: str, path: str) -> list[tuple[int, str]]:

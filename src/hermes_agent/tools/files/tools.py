@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home
@@ -57,7 +58,7 @@ class FileTools:
         self._changer = Changer(guard=guard, log=log, writer=writer)
         self._ripgrep = ripgrep
 
-    @tool(effect=Effect.READS, needs=READS, paths=("path",))
+    @tool(effect=Effect.READS, needs=READS, paths=("path",), origin=Origin.FILE)
     async def read_file(
         self, path: str, context: CallContext, offset: Positive = 1, limit: Annotated[int, Meta(ge=1, le=2000)] = 2000
     ) -> Answer:
@@ -78,13 +79,13 @@ class FileTools:
 
         return await asyncio.to_thread(read)
 
-    @tool(effect=Effect.KEYED, needs=WRITES, paths=("path",))
+    @tool(effect=Effect.KEYED, needs=WRITES, paths=("path",), origin=Origin.FILE)
     async def write_file(self, path: str, content: str, context: CallContext) -> Answer:
         """Write a whole file, making folders. An existing one must have been read. Prefer patch for small changes."""
         changes = [Change(path=path, make=lambda before: _whole(before, content, path), blind=False)]
-        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes)))
+        return said(await asyncio.to_thread(lambda: self._changer.swap(context, changes)), Origin.FILE)
 
-    @tool(effect=Effect.KEYED, needs=WRITES, paths=_patched)
+    @tool(effect=Effect.KEYED, needs=WRITES, paths=_patched, origin=Origin.FILE)
     async def patch(
         self,
         context: CallContext,
@@ -107,9 +108,9 @@ class FileTools:
                 return self._changer.swap(context, edits.of_patch(patch))
             return self._changer.swap(context, [edits.replacing(path, old_string, new_string, everywhere=replace_all)])
 
-        return said(await asyncio.to_thread(change))
+        return said(await asyncio.to_thread(change), Origin.FILE)
 
-    @tool(effect=Effect.READS, needs=READS, paths=("path",))
+    @tool(effect=Effect.READS, needs=READS, paths=("path",), origin=Origin.FILE)
     async def search_files(  # noqa: PLR0913 - what a model may say of a search
         self,
         pattern: str,

@@ -83,7 +83,9 @@ class RememberedFile:
 
         def work() -> None:
             kept = [entry for entry in self.list() if entry.key != key]
-            added = Approval(key=key, tool=tool, what=self._redact(what), folder=folder, when=self._clock.now(), program=program)
+            added = Approval(
+                key=key, tool=tool, what=self._redact(what), folder=folder, when=self._clock.now(), program=program
+            )
             write_private(self._path, HEAD + msgspec.yaml.encode((*kept, added)))
 
         await change_under(self._path.with_suffix(".lock"), work)

@@ -34,7 +34,7 @@ class WebTools:
         self._settings = settings
         self._key_of = key_of
 
-    @tool(effect=Effect.READS, needs=NEEDS)
+    @tool(effect=Effect.READS, needs=NEEDS, origin=Origin.WEB)
     async def web_search(
         self, query: str, context: CallContext, count: Annotated[int, Meta(ge=1, le=20)] = 5
     ) -> Answer:
@@ -49,7 +49,7 @@ class WebTools:
         ]
         return await asyncio.to_thread(_of_web, "\n".join(rows) if rows else "Nothing found. Try other words.")
 
-    @tool(effect=Effect.READS, needs=NEEDS)
+    @tool(effect=Effect.READS, needs=NEEDS, origin=Origin.WEB)
     async def web_extract(self, url: str, context: CallContext) -> Answer:
         """Read a web page or PDF as Markdown."""
         settings = self._settings
@@ -62,7 +62,7 @@ class WebTools:
 def _of_web(text: str) -> Answer:
     """Web text as an answer, preceded by the scanner's warning if there is one."""
     text, told = judged(storable(text))
-    answer = said(text, origin=Origin.WEB)
+    answer = said(text, Origin.WEB)
     return replace(answer, parts=(Text(text=told, origin=Origin.RUNTIME), *answer.parts)) if told else answer
 
 

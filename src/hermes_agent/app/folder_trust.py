@@ -1,0 +1,220 @@
+"""Trusted folders: which ones the owner vouches for; an answer is bound to the files there that speak to the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FILES, git_root
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.files import read_small
+from hermes_agent.host.paths import Home
+from hermes_agent.scanner.scan import alarms
+from hermes_agent.skills.depot import own_files
+from hermes_agent.skills.places import PROJECT_FOLDERS
+from hermes_agent.skills.state import JsonFile
+
+FILE = "trusted-folders.json"
+SPEAKING = (*CONTEXT_FILES, *OTHER_CONTEXT_FILES, ".mcp.json")
+RECEIVED = "received"
+"""The folder of a workspace where the gateway puts what people send."""
+LONGEST = 20_000
+"""Characters of a file that are kept to show what changed; of a longer one its hash."""
+LARGEST = 1 << 22
+MOST_LOOKED_AT = 2_000
+"""Files of a folder that are looked at for one answer; one with more, some of them doubtful, is doubtful."""
+MOST_SPANS = 500
+SLACK = 2.0
+"""Seconds by which the clocks of a file system and of this program may differ."""
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that the owner trusts: what its speaking files held then, and the spans of time (seconds since 1970) in
+    which files changed there whose content may be from outside."""
+
+    files: dict[str, str] = {}
+    doubt: tuple[tuple[float, float], ...] = ()
+
+
+class Folders(msgspec.Struct, frozen=True, kw_only=True):
+    """All trusted folders, by their real paths."""
+
+    folders: dict[str, Folder] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What is to be asked about a folder: what in it speaks to the agent and was not seen before, as text or as a
+    difference, with the scanner's findings."""
+
+    root: Path
+    files: dict[str, str]
+    findings: tuple[str, ...] = ()
+    known: bool = False
+
+
+class TrustedFolders:
+    """The owner's answers, kept in the home. `is_trusted` holds for a session as it was at its first question. Blocks,
+    but for what changes the file."""
+
+    def __init__(self, home: Home, clock: Clock) -> None:
+        self._home, self._clock = home.root.resolve(), clock
+        self._file = JsonFile(home.root / FILE, Folders, Folders())
+        self._once: dict[str, Folder] = {}
+        self._sessions: dict[str, bool] = {}
+
+    def folders(self) -> dict[str, Folder]:
+        """All trusted folders."""
+        return {**self._file.get().folders, **self._once}
+
+    def news(self, workspace: str) -> News | None:
+        """What the owner has to be asked before this folder is trusted; None where it is, or cannot be."""
+        root = self.root(workspace)
+        if self._is_wide(root) or root == self._home / "workspace":
+            return None
+        known = self.folders().get(str(root))
+        before = known.files if known else {}
+        now = {name: text for name, text in _speaking(root, Path(workspace)) if before.get(name) != _kept(text)}
+        if known and not now:
+            return None
+        shown = {name: _difference(before.get(name, ""), text) for name, text in now.items()}
+        found = [(name, each) for name, text in now.items() for each in alarms(text)]
+        findings = tuple(f"{name}: {each.category.value}, {each.what}" for name, each in found)
+        return News(root=root, files=shown, findings=findings, known=known is not None)
+
+    def is_trusted(self, workspace: str, session: str = "") -> bool:
+        """Whether the owner trusts the folder as it is; for a session, as it was when it was first asked."""
+        if session not in self._sessions or not session:
+            root = self.root(workspace)
+            asked = str(root) in self.folders() or root == self._home / "workspace"
+            self._sessions[session] = asked and not self._is_wide(root) and self.news(workspace) is None
+        return self._sessions[session]
+
+    async def trust(self, workspace: str, *, once: bool = False) -> None:
+        """Trust the folder with what it holds now; `once`: until this process ends."""
+        self._sessions.clear()
+        root = self.root(workspace)
+        speaking = await asyncio.to_thread(lambda: dict(_speaking(root, Path(workspace))))
+        known = self.folders().get(str(root), Folder())
+        files = {**known.files, **{name: _kept(text) for name, text in speaking.items()}}
+        await self._put(str(root), msgspec.structs.replace(known, files=files), once=once)
+
+    async def withdraw(self, folder: str) -> bool:
+        """Trust the folder no more; False where it was not trusted."""
+        root = str(self.root(folder))
+        there = root in self.folders()
+        self._once.pop(root, None)
+        self._sessions.clear()
+        await self._file.change(lambda old: Folders(folders={k: v for k, v in old.folders.items() if k != root}))
+        return there
+
+    async def doubt(self, root: Path, since: float, until: float) -> None:
+        """Note that what changes in the folder in these seconds may hold what is from outside."""
+        known = self.folders().get(str(root))
+        if known is None and root != self._home / "workspace":
+            return
+        spans = sorted([*(known.doubt if known else ()), (since - SLACK, until + SLACK)])
+        joined: list[tuple[float, float]] = []
+        for start, end in spans:
+            if joined and (start <= joined[-1][1] or len(spans) > MOST_SPANS):
+                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+            else:
+                joined.append((start, end))
+        new = msgspec.structs.replace(known or Folder(), doubt=tuple(joined))
+        await self._put(str(root), new, once=str(root) in self._once)
+
+    def labels(self, workspace: str, session: str) -> FolderLabels:
+        """What a run of that session may count as the workspace's."""
+        root = self.root(workspace)
+        return FolderLabels(folders=self, root=root, home=self._home, trusted=self.is_trusted(workspace, session))
+
+    def _is_wide(self, root: Path) -> bool:
+        """Whether so much lies in the folder that nobody can vouch for it."""
+        return root in (Path(root.anchor), Path.home(), self._home)
+
+    @staticmethod
+    def root(workspace: str) -> Path:
+        """The folder that is asked about: the repository that a workspace is part of, or the workspace."""
+        folder = Path(workspace or "/").resolve()
+        return (git_root(folder) or folder).resolve()
+
+    async def _put(self, root: str, folder: Folder, *, once: bool) -> None:
+        if once:
+            self._once[root] = folder
+            return
+        await self._file.change(lambda old: Folders(folders={**old.folders, root: folder}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderLabels:
+    """Says which files are the trusted workspace's; implements `agent.Labels`."""
+
+    folders: TrustedFolders
+    root: Path
+    home: Path
+    trusted: bool
+
+    def is_trusted(self, paths: Sequence[str]) -> bool:
+        """See `agent.Labels`."""
+        if not self.trusted:
+            return False
+        known = self.folders.folders().get(str(self.root), Folder())
+        return all(self._is_ours(Path(os.path.realpath(path)), known.doubt) for path in paths)
+
+    async def doubt(self, since: float, until: float) -> None:
+        """See `agent.Labels`."""
+        await self.folders.doubt(self.root, since, until)
+
+    def _is_ours(self, path: Path, spans: Sequence[tuple[float, float]]) -> bool:
+        inside = path.is_relative_to(self.root) and path.relative_to(self.root).parts[:1] != (RECEIVED,)
+        hidden = path.is_relative_to(self.home) and not self.root.is_relative_to(self.home)
+        if not inside or hidden:
+            return False
+        while not path.exists() and path != self.root:  # What is said of a missing file names those beside it.
+            path = path.parent
+        if not spans:
+            return True
+        looked = [path] if not path.is_dir() else list(islice(_below(path), MOST_LOOKED_AT))
+        return len(looked) < MOST_LOOKED_AT and not any(_changed_within(each, spans) for each in looked)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for found, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if each != ".git"]
+        yield from (Path(found) / name for name in files)
+
+
+def _changed_within(path: Path, spans: Sequence[tuple[float, float]]) -> bool:
+    try:
+        at = path.lstat().st_ctime
+    except OSError:
+        return False
+    return any(start <= at <= end for start, end in spans)
+
+
+def _speaking(root: Path, workspace: Path) -> Iterator[tuple[str, str]]:
+    """The files in a folder that speak to the agent, by their path there, with what they hold."""
+    above = [each for each in (workspace.resolve(), *workspace.resolve().parents) if each.is_relative_to(root)]
+    files = [folder / name for folder in above for name in SPEAKING]
+    files += [path for folder in above for name in PROJECT_FOLDERS for path in own_files(folder / name)]
+    for path in dict.fromkeys(files):
+        if path.is_file() and (content := read_small(path, LARGEST)) is not None:
+            yield path.relative_to(root).as_posix(), content.decode("utf-8", "replace")
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= LONGEST else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _difference(before: str, after: str) -> str:
+    if not before or before.startswith("sha256:"):
+        return after
+    return "\n".join(list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:])
