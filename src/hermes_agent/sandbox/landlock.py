@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
@@ -74,10 +73,9 @@ class Landlock:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
-        home = cell.prepare(self.walls)
+        home = cell.prepare(self.walls, links_all=True)
         shown = self.walls.shown(cell.workspace)
         is_home_shown = shown.get(os.path.realpath(self.walls.person)) == "write"
-        _link_home(home, self.walls.person, [path for path, access in shown.items() if access != "none"])
         place = self.walls.person if is_home_shown else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
@@ -142,27 +140,17 @@ class Thin:
 
 def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
     """Each shown path, or where something in it is closed to us too, the parts around that."""
-    weaker: dict[Access, tuple[Access, ...]] = {"read": ("none",), "write": ("none", "read")}
+    closed = [path for path, access in shown.items() if access == "none" and _is_open(path)]
+    weaker = {"read": closed, "write": [*closed, *(path for path, access in shown.items() if access == "read")]}
     for path, access in shown.items():
         if access != "none":
-            inner = [each for each in shown if shown[each] in weaker[access] and _is_open(each)]
-            for part in _seen(path, inner):
+            for part in _seen(path, weaker[access]):
                 yield part, READ if access == "read" else EVERYTHING
 
 
 def _is_open(path: str) -> bool:
     """Whether this user could read it: what the system itself refuses needs no rule."""
     return os.access(path, os.R_OK) or os.access(path, os.X_OK)
-
-
-def _link_home(home: Path, person: str, shown: Iterable[str]) -> None:
-    """Links in the session's home to what is shown of the person's, so that `~` leads there."""
-    own = f"{os.path.realpath(person)}/"
-    for path in (path for path in shown if person and path.startswith(own)):
-        link = home / path.removeprefix(own)
-        with suppress(OSError):
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path)
 
 
 def _restrict(rules: Mapping[str, int], handled: int, scoped: int) -> None:
@@ -209,7 +197,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(handle):  # noqa: PTH112 - a handle is no path
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= OF_A_FILE
         _checked(_call(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))
     finally:
@@ -241,5 +229,6 @@ def _checked(result: int) -> int:
     return result
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
