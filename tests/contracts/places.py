@@ -13,7 +13,8 @@ from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed
 from hermes_agent.sandbox.place import PLACES, Place
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
-from hermes_agent.sandbox.walls import Walls
+from hermes_agent.sandbox.toolchains import toolchains
+from hermes_agent.sandbox.walls import SYSTEM, Walls
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 from tests.sandbox.sshd import NoServer, server
 
@@ -29,7 +30,8 @@ def local(folder: Path) -> Place:
 
 def jailed(kind: str) -> Callable[[Path], Place]:
     def make(folder: Path) -> Place:
-        made = Walls(closed=(str(folder / "exec"),))
+        readable = (*SYSTEM, *toolchains(str(Path.home()), os.environ))
+        made = Walls(readable=readable, closed=(str(folder / "exec"),), person=str(Path.home()))
         try:
             jail = jail_of(kind, made)
         except CannotJail as reason:

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-BOMB = "i=0; while [ $i -lt 3000 ]; do sleep 20 & i=$((i+1)); done 2>&1 | tail -n 1; ls -d /proc/[0-9]* | wc -l"
+BOMB = (
+    "sh -c 'i=0; while [ $i -lt 3000 ]; do sleep 20 & i=$((i+1)); done' >/dev/null 2>&1; set -- /proc/[0-9]*; echo $#"
+)
 """No bomb that could go off: at most 3,000 sleepers, which end by themselves; then how many processes there are."""
 
 

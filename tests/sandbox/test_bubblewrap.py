@@ -1,95 +1,93 @@
-"""What bwrap is told: parents before what is in them, and what is hidden stays hidden."""
+"""What bwrap is told: parents before what is in them, what is closed covered, links as they are."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.sandbox.bubblewrap import Bubblewrap, processes_at_most, thread_in
+import pytest
+
+from hermes_agent.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.sandbox.jail import Cell
 from hermes_agent.sandbox.walls import Walls
 
 
-def test_without_control_groups_there_is_no_bound(tmp_path: Path):
-    assert processes_at_most(100, tmp_path) == ""
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_bound_is_written_where_the_controllers_stand(tmp_path: Path):
-    for version, folder in (("1", tmp_path / "one" / "pids"), ("2", tmp_path / "two")):
-        folder.mkdir(parents=True)
-        (folder / "cgroup.procs").touch()
-
-        procs = processes_at_most(100, folder.parent if version == "1" else folder)
-
-        assert procs == str(folder / "hermes-jail-100" / "cgroup.procs")
-        assert (folder / "hermes-jail-100" / "pids.max").read_text() == "100\n"
-
-
-def test_a_thread_begins_in_the_group_where_threads_may(tmp_path: Path):
-    procs = tmp_path / "cgroup.procs"
-    assert thread_in("") is None
-    assert thread_in(str(procs)) is None
-
-    (tmp_path / "tasks").touch()
-    thread = thread_in(str(procs))
-
-    assert thread is not None
-    assert (tmp_path / "tasks").read_text() == "0"
-    thread.shutdown()
-
-
-def test_a_group_that_takes_no_threads_is_none(tmp_path: Path):
-    (tmp_path / "tasks").mkdir()
-
-    assert thread_in(str(tmp_path / "cgroup.procs")) is None
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    (tmp_path / "work" / "a" / ".ssh").mkdir(parents=True)
+    return Cell(
+        folder=tmp_path / "record",
+        files=(),
+        kept=None,
+        workspace=str(tmp_path / "work"),
+        session=tmp_path / "records" / "session",
+    )
 
 
 def arguments(walls: Walls, cell: Cell | None = None) -> str:
     return " ".join(Bubblewrap("bwrap", walls).arguments(cell))
 
 
-def test_a_hidden_folder_in_the_workspace_is_hidden_after_it_is_opened(tmp_path: Path):
-    secret = tmp_path / "work" / ".ssh"
-    secret.mkdir(parents=True)
-    cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(tmp_path / "work"))
+def test_nothing_is_shown_that_no_list_names(cell: Cell, tmp_path: Path) -> None:
+    said = arguments(Walls(readable=("/usr",)), cell)
 
-    said = arguments(Walls(closed=(str(secret),)), cell)
-
-    assert said.index(f"--bind {tmp_path}/work {tmp_path}/work") < said.index(f"--tmpfs {secret}")
-
-
-def test_a_workspace_in_a_hidden_folder_is_open(tmp_path: Path):
-    work = tmp_path / "home" / "work"
-    work.mkdir(parents=True)
-    cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(work))
-
-    said = arguments(Walls(closed=(str(tmp_path / "home"),)), cell)
-
-    assert said.index(f"--tmpfs {tmp_path}/home") < said.index(f"--bind {work} {work}")
+    assert "--ro-bind-try /usr /usr" in said
+    assert f"--bind-try {tmp_path}/work {tmp_path}/work" in said
+    assert f"--bind {cell.session}/tmp /tmp" in said
+    assert "/etc" not in said
+    assert "bind / " not in said
 
 
-def test_what_is_readable_in_a_hidden_folder_comes_after_it(tmp_path: Path):
-    (tmp_path / "skills").mkdir()
-    said = arguments(Walls(closed=(str(tmp_path),), readable=(str(tmp_path / "skills"),)))
+def test_a_closed_folder_is_covered_after_it_is_opened_and_the_way_to_it_cannot_be_moved(
+    cell: Cell, tmp_path: Path
+) -> None:
+    said = arguments(Walls(closed=(f"{tmp_path}/work/a/.ssh",)), cell)
 
-    assert said.index(f"--tmpfs {tmp_path}") < said.index(f"--ro-bind {tmp_path}/skills {tmp_path}/skills")
-
-
-def test_a_folder_that_is_both_is_hidden(tmp_path: Path):
-    said = arguments(Walls(closed=(str(tmp_path),), writable=(str(tmp_path),)))
-
-    assert f"--tmpfs {tmp_path}" in said
-    assert f"--bind {tmp_path}" not in said
+    opened = said.index(f"--bind-try {tmp_path}/work {tmp_path}/work")
+    way = said.index(f"--bind {tmp_path}/work/a {tmp_path}/work/a")
+    assert opened < way < said.index(f"--tmpfs {tmp_path}/work/a/.ssh")
 
 
-def test_a_hidden_file_is_empty_and_what_is_not_there_needs_nothing(tmp_path: Path):
-    (tmp_path / "key").touch()
+def test_what_is_shown_in_a_closed_folder_comes_after_it(cell: Cell, tmp_path: Path) -> None:
+    shown = f"{tmp_path}/work/a/.ssh/shown"
+    Path(shown).mkdir()
 
-    said = arguments(Walls(closed=(str(tmp_path / "key"), str(tmp_path / "gone")), writable=("/no/such",)))
+    said = arguments(Walls(readable=(shown,), closed=(f"{tmp_path}/work/a/.ssh",)), cell)
 
-    assert f"--ro-bind /dev/null {tmp_path}/key" in said
+    assert said.index(f"--tmpfs {tmp_path}/work/a/.ssh") < said.index(f"--ro-bind-try {shown} {shown}")
+
+
+def test_a_closed_file_is_empty_and_what_is_not_there_or_not_shown_needs_nothing(cell: Cell, tmp_path: Path) -> None:
+    for name in ("work/key", "hidden"):
+        (tmp_path / name).touch()
+    closed = tuple(f"{tmp_path}/{name}" for name in ("work/key", "work/gone", "hidden"))
+
+    said = arguments(Walls(closed=closed), cell)
+
+    assert f"--ro-bind /dev/null {tmp_path}/work/key" in said
     assert "gone" not in said
-    assert "/no/such" not in said
+    assert "hidden" not in said
 
 
-def test_the_network_is_closed_unless_it_is_allowed():
+def test_a_link_on_the_way_to_what_is_shown_is_there_too(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to(tmp_path / "real")
+
+    said = Bubblewrap("bwrap", Walls(readable=(f"{tmp_path}/one",)))._mounts(None)
+
+    assert f"{tmp_path}/real" in said
+    if str(tmp_path).startswith("/tmp/"):
+        return  # the jail's own /tmp stands there
+    assert said[f"{tmp_path}/one"] == ["--symlink", "two", f"{tmp_path}/one"]
+
+
+def test_the_home_of_the_session_stands_where_the_person_s_is(cell: Cell, tmp_path: Path) -> None:
+    person = f"{tmp_path}/me"
+
+    assert f"--bind {cell.session}/home {person}" in arguments(Walls(person=person), cell)
+    assert "session/home" not in arguments(Walls(person=cell.workspace), cell)
+
+
+def test_the_network_is_closed_unless_it_is_allowed() -> None:
     assert "--unshare-net" in arguments(Walls())
     assert "--unshare-net" not in arguments(Walls(network=True))

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
+import pytest
+
 from hermes_agent.host.process_table import Identity, is_alive
 from tests.architecture.source import ROOT
 from tests.measured import path_of
@@ -17,9 +19,11 @@ PROGRAM = ("-m", "hermes_agent.sandbox.enforcer")
 """Not isolated, as it runs otherwise: so its lines are counted."""
 
 
-def enforce(*lines: tuple[float, Path], program: tuple[str, ...] = PROGRAM, until: Callable[[], object] = int) -> float:
+def enforce(
+    *lines: tuple[float, Path], given: str = "", program: tuple[str, ...] = PROGRAM, until: Callable[[], object] = int
+) -> float:
     """How many seconds it took; its input stays open until that has returned."""
-    text = "".join(f"{monotonic() + seconds} {os.fsencode(record).hex()}\n" for seconds, record in lines)
+    text = given + "".join(f"{monotonic() + seconds} {os.fsencode(record).hex()}\n" for seconds, record in lines)
     environment = {**os.environ, "PYTHONPATH": path_of(ROOT / "src")}
     began = monotonic()
     with subprocess.Popen([sys.executable, *program], stdin=subprocess.PIPE, env=environment) as enforcer:
@@ -106,6 +110,32 @@ def test_its_own_code_is_what_a_shell_says_that_still_can(tmp_path: Path):
 
     assert child.wait(5) == 9
     assert (made / "exit").read_text() == "9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "said"),
+    [
+        ("for i in 1 2 3 4 5 6; do sleep 60 & done; wait", "4 0", b"it had 7 processes, and may have 4"),
+        ("python3 -c 'import time; x = bytearray(90 << 20); time.sleep(60)'", "0 64", b"megabytes of memory"),
+    ],
+    ids=["processes", "memory"],
+)
+def test_a_command_that_has_more_than_it_may_is_ended_and_says_so(tmp_path: Path, text: str, most: str, said: bytes):
+    made, child = record(tmp_path, "a", text)
+    (made / "out").touch()
+
+    enforce(given=f"inf {os.fsencode(made).hex()} {most}\n", until=lambda: child.wait(15))
+
+    assert child.returncode == -9
+    assert said in (made / "out").read_bytes()
+
+
+def test_a_command_within_its_bounds_is_left_alone_and_the_watchdog_goes_after_it(tmp_path: Path):
+    made, child = record(tmp_path, "a", "sleep 0.6; echo 0 >$HERMES_EXEC/exit")
+
+    enforce(given=f"inf {os.fsencode(made).hex()} 20 500\n")
+
+    assert child.wait(5) == 0
 
 
 def test_without_a_table_of_processes_the_group_ends(tmp_path: Path):

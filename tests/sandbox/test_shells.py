@@ -17,9 +17,11 @@ import pytest
 from hermes_agent.app.hooks import IN_HOME
 from hermes_agent.sandbox.backends.docker import FITS, WAITS
 from hermes_agent.sandbox.backends.ssh import GREETING
-from hermes_agent.sandbox.bubblewrap import JOINED, limited
+from hermes_agent.sandbox.control_group import JOINED
+from hermes_agent.sandbox.jail import limits
 from hermes_agent.sandbox.sync.sides import FETCH, MARK, REMOVE, SCAN, SEND
 from hermes_agent.sandbox.transport import supervisor
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.sandbox.wrapper import CLAIM, begin, reached_script, script
 from tests.architecture.source import ROOT
 
@@ -125,8 +127,9 @@ def ends_at_the_look(sh: Shell) -> bytes:
 
 
 def jails(sh: Shell) -> None:
-    limits = sh(*limited(300), "cat", "/proc/self/limits").decode()
-    assert re.search(r"Max processes +300 +300 ", limits), limits
+    given = sh(f"{limits(Walls(processes=300, memory_mb=512), ())}cat /proc/self/limits").decode()
+    assert re.search(r"Max processes +300 +300 ", given), given
+    assert re.search(r"Max data size +536870912 +536870912 ", given), given
     assert sh(JOINED, "/dev/null", "echo", "in it") == b"in it\n"
 
 
@@ -173,7 +176,7 @@ def hooks(sh: Shell) -> None:
 TEXTS: dict[str, tuple[Callable[[Shell], None], ...]] = {
     "sandbox/backends/local.py": (local_commands,),
     "sandbox/transport.py": (kept_commands, reached_commands),
-    "sandbox/bubblewrap.py": (jails,),
+    "sandbox/control_group.py": (jails,),
     "sandbox/backends/docker.py": (containers,),
     "sandbox/backends/ssh.py": (machines, synced_files),
     "app/hooks.py": (hooks,),

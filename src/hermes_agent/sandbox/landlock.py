@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
@@ -142,11 +143,11 @@ class Thin:
 
 def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
     """Each shown path, or where something in it is closed to us too, the parts around that."""
-    weaker: dict[Access, tuple[Access, ...]] = {"read": ("none",), "write": ("none", "read")}
+    closed = [path for path, access in shown.items() if access == "none" and _is_open(path)]
+    weaker = {"read": closed, "write": [*closed, *(path for path, access in shown.items() if access == "read")]}
     for path, access in shown.items():
         if access != "none":
-            inner = [each for each in shown if shown[each] in weaker[access] and _is_open(each)]
-            for part in _seen(path, inner):
+            for part in _seen(path, weaker[access]):
                 yield part, READ if access == "read" else EVERYTHING
 
 
@@ -209,7 +210,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(handle):  # noqa: PTH112 - a handle is no path
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= OF_A_FILE
         _checked(_call(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))
     finally:
@@ -241,5 +242,6 @@ def _checked(result: int) -> int:
     return result
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

@@ -14,7 +14,8 @@ Access = Literal["write", "read", "none"]
 # The system: what programs are made of. Not shown: /root, /home, /tmp, /run, /mnt, /media, /srv, and the data of
 # services in /var.
 SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys"),
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"),
+    *("/sys/devices", "/sys/kernel/mm"),
     *(
         "/var/lib/dpkg",
         "/var/lib/rpm",
@@ -164,4 +165,14 @@ def _named(walls: Walls) -> Mapping[str, Access]:
         ("write", walls.writable),
         ("none", walls.closed),
     )
-    return {os.path.realpath(path): access for access, paths in lists for path in paths}
+    named = {os.path.realpath(path): access for access, paths in lists for path in paths}
+    return {
+        path: access for path, access in named.items() if access == "none" or named.get(_above(path, named)) != access
+    }
+
+
+def _above(path: str, named: Mapping[str, Access]) -> str:
+    """The nearest of these paths that holds this one; `/` where none does."""
+    while (path := path.rpartition("/")[0]) and path not in named:
+        pass
+    return path or "/"
