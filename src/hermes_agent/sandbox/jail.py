@@ -48,8 +48,9 @@ class Cell:
         """The files that it is lent, of those allowed by the walls."""
         return [path for path in map(Path, self.lent) if walls.lends and str(path.parent) == walls.lends]
 
-    def prepare(self, walls: Walls) -> Path:
-        """Create the session's folders, and the workspace's cache. Blocks; returns the session's home."""
+    def prepare(self, walls: Walls, *, links_all: bool = False) -> Path:
+        """Create the session's folders, and the workspace's cache. What is shown of the person's home has a link in
+        the session's: where it is a link itself, or with `links_all`. Blocks; returns the session's home."""
         home = self.session / "home"
         (self.session / "tmp").mkdir(parents=True, exist_ok=True, mode=0o700)
         if walls.caches:
@@ -58,6 +59,14 @@ class Cell:
             home.mkdir(mode=0o700)
             if walls.person:
                 (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
+        own = f"{walls.person}/"
+        named = (*walls.readable, *walls.writable, self.workspace)
+        for name in (name for name in named if walls.person and name.startswith(own)):
+            link, real = home / name.removeprefix(own), realpath(name)
+            if (links_all or real != name) and not link.is_symlink():
+                with suppress(OSError):
+                    link.parent.mkdir(parents=True, exist_ok=True)
+                    link.symlink_to(real)
         return home
 
     def caches(self, walls: Walls) -> str:

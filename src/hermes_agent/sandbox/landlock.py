@@ -11,9 +11,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, partial
-from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
@@ -75,10 +73,9 @@ class Landlock:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
-        home = cell.prepare(self.walls)
+        home = cell.prepare(self.walls, links_all=True)
         shown = self.walls.shown(cell.workspace)
         is_home_shown = shown.get(os.path.realpath(self.walls.person)) == "write"
-        _link_home(home, self.walls.person, [path for path, access in shown.items() if access != "none"])
         place = self.walls.person if is_home_shown else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
@@ -154,16 +151,6 @@ def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
 def _is_open(path: str) -> bool:
     """Whether this user could read it: what the system itself refuses needs no rule."""
     return os.access(path, os.R_OK) or os.access(path, os.X_OK)
-
-
-def _link_home(home: Path, person: str, shown: Iterable[str]) -> None:
-    """Links in the session's home to what is shown of the person's, so that `~` leads there."""
-    own = f"{os.path.realpath(person)}/"
-    for path in (path for path in shown if person and path.startswith(own)):
-        link = home / path.removeprefix(own)
-        with suppress(OSError):
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path)
 
 
 def _restrict(rules: Mapping[str, int], handled: int, scoped: int) -> None:
