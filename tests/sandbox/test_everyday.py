@@ -113,7 +113,7 @@ async def test_make_and_a_compiler_build(say: Say, person: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_cargo_builds_offline(say: Say, person: Path) -> None:
+async def test_cargo_builds_offline(home: Home, settings: TerminalSettings, person: Path) -> None:
     needs("cargo")
     real = Path(shutil.which("cargo") or "").parent.parent
     if (real.parent / ".rustup").is_dir():
@@ -122,9 +122,9 @@ async def test_cargo_builds_offline(say: Say, person: Path) -> None:
     (person / "project" / "Cargo.toml").write_text('[package]\nname = "it"\nversion = "0.1.0"\nedition = "2021"\n')
     (person / "project" / "src" / "main.rs").write_text('fn main() { println!("built"); }\n')
 
-    code, output = await say("cargo build -q --offline && target/debug/it")
+    code, output = await said_in(home, settings, person / "project")("cargo build -q --offline && target/debug/it")
 
-    assert (code, output) == (0, "built\n")
+    assert (code, output) == (0, "built\n"), output
 
 
 async def test_node_runs_a_child_and_writes_its_cache(say: Say) -> None:
