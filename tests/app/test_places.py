@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from hermes_agent.app.places import make_place, walls
+from hermes_agent.app.places import has_network, make_place, network_of, walls
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.settings import TerminalSettings
+
+Network = Literal["proxy", "on", "off"] | bool | tuple[str, ...]
 
 
 @pytest.fixture
@@ -48,6 +51,34 @@ async def test_a_jail_keeps_its_records_apart_and_hides_the_home(made: Home, tmp
     assert "done" in said
     assert (made.cache / "jailed").is_dir()
     assert not (made.cache / "exec").exists()
+
+
+@pytest.mark.parametrize(
+    ("network", "open_", "variables"), [("off", False, 0), (False, False, 0), (True, True, None), ("proxy", False, 9)]
+)
+async def test_the_setting_says_what_commands_reach(network: Network, open_: bool, variables: int | None):
+    settings = TerminalSettings(network=network)
+    made = network_of(settings)
+
+    assert has_network(settings) == open_
+    if made is None:
+        assert variables is None
+    else:
+        await made.open()
+        assert len(made.variables()) == variables
+        await made.close()
+
+
+def test_an_address_in_the_list_is_reached_directly_but_for_hermes_itself():
+    made = network_of(TerminalSettings(network=("*", "127.0.0.1:5432", "127.0.0.1:8642")))
+
+    assert made is not None
+    assert made._direct == {"*", "127.0.0.1:5432"}
+
+
+def test_a_list_of_hosts_is_for_this_machine_only(made: Home):
+    with pytest.raises(PlaceFailed, match="`local` only"):
+        make_place(made, TerminalSettings(place="docker", network=("a.example",)), {})
 
 
 def test_credentials_and_every_profile_are_hidden_and_named_folders_are_writable(made: Home):

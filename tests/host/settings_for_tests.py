@@ -44,6 +44,7 @@ class Settings:
     agent: AgentSettings = section(AgentSettings, "How a run goes.", was="runs")
     servers: dict[str, ServerSettings] = section(dict, "Model servers by name.")
     jailed: bool = setting(False, "Whether commands run in a jail.")
+    reach: Literal["some", "on"] | bool | tuple[str, ...] = setting("some", "Whom commands reach.")
     toolsets: list[str] = section(lambda: ["core"], "Which tools are offered.")
     extra: dict[str, Any] = section(dict, "Anything.")
 

@@ -24,6 +24,7 @@ def test_every_leaf_has_its_dotted_key() -> None:
         "servers.NAME.base_url",
         "servers.NAME.headers",
         "jailed",
+        "reach",
         "toolsets",
         "extra",
     ]
@@ -36,6 +37,7 @@ def test_a_setting_says_what_may_stand_there() -> None:
     assert expected["agent.max_turns"] == "a whole number from 1 to 1000"
     assert expected["agent.max_money"] == "a number, at least 0 (or nothing)"
     assert expected["agent.busy"] == "one of steer, queue"
+    assert expected["reach"] == "one of some, on, true or false, or a list of texts"
     assert expected["servers.NAME.headers"] == "names with a text each"
 
 

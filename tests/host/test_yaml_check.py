@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.host.schema import Checked
+from hermes_agent.host.schema import Checked, build
 from hermes_agent.host.yaml_check import check
 from tests.host.settings_for_tests import Settings
 
@@ -56,6 +56,12 @@ def only_problem(result: Checked) -> str:
         ("jailed: !!bool maybe\n", "1: `jailed` takes true or false, but `maybe` stands here."),
         ("jailed:\n", "1: `jailed` is empty; it takes true or false. Take the line out for the default."),
         ("agent: {busy: wait}\n", "1: `agent.busy` takes one of steer, queue, but `wait` stands here."),
+        ("reach: sum\n", "1: `reach` takes one of some, on, true or false, or a list of texts, but `sum` stands here."),
+        ("reach: 1\n", "1: `reach` takes one of some, on, true or false, or a list of texts, but `1` stands here."),
+        (
+            "reach: [{a: 1}]\n",
+            "1: `reach` takes one of some, on, true or false, or a list of texts, but a list stands here.",
+        ),
         ("toolsets: core\n", "1: `toolsets` takes a list of texts, but `core` stands here."),
         ("toolsets: [[a]]\n", "1: `toolsets` takes a list of texts, but a list stands here."),
         ("model: gpt\n", "1: `model` is a section, but `gpt` stands here."),
@@ -81,6 +87,17 @@ def test_a_mistake_is_told_with_its_line_and_what_belongs_there(text: str | byte
     result = check(text if isinstance(text, bytes) else text.encode(), Settings, "config.yaml")
 
     assert only_problem(result) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("some", "some"), ("on", "on"), ("off", False), ("true", True), ("[a, 'b:1']", ("a", "b:1")), ("[]", ())],
+)
+def test_a_word_a_truth_and_a_list_stand_in_one_setting(text: str, value: object) -> None:
+    found = checked(f"reach: {text}\n")
+
+    assert found.problems == ()
+    assert build(Settings, found.values).reach == value
 
 
 def test_an_alias_bomb_is_cut_off() -> None:

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.executions import noted_end
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, is_same_shell, kept_directory, kept_variables, script
+from hermes_agent.sandbox.wrapper import (
+    CLAIM,
+    INLINE,
+    begin,
+    dropping,
+    is_same_shell,
+    kept_directory,
+    kept_variables,
+    script,
+)
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 
@@ -92,6 +101,23 @@ def test_who_comes_second_never_runs(tmp_path: Path) -> None:
 
 def test_a_command_too_long_for_an_argument_is_read_from_its_file(tmp_path: Path) -> None:
     assert run("bash", tmp_path, f"exit 3 # {'x' * INLINE}") == 3
+
+
+def test_variables_of_one_command_stand_over_those_of_its_shell_and_are_not_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("export P=old\nexport Q=stays\n")
+    rest = script(
+        folder=str(tmp_path),
+        begins=begin(str(tmp_path), "/", {"P": "it's mine"}),
+        kept=str(kept),
+        keeps_as=f'"$PWD"{dropping(["P"])}',
+        text="echo $P $Q",
+    )
+    told = subprocess.run(["bash", "-c", rest], capture_output=True, text=True, check=True, timeout=10)
+    left = kept_variables((tmp_path / "env").read_text())
+
+    assert told.stdout == "it's mine stays\n"
+    assert (left.get("P"), left["Q"]) == (None, "stays")
 
 
 def test_it_notes_who_runs_it(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Jail by the kernel's Landlock, for machines without bubblewrap: file access rules, no new privileges, seccomp.
 
-Weaker than namespaces: the process table and names of files are visible, and /tmp is a folder with another name. No
-socket with a path can be made, so what talks to a service of this machine (X, an agent of keys) does not work.
+Weaker than namespaces: the process table and names of files are visible, and /tmp is a folder with another name. Where
+the kernel lets nobody watch connections, no socket with a path can be made.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fcntl import F_GETFL, F_SETFL, fcntl, ioctl
@@ -19,7 +19,6 @@ from typing import Protocol, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.sandbox.connect_filter import CALLS, checked, is_supported, libc, restrict
-from hermes_agent.sandbox.executions import read_text
 from hermes_agent.sandbox.traffic import REACHED, STOPPED, Callers, Traffic
 
 HERE = "127.0.0.1"
@@ -28,14 +27,14 @@ DIRECT = "localhost,127.0.0.1,::1"
 RECEIVE, SEND, IS_VALID = 0xC050_2100, 0xC018_2101, 0x4008_2102
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 GETFD, OPENAT2, IN_ROOT = 438, 437, 0x10
-MOST_WAITING = 256
+MOST_WAITING = 128
 LONGEST_ADDRESS = 128
 MOST_BACKLOG = 1 << 16
 MAPPED = bytes(10) + b"\xff\xff"
-LISTENS = "0A"
+TCP, LISTENS = 6, 1 << 10
 THREAD = os.O_EXCL  # PIDFD_THREAD
 # linux/sock_diag.h, linux/unix_diag.h
-SOCK_DIAG, DIAG_BY_FAMILY, SHOW_FILE, FILE_OF, ANY = 4, 20, 2, 1, 0xFFFF_FFFF
+SOCK_DIAG, DIAG_BY_FAMILY, ONE, DUMP, SHOW_FILE, FILE_OF, ANY = 4, 20, 1, 0x301, 2, 1, 0xFFFF_FFFF
 T = TypeVar("T")
 Address = IPv4Address | IPv6Address
 
@@ -258,7 +257,7 @@ class Network:
 
     def _begin(self, request: Request, found: socket.socket, address: bytes) -> int | None:
         """Connect. A socket that blocks is answered for when it is connected; meanwhile others are served."""
-        if len(self._waiting) >= MOST_WAITING:
+        if sum(each.traffic is request.traffic for each, *_ in self._waiting.values()) >= MOST_WAITING:
             raise Refused(number=errno.EAGAIN)
         number = _try(found, address)
         if number != errno.EINPROGRESS or fcntl(found, F_GETFL) & os.O_NONBLOCK:
@@ -331,20 +330,28 @@ def _packed(family: int, host: Address, port: int) -> bytes:
 
 
 def _listening(host: Address, port: int) -> frozenset[int]:
-    """The sockets that may be reached under this address (proc_pid_net(5))."""
-    rows = (row.split() for table in ("tcp", "tcp6") for row in read_text(Path(f"/proc/net/{table}")).splitlines())
-    addresses = ((row[1].partition(":"), int(row[9])) for row in rows if row[3] == LISTENS)
-    return frozenset(
-        inode for (bound, _, number), inode in addresses if int(number, 16) == port and _is_met(bound, host)
-    )
+    """The sockets that may be reached under this address (sock_diag(7); /proc/net/tcp takes 30 ms)."""
+    found = set()
+    for family, length in ((socket.AF_INET, 4), (socket.AF_INET6, 16)):
+        for row in _diagnosed(
+            struct.pack("!BBxx", family, TCP) + struct.pack("=I", LISTENS) + struct.pack("!H46x", port)
+        ):
+            bound = ip_address(row[8 : 8 + length])
+            bound = getattr(bound, "ipv4_mapped", None) or bound
+            if bound == host or (bound.is_unspecified and bound.version >= host.version):
+                found.add(struct.unpack_from("=I", row, 68)[0])
+    return frozenset(found)
 
 
-def _is_met(written: str, host: Address) -> bool:
-    """Whether who listens there is met under that address: words of four bytes each, as the machine has them."""
-    raw = bytes.fromhex(written)
-    bound = ip_address(struct.pack(f"!{len(raw) // 4}I", *struct.unpack(f"={len(raw) // 4}I", raw)))
-    bound = getattr(bound, "ipv4_mapped", None) or bound
-    return bound == host or (bound.is_unspecified and bound.version >= host.version)
+def _diagnosed(request: bytes, flags: int = DUMP) -> Iterator[bytes]:
+    """What the kernel says of its sockets, without the header of each message."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
+        kernel.send(struct.pack("=IHHII", 16 + len(request), DIAG_BY_FAMILY, flags, 0, 0) + request)
+        answer = kernel.recv(1 << 16)
+        while answer and struct.unpack_from("=H", answer, 4)[0] == DIAG_BY_FAMILY:
+            (length,) = struct.unpack_from("=I", answer)
+            yield answer[16:length]
+            answer = answer[(length + 3) & ~3 :] or (kernel.recv(1 << 16) if flags == DUMP else b"")
 
 
 def _open_seen(pid: int, path: str) -> int:
@@ -359,13 +366,8 @@ def _open_seen(pid: int, path: str) -> int:
 
 def _file_of(inode: int) -> tuple[int, int] | None:
     """Device and number of the file at which this local socket listens (sock_diag(7))."""
-    request = struct.pack(
-        "=IHHIIBBHIII8s", 40, DIAG_BY_FAMILY, 1, 0, 0, socket.AF_UNIX, 0, 0, ANY, inode, SHOW_FILE, b"\xff" * 8
-    )
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as kernel:
-        kernel.send(request)
-        answer = kernel.recv(4096)
-    if len(answer) < 44 or struct.unpack_from("=H", answer, 4)[0] != DIAG_BY_FAMILY:
-        return None
-    _, kind, number, device = struct.unpack_from("=HHII", answer, 32)
-    return (device, number) if kind == FILE_OF else None
+    request = struct.pack("=BBHIIIQ", socket.AF_UNIX, 0, 0, ANY, inode, SHOW_FILE, (1 << 64) - 1)
+    for row in _diagnosed(request, ONE):
+        if len(row) >= 28 and (found := struct.unpack_from("=HHII", row, 16))[1] == FILE_OF:
+            return found[3], found[2]
+    return None

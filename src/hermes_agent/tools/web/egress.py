@@ -61,10 +61,18 @@ class EgressProxy:
     """Serves whoever `callers` knows by the connection, or `admit` gave a token. `hosts`: globs, with or without a
     port, of what may be reached; empty: every public web site. An address of this machine needs its port there."""
 
-    def __init__(self, addresses: Addresses, callers: Callers, hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        addresses: Addresses,
+        callers: Callers,
+        hosts: Sequence[str] = (),
+        *,
+        head_seconds: float = HEAD_SECONDS,
+    ) -> None:
         self.callers = callers
         self._addresses = addresses
         self._hosts = tuple(host.lower() for host in hosts)
+        self._head_seconds = head_seconds
         self._tokens: dict[str, Caller] = {}
         self._open: Counter[Caller] = Counter()
         self._serving: set[asyncio.Task[None]] = set()
@@ -107,7 +115,8 @@ class EgressProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         caller: Caller | None = self.callers.take(writer.get_extra_info("peername")[1])
         try:
-            head = await _head(reader)
+            async with asyncio.timeout(self._head_seconds):
+                head = await _head(reader)
             caller = caller or self._tokens.get(_token(head))
             if caller is None:
                 raise Failed(407, "The proxy serves commands of Hermes only.")
@@ -181,8 +190,7 @@ class EgressProxy:
 async def _head(reader: asyncio.StreamReader) -> Head:
     """Read a request up to its body. Raises `Failed`."""
     try:
-        async with asyncio.timeout(HEAD_SECONDS):
-            raw = await reader.readuntil(b"\r\n\r\n")
+        raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError as error:
         raise Failed(400, f"The header of the request has more than {HEAD_BYTES >> 10} kB.") from error
     first, *lines = raw[:-4].decode("latin-1").split("\r\n")
