@@ -12,6 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.danger.verdict import COMPUTED, NAME, PIPE, VARIABLE, named
 
 SPLIT = "\ue004"  # ends a word, also in quotes: IFS, the elements of an array
+ONE_OF = "\ue005\ue006\ue007"  # around and between the parts of braces
 LONGEST, DEEPEST, MOST = 200_000, 12, 2000
 
 SHELLS = named("sh bash zsh dash ksh mksh fish ash rbash csh tcsh pwsh")
@@ -84,7 +85,8 @@ def read(command: str, folder: str = "") -> list[Simple]:
         raise Unreadable(f"it is longer than {LONGEST:,} characters")
     reader = _Reader(command.replace("\r\n", "\n"), 0, {"PWD": folder}, [], "", 0)
     reader.commands("")
-    for name in [key for key in reader.state if key.endswith("=")]:  # Those that were called are read again.
+    called = {f"{simple.words[0]}=" for simple in reader.found if simple.words}
+    for name in [key for key in reader.state if key.endswith("=") and key not in called]:
         reader.call(name, ())
     return reader.found
 
@@ -213,11 +215,10 @@ class _Reader:
                     self.expanded("$", quoted=True)
                     made += PIPE
                 case "{" if split and (parts := self._braces()):
-                    last = made.rpartition(SPLIT)[2]
-                    made = made[: len(made) - len(last)] + SPLIT.join(last + part for part in parts)
+                    made += f"{ONE_OF[0]}{ONE_OF[1].join(parts)}{ONE_OF[2]}"
                 case sign:
                     made += sign
-        return made
+        return _spread(made)
 
     def _braces(self) -> list[str]:
         """The parts of `{a,b}` behind its first sign; none where it is no such list."""
@@ -332,6 +333,15 @@ class _Reader:
                 state |= {f"{name}=": f'{value} "$@"' for name, _, value in pairs}
             case "export" | "declare" | "local" | "readonly" | "typeset":
                 state |= {name: value for name, sign, value in pairs if sign}
+
+
+def _spread(word: str) -> str:
+    """The words that one with braces stands for."""
+    found = re.search("{0}([^{0}{2}]*){2}".format(*ONE_OF), word)
+    if found is None or word.count(ONE_OF[0]) > 6:
+        return word
+    parts = found[1].split(ONE_OF[1])[:60]
+    return SPLIT.join(_spread(f"{word[: found.start()]}{part}{word[found.end() :]}") for part in parts)
 
 
 def unescaped(text: str) -> str:

@@ -67,7 +67,9 @@ class Where:
 
     def matched(self, path: str) -> list[str]:
         """The path, or the files that it matches as a glob."""
-        return [str(each) for each in Path(self.folder).glob(path)] if re.fullmatch(r"[^/].*[*?\[].*", path) else [path]
+        return (
+            [str(each) for each in Path(self.folder).glob(path)] if re.fullmatch(r"(?!/).*[*?\[].*", path) else [path]
+        )
 
     def is_lost(self, path: str) -> bool:
         """Whether deleting or overwriting this path would lose what no checkpoint of the workspace holds."""
