@@ -20,7 +20,7 @@ from hermes_agent.sandbox.walls import Walls
 KERNEL_TREES = ("/proc", "/sys", "/dev")
 # Parts of the home that tools may read, as globs: what a text for the model names with a path, and skills. Besides,
 # the workspaces in it (`Walls.workspaces`) are open. Everything else there is changed by the tools that keep ledgers.
-HOME_READABLE = ("skills", "skills/*", "cache/results/*", "cache/input/*", "cache/exec/*/out", "cache/jailed/*/out")
+HOME_READABLE = ("skills", "skills/*", "cache/results/*", "cache/input/*", "cache/*/out")
 KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PUBLIC_KEYS = "*.pub"
 OPEN_SOURCE = "`hermes config set approvals.own_source true` lets the agent work on it"
