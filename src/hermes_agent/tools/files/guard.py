@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
-from hermes_agent.sandbox.walls import Walls
+from hermes_agent.sandbox.walls import UNBOUNDED, Walls
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
@@ -76,7 +76,8 @@ class Guard:
 
     def asks(self, path: str, workspace: str, *, writes: bool) -> bool:
         """Whether a person is asked before a tool touches this real path. What is refused anyway is not asked about."""
-        access = self.walls().access(path, workspace)
+        where = os.devnull if os.path.realpath(workspace) in UNBOUNDED else workspace
+        access = self.walls().access(path, where)
         if access == "write" or (access == "read" and not writes) or self.objection(Path(path), writes=writes):
             return False
         return self._part_of_home(Path(path)) is None
