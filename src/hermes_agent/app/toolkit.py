@@ -129,8 +129,6 @@ class Toolkit:
         found = self._grants.get((surface, standing := self._needs.get(Standings).of(principal)))
         if found is None:
             found = capabilities_of(surface, standing, self.built_in.table, self._settings.tools)
-            if standing is not Standing.OWNER and self._needs.get(Place).wall() in ("", "ssh"):
-                found -= {Capability.EXEC, Capability.SPAWN}  # Their commands would see what is the owner's.
             self._grants[surface, standing] = found
         return found
 

@@ -16,7 +16,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.process import Child
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.toolchains import CACHES, GIT_CONFIGS, git_config
-from hermes_agent.sandbox.walls import Walls
+from hermes_agent.sandbox.walls import UNBOUNDED, Walls
 
 # Each kind of jail and what builds it; the first that works on this machine is taken where none is named.
 JAILS: dict[str, str] = {
@@ -24,7 +24,6 @@ JAILS: dict[str, str] = {
     "landlock": "hermes_agent.sandbox.landlock:build",
     "seatbelt": "hermes_agent.sandbox.seatbelt:build",
 }
-UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
 # They name folders of the person's that are not shown.
 DROPPED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMP", "TEMP")
 

@@ -26,6 +26,8 @@ SYSTEM = (
     ),
     *("/var/cache/fontconfig", "/home/linuxbrew/.linuxbrew", "/Library", "/System", "/Applications"),
 )
+UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
+"""Folders that hold the system: none of them is a workspace."""
 SYSTEM_CREDENTIALS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
     *("/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/krb5.keytab", "/etc/security/opasswd"),

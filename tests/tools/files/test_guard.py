@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,35 @@ def test_what_commands_are_not_shown_is_asked_about_unless_it_is_refused(
     guard = replace(guard, walls=lambda: walls)
 
     assert guard.asks(f"{tmp_path}/{path}", f"{tmp_path}/work", writes=writes) is asks
+
+
+@pytest.mark.parametrize("workspace", ["/", "/usr", "/var"])
+def test_a_workspace_that_holds_the_system_is_asked_about_at_every_write(guard: Guard, workspace: str) -> None:
+    assert guard.asks(f"{workspace.rstrip('/')}/a.txt", workspace, writes=True)
+
+
+def test_a_person_as_the_workspace_leaves_their_credentials_and_the_home_closed(guard: Guard, tmp_path: Path) -> None:
+    assert not guard.asks(f"{tmp_path}/a.txt", str(tmp_path), writes=True)
+    for path in (
+        ".ssh/config",
+        ".aws/new",
+        ".bash_history",
+        ".config/git/credentials",
+        "home/skills/a/SKILL.md",
+        "home",
+    ):
+        with pytest.raises(Refused):
+            guard.locate(path, str(tmp_path), writes=True)
+
+
+def test_ten_thousand_paths_are_asked_about_in_no_time(guard: Guard, workspace: Path) -> None:
+    walls = replace(guard.walls(), writable=tuple(f"/data/{number}" for number in range(10_000)))
+    guard = replace(guard, walls=lambda: walls)
+    began = time.perf_counter()
+
+    assert not any(guard.asks(f"/data/{number}/a", str(workspace), writes=True) for number in range(0, 10_000, 100))
+
+    assert time.perf_counter() - began < 2
 
 
 def test_a_folder_that_became_a_link_since_it_was_looked_at_is_not_followed(guard: Guard, workspace: Path) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path, PurePath
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.host.files import followed
-from hermes_agent.sandbox.walls import Walls
+from hermes_agent.sandbox.walls import UNBOUNDED, Walls
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
 # Parts of the home that tools may read, as globs: what a text for the model names with a path, and skills. Besides,
 # the workspaces in it (`Walls.workspaces`) are open. Everything else there is changed by the tools that keep ledgers.
-HOME_READABLE = ("skills", "skills/*", "cache/results/*", "cache/input/*", "cache/exec/*/out", "cache/jailed/*/out")
+HOME_READABLE = ("skills", "skills/*", "cache/results/*", "cache/input/*", "cache/*/out")
 KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PUBLIC_KEYS = "*.pub"
 OPEN_SOURCE = "`hermes config set approvals.own_source true` lets the agent work on it"
@@ -76,7 +76,8 @@ class Guard:
 
     def asks(self, path: str, workspace: str, *, writes: bool) -> bool:
         """Whether a person is asked before a tool touches this real path. What is refused anyway is not asked about."""
-        access = self.walls().access(path, workspace)
+        where = os.devnull if os.path.realpath(workspace) in UNBOUNDED else workspace
+        access = self.walls().access(path, where)
         if access == "write" or (access == "read" and not writes) or self.objection(Path(path), writes=writes):
             return False
         return self._part_of_home(Path(path)) is None

@@ -61,6 +61,10 @@ RULED = ("once", "session", "always", "rule", "deny")
 OUTSIDE = "it runs outside the wall"
 
 
+OPEN_WALLS = ("", "ssh")
+"""Behind these a command sees what is the owner's: whoever is not the owner runs none."""
+
+
 class Remembered(Protocol):
     """Store of permanent approvals, kept across processes. An entry's key is the hash from `binding()`: principal,
     tool, command or arguments, folder and environment; or from `rule_key()`. `program` gives the program that an entry
@@ -195,8 +199,8 @@ class Permission:
         acts = not request.needs.isdisjoint((Capability.EXEC, Capability.FS_READ, Capability.FS_WRITE))
         if acts and PEOPLE not in request.workspace and not request.principal.startswith(f"{CHILD}:"):
             return "the workspace of the owner (`/new` begins a conversation that has its own)"
-        if Capability.EXEC in request.needs and (request.outside or not request.wall):
-            return "a way out of the wall" if request.wall else "a wall, which is not here"
+        if Capability.EXEC in request.needs and (request.outside or request.wall in OPEN_WALLS):
+            return "a way out of the wall" if request.outside else "a wall, which is not here"
         writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
         beyond = (path for path in request.facts.paths or () if self._asks(path, request, writes=writes))
         return next(beyond, "")
