@@ -267,3 +267,13 @@ def test_the_programs_own_source_is_asked_about_wherever_the_workspace_is(rememb
     assert opened.decide(request_) == Allowed()
     assert permission.decide(command("ls")) == Allowed()
     assert permission.decide(command("grep -rn x . | head", folder=SOURCE, workspace=SOURCE)) == Allowed()
+
+
+async def test_what_is_remembered_holds_no_secret(tmp_path: Path) -> None:
+    remembered = RememberedFile(
+        tmp_path / "approvals.yaml", FakeClock(), lambda text: text.replace("hunter2-hunter2", "[secret KEY]")
+    )
+
+    await remembered.add("k", tool="terminal", what="curl -u me:hunter2-hunter2 host", folder="/w")
+
+    assert "curl -u me:[secret KEY] host" in (tmp_path / "approvals.yaml").read_text()
