@@ -52,6 +52,17 @@ def test_the_file_comes_before_the_environment(tmp_path: Path) -> None:
     assert secrets.kept == ("A",)
 
 
+def test_tokens_of_sign_ins_are_hidden_those_of_the_file_and_those_given_out_later(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    (home.root / "auth.json").write_text('{"sign_ins": {"x": {"access": "first-opaque", "refresh": "again-opaque"}}}')
+    secrets = open_secrets(home, {})
+    assert secrets.redact("first-opaque again-opaque later-opaque") == "[secret SIGN_IN] [secret SIGN_IN] later-opaque"
+
+    secrets.hide("SIGN_IN", "later-opaque", "")
+
+    assert secrets.redact("first-opaque later-opaque") == "[secret SIGN_IN] [secret SIGN_IN]"
+
+
 def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
     home = home_at(tmp_path)
     home.env_file.write_text("A=1\n")
@@ -221,6 +232,11 @@ HIDES = Redaction({VALUE: "PASS"})
         base64.b64encode(f"x{VALUE}y".encode()).decode(),
         base64.urlsafe_b64encode(f"ab{VALUE}".encode()).decode(),
         base64.encodebytes(f"{'a' * 50}{VALUE}".encode()).decode(),
+        VALUE.encode().hex().upper(),
+        VALUE.encode().hex(" "),
+        VALUE[::-1],
+        f"{VALUE[:10]}\n    {VALUE[10:]}",
+        f"{VALUE[:10]}\x1b[0m{VALUE[10:]}",
     ],
 )
 def test_every_form_of_a_secret_is_hidden(form: str) -> None:

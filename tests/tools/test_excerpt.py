@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -124,3 +125,16 @@ async def test_what_is_stored_holds_no_secret(tmp_path: Path) -> None:
     stored = text_of(tmp_path / names_in(tmp_path)[0])
     assert "hunter2" not in stored + shown
     assert "[secret KEY]" in stored
+
+
+async def test_what_is_stored_is_private_and_goes_after_thirty_days(tmp_path: Path) -> None:
+    for name, days in (("old.txt", 31), ("new.txt", 29)):
+        (tmp_path / name).touch()
+        when = (tmp_path / name).stat().st_mtime - days * 86_400
+        os.utime(tmp_path / name, (when, when))
+
+    await Spill(tmp_path).fit("any", said("x" * 60_000), "k")
+
+    (made,) = set(names_in(tmp_path)) - {"new.txt"}
+    assert (tmp_path / made).stat().st_mode & 0o777 == 0o600
+    assert "old.txt" not in names_in(tmp_path)

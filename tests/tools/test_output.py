@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 import pytest
@@ -125,3 +126,15 @@ async def test_a_mask_of_another_length_changes_nothing() -> None:
     await Cover(running, Hiding(mask=lambda _: "x")).catch_up()
 
     assert await running.read(0, 100) == b"hunter2-hunter2"
+
+
+async def test_what_a_command_wrote_is_covered_when_this_process_ends_before_it() -> None:
+    running = wrote(b"")
+    keeping = asyncio.ensure_future(Covers(HIDING).keep(running))
+    await asyncio.sleep(0)
+    running.goes_on(b"hunter2-hunter2")
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+
+    assert await running.read(0, 100) == b"[secret KEY]***"

@@ -355,3 +355,13 @@ async def test_a_rule_that_would_allow_everything_is_refused(permission: Permiss
     refused = await permission.remember(command(text, **WALL, outside=True), "rule")
     assert isinstance(refused, Denied)
     assert "too much" in refused.reason
+
+
+async def test_what_is_remembered_holds_no_secret(tmp_path: Path) -> None:
+    remembered = RememberedFile(
+        tmp_path / "approvals.yaml", FakeClock(), lambda text: text.replace("hunter2-hunter2", "[secret KEY]")
+    )
+
+    await remembered.add("k", tool="terminal", what="curl -u me:hunter2-hunter2 host", folder="/w")
+
+    assert "curl -u me:[secret KEY] host" in (tmp_path / "approvals.yaml").read_text()

@@ -95,7 +95,7 @@ Secrets = Callable[[str], str | None]
 
 
 class TokenRefresh:
-    """Stores and refreshes the sign-ins of one home.
+    """Stores and refreshes the sign-ins of one home; `hide` gets the tokens that are given out, to be redacted.
 
     Every change is made under a file lock shared by all processes. Before a refresh token is sent, `auth.json`
     records that; the new tokens are stored before anybody gets them. A process killed in between leaves that
@@ -153,8 +153,10 @@ class TokenRefresh:
                 if not self._fresh(signed_in, refused):
                     signed_in = await self._renewed(facts, signed_in, http)
         self._hide("SIGN_IN", signed_in.access, signed_in.refresh)
-        headers = tuple((name, value.format(account=signed_in.account)) for name, value in facts.headers)
-        return Grant(key=signed_in.access, headers=headers)
+        return Grant(
+            key=signed_in.access,
+            headers=tuple((name, value.format(account=signed_in.account)) for name, value in facts.headers),
+        )
 
     def _known(self, facts: SignIn) -> SignedIn:
         signed_in = self.file.read().get(facts.vendor)
@@ -174,8 +176,7 @@ class TokenRefresh:
         if not signed_in.refresh:
             raise self._lost(facts, signed_in, "it has expired")
         interrupted = signed_in.renewing
-        marked = replace(signed_in, renewing=self._clock.now())
-        self.file.put(facts.vendor, marked)
+        self.file.put(facts.vendor, replace(signed_in, renewing=self._clock.now()))
         try:
             tokens = await self.issuer(facts, http).renewed(signed_in.refresh)
         except AuthRefused as error:
