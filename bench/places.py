@@ -15,6 +15,8 @@ from pathlib import Path
 import asyncssh
 
 from bench.figures import Figure
+from hermes_agent.app.places import walls
+from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.backends.docker import build as build_docker
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.backends.ssh import build as build_ssh
@@ -56,7 +58,8 @@ async def _near(folder: Path) -> list[Figure]:
         inside = _local(folder, kind)
         floor, jailed = await _beside(_true(here, folder / f"b{kind}"), _true(inside, folder / kind), TIMES)
         await inside.close()
-        figures.append(Figure(name=f"jailed by {kind} adds", value=jailed - floor, unit="ms", limit=10))
+        most = {"bubblewrap": 8, "landlock": 3}[kind]
+        figures.append(Figure(name=f"jailed by {kind} adds", value=jailed - floor, unit="ms", limit=most))
     await here.close()
     return figures
 
@@ -109,8 +112,11 @@ async def _machine(folder: Path) -> list[Figure]:
 
 
 def _local(folder: Path, jail: str) -> LocalPlace:
-    make = None if jail == "none" else lambda: jail_of(jail, Walls(closed=(str(folder / "home"),)))
-    return LocalPlace(folder=folder / f"exec-{jail}", env=scrubbed(os.environ), jail=make)
+    """With the walls that a person has by default."""
+    home = Home(root=folder / "home", base=folder / "home")
+    shown = walls(home, TerminalSettings(), os.environ)
+    make = None if jail == "none" else lambda: jail_of(jail, shown)
+    return LocalPlace(folder=home.cache / f"exec-{jail}", env=scrubbed(os.environ), jail=make)
 
 
 def _true(place: Place, workspace: Path) -> Call:

@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.app.places import make_place, walls
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.jail import CannotJail, jail_of
-from hermes_agent.sandbox.place import Command
+from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.walls import Walls
 from hermes_agent.tools.settings import TerminalSettings
 
@@ -25,9 +25,12 @@ async def run(home: Home, settings: TerminalSettings, text: str, folder: Path) -
     return (await running.read(0, 1000)).decode()
 
 
-async def test_without_settings_commands_run_on_this_machine_without_secrets(made: Home, tmp_path: Path):
-    assert await run(made, TerminalSettings(), "echo ${MY_TOKEN-none} >out; cat out", tmp_path) == "none\n"
-    assert (made.cache / "exec").is_dir()
+@pytest.mark.parametrize(("jail", "records"), [("auto", {"exec", "jailed"}), ("none", {"exec"})])
+async def test_commands_run_on_this_machine_without_secrets(made: Home, tmp_path: Path, jail: str, records: set[str]):
+    settings = TerminalSettings(jail=jail)
+
+    assert await run(made, settings, "echo ${MY_TOKEN-none} >out; cat out", tmp_path) == "none\n"
+    assert {path.name for path in made.cache.iterdir()} & {"exec", "jailed"} <= records
 
 
 async def test_a_jail_keeps_its_records_apart_and_hides_the_home(made: Home, tmp_path: Path):
@@ -50,8 +53,21 @@ async def test_a_jail_keeps_its_records_apart_and_hides_the_home(made: Home, tmp
 def test_credentials_and_every_profile_are_hidden_and_named_folders_are_writable(made: Home):
     profile = replace(made, root=made.base / "profiles" / "work")
 
-    found = walls(profile, TerminalSettings(writable=("~/notes",), network=True))
+    found = walls(profile, TerminalSettings(writable=("~/notes",), network=True), {})
 
     assert {str(made.base), str(Path.home() / ".ssh"), "/etc/shadow"} <= set(found.closed)
     assert found.writable == (str(Path.home() / "notes"),)
     assert found.network
+
+
+@pytest.mark.parametrize("name", ["~/.ssh", "~/.ssh/sub", "{home}", "{home}/skills", "/etc/shadow"])
+def test_no_setting_opens_what_is_closed(made: Home, name: str):
+    for settings in (TerminalSettings(writable=(name.format(home=made.root),)),):
+        with pytest.raises(PlaceFailed, match="is closed to commands"):
+            walls(made, settings, {})
+
+
+def test_limits_have_defaults_and_are_settings(made: Home):
+    assert walls(made, TerminalSettings(), {}).memory_mb > 100
+    found = walls(made, TerminalSettings(memory_mb=77, processes=99), {})
+    assert (found.memory_mb, found.processes) == (77, 99)

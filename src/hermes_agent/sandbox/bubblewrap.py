@@ -18,6 +18,7 @@ from hermes_agent.sandbox.walls import Access, Walls
 PRIVATE = ("/var/tmp", "/run")
 SMALL = 1 << 20
 MOST_LINKS = 20
+MOST_PATHS = 300  # each mount takes longer than the one before: 130 ms for so many
 TRY_SECONDS = 5.0
 BINDS: Mapping[Access, str] = {"read": "--ro-bind", "write": "--bind"}
 
@@ -27,6 +28,8 @@ def build(walls: Walls) -> Bubblewrap:
     found = shutil.which("bwrap")
     if found is None:
         raise CannotJail("`bwrap` is not installed (apt install bubblewrap).")
+    if len(walls.writable) + len(walls.readable) > MOST_PATHS:
+        raise CannotJail(f"`bwrap` can show {MOST_PATHS} folders and no more: name what holds them.")
     jail = Bubblewrap(found, walls)
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     trial = start_detached([*jail.arguments(), "--", "true"], cwd="/", env={}, stdin=None, out=nowhere)
@@ -48,16 +51,10 @@ class Bubblewrap:
         self.walls = walls
         self._filter = program()
         self._group = ControlGroup(walls.processes, walls.memory_mb)
-
-    @property
-    def limits(self) -> str:
-        """Where no group holds them: in a user namespace of its own the first counts only the jail's processes."""
-        return limits(self.walls, self._group.held | ({"pids"} if os.geteuid() == 0 else set()))
-
-    @property
-    def unheld(self) -> tuple[int, int]:
-        """Memory is limited for each process alone, and root's processes not at all, where no group holds them."""
-        return unheld(self.walls, self._group.held | (set() if os.geteuid() == 0 else {"pids"}))
+        # In a user namespace of its own the kernel counts only the jail's processes; root's it does not count.
+        is_root, held = os.geteuid() == 0, self._group.held
+        self.limits = limits(walls, held | ({"pids"} if is_root else set()))
+        self.unheld = unheld(walls, held | (set() if is_root else {"pids"}))
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""

@@ -45,8 +45,9 @@ class Cell:
         """The files that it is lent, of those allowed by the walls."""
         return [path for path in map(Path, self.lent) if walls.lends and str(path.parent) == walls.lends]
 
-    def prepare(self, walls: Walls) -> Path:
-        """Create the session's folders, and the workspace's cache. Blocks; returns the session's home."""
+    def prepare(self, walls: Walls, *, links_all: bool = False) -> Path:
+        """Create the session's folders, and the workspace's cache. What is shown of the person's home has a link in
+        the session's: where it is a link itself, or with `links_all`. Blocks; returns the session's home."""
         home = self.session / "home"
         (self.session / "tmp").mkdir(parents=True, exist_ok=True, mode=0o700)
         if walls.caches:
@@ -55,6 +56,14 @@ class Cell:
             home.mkdir(mode=0o700)
             if walls.person:
                 (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
+        own = f"{walls.person}/"
+        named = (*walls.readable, *walls.writable, self.workspace)
+        for name in (name for name in named if walls.person and name.startswith(own)):
+            link, real = home / name.removeprefix(own), realpath(name)
+            if (links_all or real != name) and not link.is_symlink():
+                with suppress(OSError):
+                    link.parent.mkdir(parents=True, exist_ok=True)
+                    link.symlink_to(real)
         return home
 
     def caches(self, walls: Walls) -> str:
@@ -77,26 +86,17 @@ class Jail(Protocol):
       for some milliseconds; raises `OSError`;
     - neither the program nor its children can lift the walls;
     - `layers` is the number of the jail's processes between the one that `launch` returns and the program;
-    - `walls` are what it shows; None: everything but what is closed;
+    - `walls` are what it shows;
     - `limits` is shell code for the beginning of a command: what each of its processes may have;
     - `unheld` are the most processes and megabytes of one command that nothing else holds: whoever starts it has to
       look (0: held, or without limit).
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def layers(self) -> int: ...
-
-    @property
-    def walls(self) -> Walls | None: ...
-
-    @property
-    def limits(self) -> str: ...
-
-    @property
-    def unheld(self) -> tuple[int, int]: ...
+    name: str
+    layers: int
+    walls: Walls
+    limits: str
+    unheld: tuple[int, int]
 
     def launch(
         self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
@@ -60,23 +59,14 @@ class Landlock:
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
         self._filter = program(sockets="inet" if walls.network else "none")
         self._group = ControlGroup(walls.processes, walls.memory_mb)
-
-    @property
-    def limits(self) -> str:
-        """The limit of processes would count all of this user's; the watchdog looks after it."""
-        return limits(self.walls, self._group.held | {"pids"})
-
-    @property
-    def unheld(self) -> tuple[int, int]:
-        """See `Jail`."""
-        return unheld(self.walls, self._group.held)
+        self.limits = limits(walls, self._group.held | {"pids"})  # it would count all processes of this user
+        self.unheld = unheld(walls, self._group.held)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
-        home = cell.prepare(self.walls)
+        home = cell.prepare(self.walls, links_all=True)
         shown = self.walls.shown(cell.workspace)
         is_home_shown = shown.get(os.path.realpath(self.walls.person)) == "write"
-        _link_home(home, self.walls.person, [path for path, access in shown.items() if access != "none"])
         place = self.walls.person if is_home_shown else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
@@ -102,16 +92,12 @@ class Landlock:
         caches = [cell.caches(self.walls)] if self.walls.caches else []
         for path in (str(cell.session / "tmp"), str(cell.session / "home"), *caches):
             yield os.path.realpath(path), EVERYTHING
-        for name in cell.files:
-            yield str(cell.folder / name), READ_FILE | WRITE_FILE | TRUNCATE
-        for record in (cell.kept, cell.folder / "command", *cell.borrows(self.walls)):
-            if record is not None:
-                yield str(record), READ_FILE
+        yield from _record_rules(cell, self.walls).items()
 
 
 class Thin:
-    """The thin wall of a command that a person let run outside: everything but what is closed to it (the home of
-    Hermes). Implements `Jail`; without Landlock it holds nothing.
+    """The thin wall of a command that a person let run outside: `walls` show everything but the home of Hermes.
+    Implements `Jail`; without Landlock it holds nothing.
 
     Landlock cannot take back what it allowed, so nothing new can be created directly in the folders that hold a closed
     one (the person's home, mostly), and `sudo` gains no rights: a person runs such a command by hand.
@@ -121,47 +107,42 @@ class Thin:
     layers = 0
     limits = ""
     unheld = (0, 0)
-    walls = None
 
-    def __init__(self, closed: Sequence[str]) -> None:
+    def __init__(self, walls: Walls) -> None:
+        self.walls = walls
         self._handled = _known(EVERYTHING & ~(EXECUTE | READ_DIR | IOCTL_DEV), max(_version(), 0))
-        self._shown: dict[str, Access] = {"/": "write", **{os.path.realpath(path): "none" for path in closed}}
-        self._is_there = _version() > 0
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""
         begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
-        return start_in_thread(partial(self._enter, cell), begin) if self._is_there else begin()
+        return start_in_thread(partial(self._enter, cell), begin) if _version() > 0 else begin()
 
     def _enter(self, cell: Cell) -> None:
-        own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
-        lent = dict.fromkeys((str(cell.folder / "command"), *cell.lent), READ_FILE)
-        _restrict(dict(_shown_rules(self._shown)) | own | lent, self._handled, 0)
+        _restrict(
+            dict(_shown_rules(self.walls.shown(cell.workspace))) | _record_rules(cell, self.walls), self._handled, 0
+        )
+
+
+def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
+    """The command's own record, which is in a closed folder."""
+    own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
+    read = [record for record in (cell.kept, cell.folder / "command", *cell.borrows(walls)) if record is not None]
+    return own | {str(record): READ_FILE for record in read}
 
 
 def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
     """Each shown path, or where something in it is closed to us too, the parts around that."""
-    weaker: dict[Access, tuple[Access, ...]] = {"read": ("none",), "write": ("none", "read")}
+    closed = [path for path, access in shown.items() if access == "none" and _is_open(path)]
+    weaker = {"read": closed, "write": [*closed, *(path for path, access in shown.items() if access == "read")]}
     for path, access in shown.items():
         if access != "none":
-            inner = [each for each in shown if shown[each] in weaker[access] and _is_open(each)]
-            for part in _seen(path, inner):
+            for part in _seen(path, weaker[access]):
                 yield part, READ if access == "read" else EVERYTHING
 
 
 def _is_open(path: str) -> bool:
     """Whether this user could read it: what the system itself refuses needs no rule."""
     return os.access(path, os.R_OK) or os.access(path, os.X_OK)
-
-
-def _link_home(home: Path, person: str, shown: Iterable[str]) -> None:
-    """Links in the session's home to what is shown of the person's, so that `~` leads there."""
-    own = f"{os.path.realpath(person)}/"
-    for path in (path for path in shown if person and path.startswith(own)):
-        link = home / path.removeprefix(own)
-        with suppress(OSError):
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path)
 
 
 def _restrict(rules: Mapping[str, int], handled: int, scoped: int) -> None:
@@ -208,7 +189,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(handle):  # noqa: PTH112 - a handle is no path
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= OF_A_FILE
         _checked(_call(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))
     finally:
@@ -240,5 +221,6 @@ def _checked(result: int) -> int:
     return result
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

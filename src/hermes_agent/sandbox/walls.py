@@ -14,7 +14,8 @@ Access = Literal["write", "read", "none"]
 # The system: what programs are made of. Not shown: /root, /home, /tmp, /run, /mnt, /media, /srv, and the data of
 # services in /var.
 SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys"),
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"),
+    *("/sys/devices", "/sys/kernel/mm"),
     *(
         "/var/lib/dpkg",
         "/var/lib/rpm",
@@ -128,6 +129,7 @@ class Walls:
     processes: int = 512
     memory_mb: int = 0
     tmp_mb: int = 512
+    __hash__ = object.__hash__  # the lists may be long; what is derived from them is kept for each object
 
     def access(self, path: str, workspace: str) -> Access:
         """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
@@ -166,4 +168,13 @@ def _named(walls: Walls) -> Mapping[str, Access]:
         ("write", walls.writable),
         ("none", walls.closed),
     )
-    return {os.path.realpath(path): access for access, paths in lists for path in paths}
+    named = {os.path.realpath(path): access for access, paths in lists for path in paths}
+    is_told = {path: path != "/" and named.get(_above(path, named)) == access for path, access in named.items()}
+    return {path: access for path, access in named.items() if access == "none" or not is_told[path]}
+
+
+def _above(path: str, named: Mapping[str, Access]) -> str:
+    """The nearest of these paths that holds this one; `/` where none does."""
+    while (path := path.rpartition("/")[0]) and path not in named:
+        pass
+    return path or "/"
