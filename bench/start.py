@@ -36,7 +36,6 @@ LIBRARIES = (
     "docx",
     "openpyxl",
     "selectolax.lexbor",
-    "tree_sitter_bash, tree_sitter",
     "wsproto",
     "aiohttp",
 )

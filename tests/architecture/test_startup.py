@@ -12,7 +12,7 @@ from hermes_agent.testing.model_servers import ModelServer, openai_model, servin
 from tests.architecture.source import ROOT
 from tests.doubles.model_servers import anthropic_model, responses_model
 
-HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "httptools", "asyncpg", "yaml", "ruamel", "tree_sitter"}
+HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "httptools", "asyncpg", "yaml", "ruamel"}
 HEAVY |= {"pypdf", "docx", "openpyxl", "lxml", "trafilatura", "selectolax"}
 
 

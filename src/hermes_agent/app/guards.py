@@ -105,7 +105,7 @@ class PermissionHook:
             decision = await self.permission.remember(request, answer)
         if isinstance(decision, Denied):
             raise (Unapproved if decision.unasked else Refused)(decision.reason, hint=HINT)
-        if isinstance(decision, Allowed) and decision.outside:
+        if decision.outside:
             self.commands().let_out(proposed.context.key)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape

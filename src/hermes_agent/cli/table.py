@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "api": "hermes_agent.cli.commands.worker:api",
+    "approvals": "hermes_agent.cli.commands.verbs:approvals",
     "auth": "hermes_agent.cli.commands.auth:auth",
     "bundles": "hermes_agent.cli.commands.bundles:bundles",
     "chat": "hermes_agent.cli.commands.chat:chat",
@@ -65,6 +66,7 @@ OPEN: dict[str, str] = {
 
 SUMMARIES: dict[str, str] = {
     "api": "Serve the agent to programs, over HTTP.",
+    "approvals": "List what you allowed for good, and withdraw it.",
     "auth": "Show who is signed in, and which keys there are.",
     "bundles": "Group skills that are used by one name.",
     "chat": "Start a chat, as `hermes` alone does.",

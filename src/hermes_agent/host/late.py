@@ -31,8 +31,6 @@ LIBRARIES: Mapping[str, str] = {
     "pypdf": "pypdf",
     "ruamel_yaml": "ruamel.yaml",
     "tomllib": "tomllib",
-    "tree_sitter": "tree_sitter",
-    "tree_sitter_bash": "tree_sitter_bash",
     "vodozemac": "vodozemac",
     "wcwidth": "wcwidth",
     "websockets": "httpx2.websockets",

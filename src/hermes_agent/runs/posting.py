@@ -19,7 +19,7 @@ SILENT = frozenset({"[SILENT]", "NO_REPLY"})
 """A reply that is one of these is not delivered: the model was told that it need not speak."""
 HOW_TO_ANSWER = "`/approve [once|session|always]` or `/deny [why]`"
 NOT_ANSWERED = "(Nobody answered.)"
-LABELS = {"once": "Once", "session": "This session", "always": "Always", "deny": "No"}
+LABELS = {"once": "Once", "session": "This session", "always": "Always", "rule": "By rule", "deny": "No"}
 Surface = Callable[[str], bool]
 
 

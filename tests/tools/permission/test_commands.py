@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import pytest
 
 from hermes_agent.core.effects import Capability, Effect
@@ -12,35 +14,37 @@ from hermes_agent.tools.settings import ApprovalSettings
 
 COMMANDS = (
     # command, globs, whether it runs
-    ("rm -rf build", ["rm -rf build"], True),
-    ("rm  -rf   build", ["rm -rf build"], True),
-    ("rm -rf builds", ["rm -rf build"], False),
-    ("rm -rf build dist/*.whl", ["rm -rf build dist/*.whl"], True),
+    ("git tag -d a", ["git tag -d a"], True),
+    ("git  tag   -d a", ["git tag -d a"], True),
+    ("git tag -d ab", ["git tag -d a"], False),
     ("git push --force origin main", ["git push *"], True),
-    ("git push --force origin main; rm -rf src", ["git push *"], False),
-    ("git push --force origin main && rm -rf src", ["git push *", "rm -rf src"], True),
-    ('git push --force "$(rm -rf src)"', ["git push *"], False),
-    ("git push --force `rm -rf src`", ["git push *"], False),
-    ("git push --force origin\nrm -rf src", ["git push *"], False),
+    ("git push --force origin main; git tag -d a", ["git push *"], False),
+    ("git push --force origin main && git tag -d a", ["git push *", "git tag -d a"], True),
+    ('git push --force "$(git tag -d a)"', ["git push *"], False),
+    ("git push --force `git tag -d a`", ["git push *"], False),
+    ("git push --force origin\ngit tag -d a", ["git push *"], False),
     ("git push --force origin > /etc/passwd", ["git push *"], False),
     ("GIT_SSH_COMMAND=./evil git push --force", ["git push *"], False),
     ("sudo git push --force", ["git push *"], False),
     ("sudo git push --force", ["sudo git push --force"], True),
-    ("sh -c 'git push --force; rm -rf src'", ["git push *"], False),
-    ("cd sub && rm -rf build", ["rm -rf build"], True),
+    ("sh -c 'git push --force; git tag -d a'", ["git push *"], False),
+    ("cd sub && git push", ["git push"], True),
     ("rm -rf /", ["*"], False),
     ("rm -rf /", ["rm -rf /"], False),
-    ("rm -rf build", [""], False),
-    ("rm -rf build", ["terminal"], True),
-    ("rm -rf 'unclosed", ["rm *"], False),
+    ("git push", [""], False),
+    ("git push", ["terminal"], True),
+    ("git push 'unclosed", ["git *"], False),
 )
 
 
 class Nothing:
-    def has(self, key: str) -> bool:
+    def knows(self, said: Set[str]) -> bool:  # noqa: ARG002 - the Protocol's shape
         return False
 
-    def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
+    def program(self, key: str) -> str | None:  # noqa: ARG002 - as above
+        return None
+
+    async def add(self, key: str, *, tool: str, what: str, folder: str, program: str = "") -> None:
         raise AssertionError("nothing is remembered")
 
 
@@ -88,11 +92,11 @@ def test_of_several_paths_each_must_be_allowed() -> None:
 
 
 def test_the_owners_deny_list_and_what_is_not_granted_hold() -> None:
-    assert isinstance(decided(command("rm -rf build"), ["*"], ApprovalSettings(deny=("rm *",))), Denied)
+    assert isinstance(decided(command("git tag -d a"), ["*"], ApprovalSettings(deny=("git tag*",))), Denied)
 
 
 def test_only_what_a_yes_would_allow_is_called_so() -> None:
-    assert decided(command("rm -rf build"), []).unasked
+    assert decided(command("git tag -d a"), []).unasked
     assert not decided(command("rm -rf /"), []).unasked
 
 
@@ -101,6 +105,6 @@ def test_only_what_a_yes_would_allow_is_called_so() -> None:
     [("See ./Makefile", "See ./Makefile."), ("Not NOW!", "Not NOW!"), (" Why? ", "Why?"), ("Ask Bob.", "Ask Bob.")],
 )
 async def test_the_words_of_a_refusal_stay_as_they_were_written(answer: str, told: str) -> None:
-    decision = await Permission(ApprovalSettings(), Nothing()).remember(command("rm -rf build"), answer)
+    decision = await Permission(ApprovalSettings(), Nothing()).remember(command("git tag -d a"), answer)
 
     assert decision == Denied(f"The person did not agree and said: {told}")

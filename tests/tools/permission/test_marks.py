@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import pytest
 
 from hermes_agent.core.effects import Capability, Effect
@@ -12,11 +14,14 @@ from hermes_agent.tools.settings import ApprovalSettings
 
 
 class NoMemory:
-    def has(self, key: str) -> bool:
+    def knows(self, said: Set[str]) -> bool:  # noqa: ARG002 - the Protocol's shape
         return False
 
-    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
-        raise AssertionError(key)
+    def program(self, key: str) -> str | None:  # noqa: ARG002 - as above
+        return None
+
+    async def add(self, key: str, *, tool: str, what: str, folder: str, program: str = "") -> None:
+        raise AssertionError("nothing is remembered")
 
 
 def overwrites_a_secret(request: Request) -> str:

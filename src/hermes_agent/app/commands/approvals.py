@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.operations.approvals import ALLOWED
+from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Asked, Entry, RunEnded
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.store.sessions import Session
 
-WORDS = ("once", "session", "always")
+WORDS = ("once", "session", "always", "rule")
 
 
 async def approve(desk: Desk, rest: str) -> Done:
@@ -42,12 +44,14 @@ async def yolo(desk: Desk, rest: str) -> Done:
 
 
 async def approvals(desk: Desk, rest: str) -> Done:
-    """List open approvals in all sessions of this person, or answer one."""
+    """List open approvals in all sessions of this person, or answer one; or list and withdraw those for good."""
+    if rest.partition(" ")[0] in {each.name for each in ALLOWED.verbs}:
+        return Done(text=await say_verb(ALLOWED, desk.access, rest.split()))
     found = {name_of(asked): (record, asked) for record, asked in await _open(desk)}
     name, _, word = rest.partition(" ")
     if not name:
         lines = [f"{name}  {_report(record, asked)}" for name, (record, asked) in found.items()]
-        how = "Answer with `/approvals ID once` (or session, always, deny WHY)."
+        how = "Answer with `/approvals ID once` (or session, always, rule, deny WHY)."
         return Done(text="\n\n".join((*lines, how)) if lines else "No approval is open.")
     if name not in found:
         raise HermesError(f"No open approval is called {name}. See `/approvals`.")
@@ -119,15 +123,15 @@ async def _answer(desk: Desk, word: str) -> Done:
 
 APPROVALS = Command(
     name="approvals",
-    summary="List open approvals in all your sessions, and answer them.",
-    arguments="[ID once|session|always|deny [why]]",
+    summary="List open approvals in all your sessions, answer them, or withdraw one for good.",
+    arguments="[list|withdraw ID|ID once|session|always|rule|deny [why]]",
     act=approvals,
     while_running=True,
 )
 APPROVE = Command(
     name="approve",
     summary="Approve the call in question.",
-    arguments="[once|session|always]",
+    arguments="[once|session|always|rule]",
     act=approve,
     while_running=True,
 )

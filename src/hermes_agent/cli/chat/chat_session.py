@@ -75,6 +75,7 @@ class Status:
     session: str = ""
     title: str = ""
     notice: bool = False
+    walled: bool = True
     used: int | None = None
     calls: int = 0
     cost: float = 0.0
@@ -112,7 +113,8 @@ class Status:
     def line(self, activity: str, columns: int) -> str:
         """The line in at most `columns` cells; the least important parts are dropped first."""
         name = one_line(self.title or self.session, 30)
-        parts = [activity, "! config.yaml" if self.notice else "", self.model, self.context, self.price, name]
+        warnings = f"{'! config.yaml ' if self.notice else ''}{'' if self.walled else '! no wall'}".strip()
+        parts = [activity, warnings, self.model, self.context, self.price, name]
         least_first = [5, 4, 1, 3, 2]
         while width(GAP.join(filter(None, parts))) > columns and least_first:
             parts[least_first.pop(0)] = ""
@@ -186,7 +188,7 @@ class ChatSession:
 
     def status(self) -> Status:
         """A new status line for the session. Raises `NoModel`."""
-        record = self.record
+        record, terminal = self.record, self.runtime.loaded.value.terminal
         route = self.runtime.route(record.model if record is not None else self._invocation.model)
         return Status(
             model=route.name,
@@ -194,6 +196,7 @@ class ChatSession:
             session=self.session,
             title=record.title if record is not None else "",
             notice=bool(self.runtime.loaded.notice),
+            walled=terminal.place != "local" or terminal.jail != "none",
         )
 
     async def ensure(self) -> SessionRecord:

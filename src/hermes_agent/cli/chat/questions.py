@@ -12,6 +12,7 @@ MEANINGS = {
     "once": "this call only",
     "session": "this exact call, until the session ends",
     "always": "this exact call, from now on",
+    "rule": "what the rule says, from now on",
     "deny": "do not run it (`deny WHY` tells the model why)",
 }
 MOST_LINES = 14

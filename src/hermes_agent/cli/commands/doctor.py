@@ -191,6 +191,12 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
         return [fail("place", terminal.place, str(error))]
     except TimeoutError:
         return [fail("place", terminal.place, "It did not answer within a minute.")]
+    if found.endswith("without a jail"):
+        chosen = terminal.jail == "none"
+        why = (
+            "You chose no wall around commands" if chosen else "No wall can be had here: each command but reading asks"
+        )
+        return [warn("place", found, f"{why}. Install bubblewrap, then `hermes config set terminal.jail auto`.")]
     return [ok("place", found)]
 
 

@@ -1,4 +1,4 @@
-"""Subcommands `hermes curator`, `learn`, `memory` and `pairing`, built as click groups from declarative operations."""
+"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built as click groups from declarative operations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
@@ -64,6 +65,9 @@ def _parameter(argument: Argument) -> click.Parameter:
     needed = argument.default is None
     shown = metavar if metavar is None or needed else f"[{metavar}]"
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
+
+
+approvals = group_of(ALLOWED)
 
 
 curator = group_of(CURATED)

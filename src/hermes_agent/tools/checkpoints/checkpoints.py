@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -34,6 +35,13 @@ from hermes_agent.tools.checkpoints.snapshot import MOMENT, Scan, Seen
 from hermes_agent.tools.settings import CheckpointSettings
 
 SEEN = "seen"
+LATER = re.compile(
+    r"(^|/)(\.github/(workflows|actions)/.*|\.gitlab-ci\.yml|\.circleci/.*|Jenkinsfile|azure-pipelines\.yml|\.envrc|[Mm]akefile"
+    r"|GNUmakefile|[Jj]ustfile|package\.json|\.vscode/(tasks|launch|settings)\.json|\.idea/runConfigurations/.*|conftest\.py"
+    r"|sitecustomize\.py|setup\.py|build\.rs|\.husky/.*|\.githooks/.*|\.pre-commit-config\.yaml|Dockerfile|docker-compose\.ya?ml"
+    r"|AGENTS\.md|CLAUDE\.md|\.mcp\.json|\.npmrc|\.gitattributes|\.bashrc|\.profile|\.zshrc)$"
+)
+"""Files that programs and people run, or speak to the agent with, later and outside any wall."""
 MANY = 100
 """Files from which on a pack is made: each alone would be a file of the store."""
 TIDY_EVERY = 50
@@ -134,7 +142,9 @@ class Checkpoints:
             now = (await in_thread(lambda: look.keep(loose))).hex()
             rest = ["--", f":(literal){self._inside(shadow, file)}"] if file else []
             out = await shadow.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", chosen.tree, now, *rest)
-        return out.decode("utf-8", "replace")
+        text = out.decode("utf-8", "replace")
+        later = [name for name in re.findall(r"^diff --git a/.* b/(.+)$", text, re.MULTILINE) if LATER.search(name)]
+        return f"Runs later, outside the wall: {', '.join(later)}\n{text}" if later else text
 
     async def restore(self, root: Path, number: int, file: str = "") -> Restored:
         """Restore the folder, or one file; takes a checkpoint first, so that this can be undone."""

@@ -13,36 +13,25 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hermes_agent.tools.danger.shell import SHELLS, Simple, Unreadable, is_known, read, unescaped
-from hermes_agent.tools.danger.verdict import (
-    COMPUTED,
-    DEVICES,
-    NAME,
-    PIPE,
-    VARIABLE,
-    Verdict,
-    Where,
-    is_below,
-    named,
-)
+from hermes_agent.tools.danger.verdict import COMPUTED, DEVICES, PIPE, UNKNOWN, Verdict, Where, is_below, named
 
 VITAL = named(
-    "/ ~ /bin /boot /dev /etc /home /lib /lib32 /lib64 /mnt /opt /private /proc /root /run /sbin /srv /sys /usr"
-    " /usr/bin /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users"
+    "/ ~ /bin /boot /dev /etc /home /lib /lib32 /lib64 /mnt /opt /private /proc /root /run /sbin /srv /sys /usr /usr/bin"
+    " /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users"
 )
 """Folders whose loss is the loss of the machine or of the person's work."""
-_LOOKS = r"(?!.* (-l|--list|-V|--version|--help|-h|print|-p)( |$))"
 _DEVICE = (
     r"(/dev/(?!(fd|shm|pts|tcp|udp|null|zero|full|std\w+|loop-control|tty\w*|u?random|net)\b)\w|/dev/k?mem"
     r"|/proc/(sysrq-trigger|kcore|mem)|/sys/power/)"
 )
 _OFF = "shutdown|reboot|halt|poweroff"
-DESTROYS = "it would destroy the system or a home folder"
-FORK_BOMB = "it is a fork bomb"
+_ASKS_ONLY = r"(-l|--list|-V|--version|--help|-h|-v|-k|print|-p|--dry-run)( |$)"
+DESTROYS, FORK_BOMB = "it would destroy the system or a home folder", "it is a fork bomb"
 # Rules: a reason, and what a program with its words looks like that it is for. `> PATH` is a redirection.
 BLOCKS = {
     "it would erase a disk": rf"(mkfs\S*|mkswap|wipefs|[cs]?fdisk|[sc]?gdisk|blkdiscard|mke2fs|mkntfs|mkdosfs|newfs\S*"
-    rf"|(lv|vg|pv)remove) {_LOOKS}|badblocks .*-\w*[wn]|hdparm .*--(security|trim|write|make-bad)"
-    r"|nvme (format|sanitize|write-zeroes)|zpool (destroy|labelclear)|cryptsetup .*(luksFormat|erase|luksErase|reencrypt)"
+    rf"|(lv|vg|pv)remove) (?!(.* )?{_ASKS_ONLY})|badblocks .*-\w*[wn]|hdparm .*--(security|trim|write|make-bad)"
+    r"|nvme (format|sanitize|write-zeroes)|zpool (destroy|labelclear)|cryptsetup .*(luksFormat|[eE]rase|reencrypt)"
     r"|diskutil (?i:erase|partitionDisk|zeroDisk|secureErase)|dmsetup (wipe_table|remove_all)|format [A-Za-z]:"
     r"|parted .*(mklabel|mkpart|rm|mktable)",
     "it would write over a device": rf".*(> |of=){_DEVICE}|(tee|shred|truncate|scrub) (.* )?{_DEVICE}"
@@ -51,52 +40,50 @@ BLOCKS = {
     rf"|systemctl (.* )?({_OFF}|kexec|suspend|hibernate|emergency|rescue)",
 }
 _HERE = r"(\w+://)?([^@/ ]*@)?(localhost|127(\.\d+){3}|\[?::1\]?|0\.0\.0\.0|host\.docker\.internal)([:/? ]|$)"
-_PUSHING = r"git (-\S+ (\S*[/=.]\S* )?)*(push|send-email)|hg (push|email)|(docker|podman) (push|login|image push)"
 LEAVES = {
     "it acts as another user": r"(sudo|doas|su|pkexec|runuser|gosu|runas|login|chroot|nsenter|systemd-run|capsh|newgrp|sg"
-    r"|machinectl)(?! (-V|--version|--help|-h|-l|-v|-k)( |$))( |$)",
-    "it publishes, or changes what others use": rf"({_PUSHING}|(npm|pnpm|yarn|cargo|gem|poetry|twine|flit|hatch|uv|vsce) (run )?"
-    r"(publish|unpublish|upload|yank|owner|deprecate)|(gh|glab) \w+ (?!list|view|status|diff|checks|clone|checkout)\w+"
-    r"|kubectl (.* )?(delete|drain|cordon|taint|exec|replace|patch|scale|apply|edit|cp)|helm (uninstall|install|upgrade"
-    r"|rollback)|(terraform|tofu|pulumi) (apply|destroy|import|taint|state|up)|(vercel|netlify|heroku|fly|flyctl) (.* )?"
-    r"(deploy|remove|rm|\S+:(destroy|reset|scale)|--prod)|(aws|gcloud|az|gsutil|doctl|hcloud) .*\b(cp|mv|sync|rb|rm|put"
-    r"|create|delete|stop|terminate|deploy)\b)(?!.* (--help|--dry-run|-h)( |$))( |$|-)",
-    "it acts on another machine": rf".*/dev/(tcp|udp)/|ssh (?!-V)|(scp|rsync) .*[\w.-]:\S*$|(rsync|scp) .*\w+://\S*$|(sftp"
-    r"|mosh|ansible\S*|pssh|mail|mailx|mutt|sendmail|msmtp|swaks|gist|ngrok|cloudflared|chisel|localtunnel|frpc|bore|tmate|nc"
-    rf"|ncat|netcat|cryptcat|socat|telnet|l?ftp|tftp|smbclient|rclone) (?!(.* )?({_HERE}|--version|--help))",
+    rf"|machinectl)(?! {_ASKS_ONLY})( |$)",
+    "it publishes, or changes what others use": r"(git (-\S+ (\S*[/=.]\S* )?)*(push|send-email)|hg (push|email)|(docker"
+    r"|podman) (push|login|image push)|(npm|pnpm|yarn|cargo|gem|poetry|twine|flit|hatch|uv|vsce) (run )?(publish|unpublish"
+    r"|upload|yank|owner|deprecate)|(gh|glab) \w+ (?!list|view|status|diff|checks|watch|clone|checkout)\w+|(kubectl|helm"
+    r"|terraform|tofu|pulumi) (.* )?(delete|drain|exec|replace|patch|scale|apply|edit|cp|(un)?install|upgrade|rollback"
+    r"|destroy|import|up)|(vercel|netlify|heroku|fly|flyctl|aws|gcloud|az|gsutil|doctl|hcloud) (.*[ :-])?(deploy|--prod"
+    rf"|destroy|reset|scale|cp|mv|sync|rb|rm|put|create|delete|remove|stop|terminate))(?!.* {_ASKS_ONLY})( |$|-)",
+    "it acts on another machine": r".*/dev/(tcp|udp)/|ssh (?!-V)|(scp|rsync) .*([\w.-]:\S*|\w+://\S*)$|(sftp|mosh|pssh"
+    r"|ansible\S*|mailx?|mutt|sendmail|msmtp|swaks|gist|ngrok|cloudflared|chisel|localtunnel|frpc|bore|tmate|nc|ncat"
+    rf"|netcat|cryptcat|socat|telnet|l?ftp|tftp|smbclient|rclone) (?!(.* )?({_HERE}|--version|--help))",
 }
 """What is of no use inside a wall."""
 HELD = {
-    "it sends something to another machine": rf"(curl|wget|https?|xh|httpie) (?!(.* )?{_HERE})(.* )?(-\w*[dFT]($| |\S)|--(data|form|json"
-    rf"|upload-file|post-|body-)|(-X ?|--request[ =]|--method=|)(POST|PUT|PATCH|DELETE) |\S*{COMPUTED})|(dig|nslookup|host|ping"
-    rf"|whois) .*[{COMPUTED}\ue000]",
-    "it discards versions that no checkpoint holds": r"git (-\S+ )*(branch .*(-D|--delete)|stash (drop|clear)|reflog (expire|delete)"
-    r"|gc .*--prune|update-ref .*-d|filter-(branch|repo)|tag .*(-d|--delete)|clean .*-\w*[xX]|worktree remove .*-f)",
+    "it sends something to another machine": rf"(curl|wget|https?|xh|httpie) (?!(.* )?{_HERE})((.* )?(-\w*[dFT]($| |\S)"
+    r"|--(data|form|json|upload-file|post-|body-)|(-X ?|--request[ =]|--method=|)(POST|PUT|PATCH|DELETE) )"
+    rf"|.*{COMPUTED})|(dig|nslookup|host|ping|whois) .*[{UNKNOWN}]",
+    "it discards versions that no checkpoint holds": r"git (-\S+ )*(branch .*(-D|--delete)|stash (drop|clear)|gc .*--prune"
+    r"|reflog (expire|delete)|update-ref .*-d|filter-(branch|repo)|tag .*(-d|--delete)|clean .*-\w*[xX]"
+    r"|worktree remove .*-f)",
+    "it deletes what its words do not name": rf"(rm|shred|unlink) .*[{UNKNOWN}]",
 }
 """What neither a wall nor a checkpoint holds."""
 BARE = {
-    "it runs what another program prints": rf"[^ ]*[{COMPUTED}\ue000{NAME}]|(source|\.|eval|\S*sh|python\S*|perl|ruby|node|php) ([^>]* )?"
-    rf"\S*[{COMPUTED}{PIPE}]",
-    "it touches credentials": r"(?!echo|printf|ssh-keygen|chmod|ls |mkdir|stat|man|git )(.*[/=@:'\"( ~])?((\.ssh|\.gnupg|\.aws|\.azure|\.kube"
-    r"|\.netrc|\.git-credentials|\.pgpass|\.password-store|\.npmrc|\.pypirc|\.docker/config\.json|\.config/(gcloud|gh|op|rclone)|\.mozilla"
-    r"|\.\w+_history|\.local/share/keyrings|Library/Keychains)(/(?!config\b|known_hosts|\S*\.pub\b)| |$)|/etc/(g?shadow|sudoers|ssl/private)"
+    "it runs what another program prints": rf"[^ ]*[{UNKNOWN}]|(source|\.|eval|\S*sh|python\S*|perl|ruby"
+    rf"|node|php) ([^>]* )?\S*[{COMPUTED}{PIPE}]",
+    "it touches credentials": r"(?!echo|printf|ssh-keygen|chmod|ls |mkdir|stat|man|git )(.*[/=@:'\"( ~])?((\.ssh|\.gnupg"
+    r"|\.aws|\.azure|\.kube|\.netrc|\.git-credentials|\.pgpass|\.password-store|\.npmrc|\.pypirc|\.docker/config\.json"
+    r"|\.config/(gcloud|gh|op)|\.\w+_history)(/(?!config\b|known_hosts|\S*\.pub\b)| |$)|/etc/(g?shadow|sudoers|ssl/private)"
     r"|/proc/\S+/environ|id_(rsa|dsa|ecdsa|ed25519)( |$)|\.hermes/\.env|/auth\.json( |$))",
 }
 """What only a wall would hold."""
 UNHELD = "no wall can be had here to hold what it does"
 READERS = named("cat echo false grep head ls pwd stat tail true wc cd which du df basename dirname realpath")
-"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself. This is a hint, not
-a wall: functions, aliases and the PATH of a kept shell can give these names another meaning."""
+"""Programs that only read, if an earlier command gave the name no other meaning. Redirections are judged apart."""
 _INTERPRETERS = SHELLS | named("python python2 python3 perl ruby node php lua osascript Rscript tclsh")
+_ELSEWHERE = SHELLS | named("ssh mosh telnet docker podman kubectl tmux screen script expect busybox sudo su doas")
 _TALKERS = named("echo printf grep egrep fgrep rg ag ack cat tee man which type gh jq less head tail ls")
 _TALKS_OF_GIT = named("commit log grep tag notes show blame diff stash branch checkout switch add merge")
 _DELETERS = named("rm srm rimraf trash rmtree rmSync rmdirSync rm_rf rm_r remove_dir_all removeSync")
 _STRONG = _DELETERS | named("dd chmod chown chgrp find wipefs mkswap fdisk sfdisk sgdisk blkdiscard mke2fs shred")
 _NARROWING = re.compile(r"-(i?name|i?path|[acm]time|[acm]min|size|i?regex|user|newer|empty)")
-_BOMB = re.compile(
-    r"([\w:.]+)\(\)[{(]([^}]*[|;&{(])?\1[|&]+\1|function([\w:.]+?)(\(\))?\{[^}]*\3[|&]+\3|forkwhilefork"
-    r"|while\W*(1|[tT]rue)\W[^;]*fork\("
-)
+_BOMB = re.compile(r"([\w:.]+)(\(\))?[{(](.*[|;&{(])?\1[|&]+\1|forkwhilefork|while\W*(1|[tT]rue)\W[^;]*fork\(")
 
 
 def judge(command: str, where: Where) -> Verdict:
@@ -126,22 +113,15 @@ def _blocked(simples: list[Simple], raw: str) -> str:
     """Why the command never runs: one of its programs destroys, or text that is run does; empty if none."""
     if _BOMB.search(re.sub(r"\s+", "", raw)):
         return FORK_BOMB
-    for place, simple in enumerate(simples):
+    for simple in simples:
         texts = [*simple.words, " ".join(simple.words), simple.stdin]
-        talks = simple.program in _TALKERS or (
-            simple.program == "git" and simple.words[1:2] and simple.words[1] in _TALKS_OF_GIT
-        )
-        if talks and not any(_runs_text(later, simples[: place + 1]) for later in simples[place:]):
+        talks = simple.program in _TALKERS or (simple.program == "git" and _TALKS_OF_GIT & set(simple.words[1:2]))
+        if talks and not any(_runs_text(each) for each in simples if each.words):
             texts = []
         texts += [view for text in (*simple.words, simple.stdin) for view in _decoded(text)]
-        texts += [
-            value for name, value in simple.variables.items() if re.fullmatch(r"PROMPT_COMMAND|PS\d|BASH_ENV", name)
-        ]
-        reasons = (
-            DESTROYS if _destroys(simple) else "",
-            *_fitting(BLOCKS, simple),
-            *(_shape(text, simple.folder) for text in texts),
-        )
+        loaded = re.compile(r"PROMPT_COMMAND|PS\d|BASH_ENV")
+        texts += [text for name, text in simple.variables.items() if loaded.fullmatch(name)]
+        reasons = (*_destruction(simple), *(_shape(text, simple.folder) for text in texts))
         if reason := next(filter(None, reasons), ""):
             return reason
     return ""
@@ -150,28 +130,23 @@ def _blocked(simples: list[Simple], raw: str) -> str:
 def _destroys(simple: Simple) -> bool:
     """Whether it deletes, empties or changes the owner of a vital folder as a whole."""
     words, program, recursive = simple.operands, simple.program, simple.has("rR", "--recursive", "--no-preserve-root")
-    match program:
-        case "chmod" | "chown" | "chgrp" | "setfacl":
-            words = words[1:] if recursive else ()
-        case "find":
-            deletes = {"-delete", "rm", "shred", "unlink", "/bin/rm"} & set(simple.words)
-            words = words[:1] if deletes and not any(map(_NARROWING.match, simple.words)) else ()
-        case "rsync":
-            words = words[-1:] if " --del" in " ".join(simple.words) else ()
-        case "mv":
-            words = words[:-1]
-        case "rm" | "srm" | "trash":
-            words = words if recursive else ()
-        case _ if not is_known(program):  # Whatever it is, it is told to go through all and to ask nobody.
-            words = words if recursive and simple.has("f", "--force") else ()
-        case _:
-            words = words if program in _DELETERS else ()
+    if program in ("chmod", "chown", "chgrp", "setfacl"):
+        words = words[1:] * recursive
+    elif program == "find":
+        deletes = {"-delete", "rm", "shred", "unlink", "/bin/rm"} & set(simple.words)
+        words = words[:1] * (bool(deletes) and not any(map(_NARROWING.match, simple.words)))
+    elif program in ("rsync", "mv"):
+        words = words[:-1] if program == "mv" else words[-1:] * (" --del" in " ".join(simple.words))
+    elif is_known(program) and not re.search(r"[*?\[]", program):
+        words = words * (program in _DELETERS and (recursive or program not in ("rm", "srm", "trash")))
+    else:  # Whatever it is, it is told to go through all and to ask nobody.
+        words = words * (recursive and simple.has("f", "--force"))
     return any(_is_vital(simple.folder, word) for word in words if word and is_known(word))
 
 
 def _is_vital(folder: str, word: str) -> bool:
     """Whether a path is a vital folder as a whole: `/etc`, `/etc/`, `/etc/*` and `/e*` are."""
-    stripped = re.sub(rf"(^|/+)(\.?[*?]+|\.\[\^\.\]\*|\.|{NAME})?$", "", word)
+    stripped = re.sub(rf"(^|/+)(\.?[*?]+|\.\[\^\.\]\*|\.|[{UNKNOWN}])?$", "", word)
     target = stripped if stripped[:1] == "~" else os.path.join(folder, stripped)  # noqa: PTH118 - `~` and `//` are kept
     target = "/" if not stripped and word[0] == "/" else re.sub("^//", "/", os.path.normpath(target))
     if re.fullmatch(r"~\w*|/home/[^/]+|/Users/[^/]+", target):
@@ -179,16 +154,12 @@ def _is_vital(folder: str, word: str) -> bool:
     return any(target == vital or (re.search(r"[*?\[]", target) and fnmatchcase(vital, target)) for vital in VITAL)
 
 
-def _runs_text(simple: Simple, before: list[Simple]) -> bool:
-    """Whether it runs text as a program that another part of the command may have made."""
-    if simple.program in ("eval", "parallel", "xargs", "at", "batch", "crontab") or not is_known(simple.program):
+def _runs_text(simple: Simple) -> bool:
+    """Whether it may run text as a program that another part of the command made."""
+    if PIPE in "".join(simple.variables.values()) or (simple.program == "printf" and simple.has("v")):
         return True
-    runs = simple.program in _INTERPRETERS | {"source", "."}
-    script = next(iter(simple.operands), "") if runs else " ".join(simple.words[:1])
-    if runs and (script in ("", "-") or script.startswith("/dev/") or PIPE in script):
-        return not any(re.fullmatch(r"-\w*[cem]", word) for word in simple.words)
-    made = {Path(word).name for each in before if each is not simple for word in (*each.writes, *each.operands)}
-    return bool(script) and Path(script).name in made
+    runs = simple.program in _INTERPRETERS | named("eval source . parallel xargs at batch crontab make")
+    return (runs and not simple.has("cm")) or "/" in simple.words[0] or not is_known(simple.program)
 
 
 def _decoded(text: str) -> Iterator[str]:
@@ -205,13 +176,17 @@ def _shape(text: str, folder: str) -> str:
     """Why a text would be blocked if its words were run as they stand, whatever is around them; empty if it is not."""
     for part in re.split(r"[;|&\n]", re.sub(r"print\((['\"])[^'\"]*\1\)", "", text)):
         words = [word for word in re.split(r"[\s'\"`,()\[\]{}]+", part) if word]
-        for place, word in enumerate(words[:-1]):
-            name = word.rpartition("/")[2] if word.rpartition("/")[2] in _STRONG else word.rpartition(".")[2]
-            if name in _STRONG or "mkfs" in word:
-                simple = Simple(words=(name if name in _STRONG else word, *words[place + 1 :]), folder=folder)
-                if _destroys(simple) or (reason := next(_fitting(BLOCKS, simple), "")):
-                    return DESTROYS if _destroys(simple) else reason
+        tails = [(re.sub(r".*[/.!=]|^-S", "", word), place + 1) for place, word in enumerate(words[:-1])]
+        tails += [("mkfs", place + 1) for place, word in enumerate(words[:-1]) if "mkfs." in word]
+        simples = [Simple(words=(name, *words[at:]), folder=folder) for name, at in tails if name in _STRONG | {"mkfs"}]
+        if reason := next((reason for simple in simples for reason in _destruction(simple)), ""):
+            return reason
     return ""
+
+
+def _destruction(simple: Simple) -> Iterator[str]:
+    yield from [DESTROYS] if _destroys(simple) else []
+    yield from _fitting(BLOCKS, simple)
 
 
 def _reasons(simple: Simple, where: Where) -> Iterator[str]:
@@ -220,78 +195,51 @@ def _reasons(simple: Simple, where: Where) -> Iterator[str]:
     yield from _fitting(HELD, simple)
     if is_below(os.path.realpath(simple.folder), where.closed) and not reads:
         yield "it runs in this program's own source"
-    deleted = _deleted(simple)
-    if any(sign in "".join(deleted) for sign in (VARIABLE, COMPUTED, NAME)):
-        yield "it deletes what its words do not name"
-    yield from (
-        f"no checkpoint holds what it deletes or overwrites ({path})" for path in deleted if inside.is_lost(path)
-    )
+    targets = written(simple)
+    erased = targets if simple.program in _ERASERS else simple.writes
+    lost = [path for each in erased for path in inside.matched(each) if inside.is_lost(path)]
+    yield from (f"no checkpoint holds what it deletes or overwrites ({path})" for path in lost)
     if where.walled:
         return
     fed = simple.program in _INTERPRETERS - SHELLS and not is_known(simple.stdin) and not simple.words[1:]
-    yield from (reason for reason in BARE if reason in _fitting(BARE, simple) or (fed and "prints" in reason))
-    outside = [re.sub("[\ue000-\ue005]+", "...", path) for path in written(simple) if inside.is_outside(path)]
+    yield from _fitting(BARE, replace(simple, words=(*simple.words, COMPUTED)) if fed else simple)
+    outside = [re.sub(f"[{UNKNOWN}]+", "...", path) for path in targets if inside.is_outside(path)]
     yield from (f"it writes outside the workspace ({path})" for path in outside)
-    if where.bare and (not reads or not all(map(DEVICES.fullmatch, simple.writes))):
+    if where.bare and not (reads and all(map(DEVICES.fullmatch, simple.writes))):
         yield UNHELD
 
 
-_LAST = named("cp mv install rsync ln scp link")
-_ALL = named("tee touch mkdir truncate rm rmdir unlink shred fallocate mkfifo nano vi vim ed ex emacs")
-_OUTPUT = named("curl wget sort gcc cc g++ clang ld gpg pandoc unzip tar")
+_ERASERS = named("rm shred unlink truncate cp mv")
+_WRITERS = _ERASERS | named("tee touch mkdir rmdir fallocate mkfifo nano vi vim ed emacs install rsync ln scp link dd")
 
 
 def written(simple: Simple) -> list[str]:
-    """Local paths that this command writes to, as far as its words tell."""
-    program, operands = simple.program, list(simple.operands)
-    found = [*simple.writes, *(word[3:] for word in simple.words if program == "dd" and word.startswith("of="))]
-    if program in _LAST:
-        found += [simple.value("-t", "--target-directory")] if simple.has("t") else operands[-1:]
-        found += operands[:-1] if program == "mv" else ()
-    elif program in _ALL:
-        found += (
-            operands if program == "rm" else [word for word in operands if word != simple.value("-s", "-m", "-d", "-t")]
-        )
+    """Local paths that this command writes to or deletes, as far as its words tell."""
+    program, operands = simple.program, [*simple.operands]
+    found = [*simple.writes, simple.value("-o", "--output", "-O") if program in ("curl", "wget", "sort", "cc") else ""]
+    if program in ("cp", "install", "rsync", "ln", "scp", "link"):
+        found += operands[-1:] if len(operands) > 1 else []
+    elif program in _WRITERS:
+        found += [word.removeprefix("of=") for word in operands if program != "dd" or word.startswith("of=")]
     elif program in ("chmod", "chown", "chgrp", "setfacl") or (program in ("sed", "perl") and simple.has("i")):
         found += operands[1:]
-    elif program in _OUTPUT:
-        found += [simple.value("-o", "--output", "-O", "-P", "--output-document"), simple.value("-C", "-d")]
-    elif operands[:1] == ["clone"]:
-        found += operands[2:3]
+    found += operands[2:3] if operands[:1] == ["clone"] else []
     return [path for path in found if path and not re.match(r"[\w.-]+@?[\w.-]*:(?!/dev)", path)]
 
 
-def _deleted(simple: Simple) -> list[str]:
-    """Paths whose present content this command deletes or overwrites; globs as the files that they match."""
-    program, operands = simple.program, simple.operands
-    paths = (
-        [*operands]
-        if program in ("rm", "shred", "unlink", "truncate")
-        else [path for path in simple.writes if is_known(path)]
-    )
-    paths += operands[-1:] if program in ("cp", "mv") and len(operands) == 2 else ()
-    globs = {path for path in paths if re.search(r"[*?\[]", path) and is_known(path) and path[0] != "/"}
-    matched = [str(each) for glob in globs for each in list(Path(simple.folder).glob(glob))[:1000]]
-    return [*(path for path in paths if path not in globs), *matched]
-
-
-# What may have a shell behind it that the command does not name.
-_ELSEWHERE = SHELLS | named(
-    "ssh mosh telnet docker podman kubectl tmux screen script expect conda busybox sudo su doas"
-)
 PARTS = "it types into a shell or interpreter what cannot be judged by itself"
 KEYS = re.compile(r"[\x03\x04\x1a\x1c]*")  # they interrupt, end the input, suspend, quit
 
 
 def judge_input(running: str, data: str, where: Where) -> Verdict:
-    """The verdict on writing `data` to the running command. Where a shell or interpreter reads it, whole lines are
-    judged as a command; without a wall, parts of lines and programs for an interpreter are asked about."""
+    """The verdict on writing `data` to the running command, as on a command where a shell or interpreter reads it.
+    Without a wall, parts of lines and programs for an interpreter are asked about."""
     try:
         programs = read(running, where.folder)
     except (Unreadable, RecursionError):
         programs = [Simple(words=("sh",))]
+    talks = [each.program for each in programs if each.program in _INTERPRETERS and not each.operands]
     shell = any(each.program in _ELSEWHERE or not is_known(each.program) for each in programs)
-    talks = any(each.program in _INTERPRETERS and not each.operands for each in programs)
     if KEYS.fullmatch(data) or not (shell or talks):
         return Verdict()
     verdict = judge(data, where)

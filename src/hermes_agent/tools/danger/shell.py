@@ -12,16 +12,16 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.danger.verdict import COMPUTED, NAME, PIPE, VARIABLE, named
 
 SPLIT = "\ue004"  # ends a word, also in quotes: IFS, the elements of an array
+ONE_OF = "\ue005\ue006\ue007"  # around and between the parts of braces
 LONGEST, DEEPEST, MOST = 200_000, 12, 2000
 
 SHELLS = named("sh bash zsh dash ksh mksh fish ash rbash csh tcsh pwsh")
 WRAPPERS = named(
-    "nohup setsid command builtin unbuffer fakeroot busybox toybox sudo doas env nice ionice time timeout find fd stdbuf"
+    "nohup setsid command builtin unbuffer fakeroot busybox toybox sudo doas env nice ionice time timeout stdbuf"
     " exec xargs parallel strace watch nsenter unshare systemd-run pkexec prlimit setpriv runuser taskset chrt"
 )
 """Programs that run the command behind them."""
 _VALUED = frozenset(f"-{letter}" for letter in "ugpChDRTnksIPLdaEoecUlFJb")
-_EXECUTES = named("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
 _DROPPED = named("if then else elif fi do done while until ! { } coproc")
 _NAMES = named("date seq nproc whoami hostname uname wc id basename arch tty uuidgen ls")
 _GIVEN = {**dict.fromkeys(named("UID USER HOSTNAME ? $ ! # -"), NAME), "HOME": "~", "IFS": SPLIT, "TMPDIR": "/tmp"}
@@ -80,13 +80,13 @@ def is_known(word: str) -> bool:
 
 
 def read(command: str, folder: str = "") -> list[Simple]:
-    """The programs that `command` runs in `folder`, in order: also those in substitutions, functions, aliases, loops,
-    `sh -c`, `eval`, here-documents for shells, and behind programs such as `sudo`. Raises `Unreadable`."""
+    """The programs that `command` runs in `folder`, in order, wherever they stand in it. Raises `Unreadable`."""
     if len(command) > LONGEST:
         raise Unreadable(f"it is longer than {LONGEST:,} characters")
     reader = _Reader(command.replace("\r\n", "\n"), 0, {"PWD": folder}, [], "", 0)
     reader.commands("")
-    for name in [key for key in reader.state if key.endswith("=")]:  # Those that were called are read again.
+    called = {f"{simple.words[0]}=" for simple in reader.found if simple.words}
+    for name in [key for key in reader.state if key.endswith("=") and key not in called]:
         reader.call(name, ())
     return reader.found
 
@@ -119,13 +119,9 @@ class _Reader:
         self.at = found.end()
         return found
 
-    def _skip(self, pattern: str) -> bool:
-        self._match(pattern)
-        return self.at < len(self.text)
-
     def commands(self, close: str) -> None:
         """Read commands to the closing sign, or to the end of the text. Raises `Unreadable`."""
-        while self._skip(r"(?:[ \t]|\\\n|#[^\n]*)*"):
+        while self._match(r"(?:[ \t]|\\\n|#[^\n]*)*").end() < len(self.text):
             found = _OPERATORS.match(self.text, self.at)
             if found and self._words in ([], ["for"]) and _ARITHMETIC.match(self.text, self.at):
                 self.expanded("$", quoted=True)
@@ -178,16 +174,13 @@ class _Reader:
         return closes
 
     def _assigned(self) -> bool:
-        found = _ASSIGNED.match(self.text, self.at)
-        if found:
+        if found := _ASSIGNED.match(self.text, self.at):
             self.at, value = found.end(), self.state.get(found[1], "") if found[3] else ""
-            if self.text.startswith("(", self.at):
-                self.at += 1
-                while not self._match(r"\s*(\)|(?![;&|<>(]))")[1] and self.at < len(self.text):
-                    value += SPLIT + self.word(split=True)
-            else:
-                value += self.word(split=False)
-            self._variables[found[1]] = value
+            array = self.text.startswith("(", self.at)
+            self.at += array
+            while array and not self._match(r"\s*(\)|(?![;&|<>(]))")[1] and self.at < len(self.text):
+                value += SPLIT + self.word(split=True)
+            self._variables[found[1]] = value if array else value + self.word(split=False)
         return found is not None
 
     def _redirect(self, sign: str) -> None:
@@ -195,9 +188,8 @@ class _Reader:
         if sign[:2] == "<<" and sign != "<<<":
             quote, word = self._match(r"(['\"\\]?)([\w.:!@%+-]+)['\"]?").groups()
             start = self.after_line or (self.text.find("\n", self.at) + 1 or len(self.text))
-            end = re.compile(rf"^\t*{re.escape(word)}$", re.MULTILINE).search(self.text, start)
-            self._stdin = self.text[start : end.start() if end else len(self.text)]
-            self.after_line = min(end.end() + 1 if end else len(self.text), len(self.text))
+            self._stdin = re.split(rf"^\t*{re.escape(word)}$", self.text[start:], maxsplit=1, flags=re.MULTILINE)[0]
+            self.after_line = self.text.find("\n", start + len(self._stdin)) + 1 or len(self.text)
             self._stdin = self._stdin if quote else self._inner(self._stdin).quoted("")
         elif sign == "<<<":
             self._stdin = f"{self.word(split=False)}\n"
@@ -223,11 +215,10 @@ class _Reader:
                     self.expanded("$", quoted=True)
                     made += PIPE
                 case "{" if split and (parts := self._braces()):
-                    last = made.rpartition(SPLIT)[2]
-                    made = made[: len(made) - len(last)] + SPLIT.join(last + part for part in parts)
+                    made += f"{ONE_OF[0]}{ONE_OF[1].join(parts)}{ONE_OF[2]}"
                 case sign:
                     made += sign
-        return made
+        return _spread(made)
 
     def _braces(self) -> list[str]:
         """The parts of `{a,b}` behind its first sign; none where it is no such list."""
@@ -276,15 +267,13 @@ class _Reader:
             return sign
         self.at, name = found.end(), found[2] or found[0]
         value = self.state.get(name, _GIVEN.get(name, VARIABLE))
-        if found[2]:
-            operator, rest = self._match(r":?[-=+?]|[%#]+|[/^,@:]|")[0], self.quoted("}")
-            if found[1]:
-                value = NAME if found[1] == "#" else COMPUTED
-            elif operator.endswith(("-", "=", "+")):
-                value = value if is_known(value) and operator[-1] != "+" else rest
-            elif operator[:1] in tuple("/^,@:") and operator[-1] != "?" and name != "IFS":
-                value = VARIABLE
-        return value  # Cutting from a path leads nowhere else.
+        operator, rest = (self._match(r":?[-=+?]|[%#]+|[/^,@:]|")[0], self.quoted("}")) if found[2] else ("", "")
+        if found[1]:
+            return NAME if found[1] == "#" else COMPUTED
+        if operator.endswith(("-", "=", "+")):
+            return value if is_known(value) and operator[-1] != "+" else rest
+        cuts = not operator or operator[0] in "%#" or operator[-1] == "?" or name == "IFS"
+        return value if cuts else VARIABLE  # Cutting from a path leads nowhere else.
 
     def _printed(self, inner: _Reader, close: str) -> str:
         inner.commands(close)
@@ -327,7 +316,6 @@ class _Reader:
             self.state = inner.state if name == "eval" else self.state
 
     def _remember(self, simple: Simple) -> None:
-        """Note what a builtin changes in this shell."""
         state, operands = self.state, simple.operands
         pairs = [each.partition("=") for each in operands]
         match simple.program:
@@ -345,6 +333,15 @@ class _Reader:
                 state |= {f"{name}=": f'{value} "$@"' for name, _, value in pairs}
             case "export" | "declare" | "local" | "readonly" | "typeset":
                 state |= {name: value for name, sign, value in pairs if sign}
+
+
+def _spread(word: str) -> str:
+    """The words that one with braces stands for."""
+    found = re.search("{0}([^{0}{2}]*){2}".format(*ONE_OF), word)
+    if found is None or word.count(ONE_OF[0]) > 6:
+        return word
+    parts = found[1].split(ONE_OF[1])[:60]
+    return SPLIT.join(_spread(f"{word[: found.start()]}{part}{word[found.end() :]}") for part in parts)
 
 
 def unescaped(text: str) -> str:
@@ -375,13 +372,10 @@ def printed(simple: Simple) -> str:
 
 
 def unwrapped(simple: Simple) -> Simple | None:
-    """The command that a program such as `sudo`, `xargs` or `find -exec` runs; None for other programs."""
+    """The command that a program such as `sudo` or `xargs` runs; None for other programs."""
     words, program, variables = list(simple.words[1:]), simple.program, dict(simple.variables)
     if program not in WRAPPERS or (program == "command" and simple.has("vV")):
         return None
-    if program in ("find", "fd"):
-        begin = next((place for place, word in enumerate(words) if word in _EXECUTES), len(words))
-        words = [word.replace("{}", f"{words[0]}/{NAME}") for word in words[begin + 1 :] if word not in (";", "+")]
     while words and re.match(rf"-|{_ASSIGNED.pattern}|[\d.]+[smhd]?$", words[0]):
         word = words.pop(0)
         if word in ("-S", "--split-string") and words:

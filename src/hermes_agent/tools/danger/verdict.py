@@ -15,6 +15,7 @@ VARIABLE = "\ue000"  # the value of a variable that was not set here
 COMPUTED = "\ue001"  # what another program prints
 NAME = "\ue002"  # a name below the folder, a number, a date
 PIPE = "\ue003"  # the path of a process substitution
+UNKNOWN = VARIABLE + COMPUTED + NAME
 DEVICES = re.compile(rf"/dev/(null|stdout|stderr|stdin|tty|zero|full|fd/.*)|&.*|\d*|-|.*{PIPE}.*")
 """What may be written to everywhere: it is no file, or a process substitution."""
 
@@ -28,13 +29,11 @@ REMADE = named(
     "node_modules __pycache__ .venv venv target dist build out .next .gradle .mypy_cache .ruff_cache .pytest_cache .tox"
     " .nox .cache coverage htmlcov .coverage .eggs .parcel-cache .turbo"
 )
-"""Folders and files that are made again rather than kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Result of judging: why the command is blocked, or why a person is asked. `leaves`: it is of no use inside a wall,
-    so the person is asked to let it run outside."""
+    """Why a command is blocked, or why a person is asked. `leaves`: it is of no use inside a wall."""
 
     blocked: str = ""
     asks: tuple[str, ...] = ()
@@ -44,10 +43,8 @@ class Verdict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Where a command runs: its folder, the folders that it may write to, and a `closed` one inside them (empty: none).
-
-    `walled`: a wall holds what it does to the machine. `bare`: there is none and nobody said that there need be none,
-    so that everything but plain reading asks. Files above `largest` bytes are in no checkpoint; 0: there are none.
-    """
+    `walled`: behind a wall; `bare`: there should be one and is none. `largest`: bytes of a file in a checkpoint, 0: none
+    is."""
 
     folder: str
     writable: tuple[str, ...]
@@ -68,12 +65,18 @@ class Where:
             return True
         return is_below(real, self.closed) or not any(is_below(real, os.path.realpath(top)) for top in self.writable)
 
+    def matched(self, path: str) -> list[str]:
+        """The path, or the files that it matches as a glob."""
+        return (
+            [str(each) for each in Path(self.folder).glob(path)] if re.fullmatch(r"(?!/).*[*?\[].*", path) else [path]
+        )
+
     def is_lost(self, path: str) -> bool:
-        """Whether deleting or overwriting this existing path would lose what no checkpoint of the workspace holds."""
-        parts, here = Path(path).parts, Path(self.folder) / path
-        if self.is_outside(path) or not os.path.lexists(here) or REMADE & set(parts):
+        """Whether deleting or overwriting this path would lose what no checkpoint of the workspace holds."""
+        here = Path(self.folder) / path
+        if self.is_outside(path) or not os.path.lexists(here) or REMADE & set(here.parts):
             return False
-        if not self.largest or ".git" in parts or (here / ".git").exists() or here.name.startswith(".env"):
+        if not self.largest or ".git" in here.parts or (here / ".git").exists() or here.name.startswith(".env"):
             return True
         return here.is_file() and here.stat().st_size > self.largest
 
