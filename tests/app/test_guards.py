@@ -28,7 +28,7 @@ from hermes_agent.tools.shell import ShellTools
 from tests.app.place import place
 from tests.tools.bench import Context
 
-DANGEROUS = {"command": "rm -rf build"}
+DANGEROUS = {"command": "rm -rf build$NONE"}
 
 
 async def results(here) -> list[str]:
@@ -45,7 +45,7 @@ async def test_a_person_decides_about_what_destroys(tmp_path, answer, left):
         await here.ended(after)
 
         assert asked.purpose == "approval"
-        assert "rm -rf build" in asked.text
+        assert "rm -rf build$NONE" in asked.text
         assert (tmp_path / "work/build").exists() is left
 
 

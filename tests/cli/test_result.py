@@ -14,8 +14,8 @@ from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.app.place import settle_home
 from tests.children import Said, said_by, started
 
-NEEDS = "It needs a person's approval (it deletes recursively), and no person is here."
-REFUSED = f"Refused: rm -rf build\n  {NEEDS} `--allow 'rm -rf build'` allows it.\n"
+NEEDS = "It needs a person's approval (it deletes what its words do not name), and no person is here."
+REFUSED = f"Refused: rm -rf build$NONE\n  {NEEDS} `--allow 'rm -rf build$NONE'` allows it.\n"
 
 
 def png() -> bytes:
@@ -65,26 +65,26 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def test_what_was_refused_stands_beside_the_reply_with_what_would_allow_it(shell: Shell) -> None:
-    assert shell.run("-z", "rm -rf build") == Said(code=0, out="Done.\n", err=REFUSED)
+    assert shell.run("-z", "rm -rf build$NONE") == Said(code=0, out="Done.\n", err=REFUSED)
     assert shell.built
 
 
 def test_a_refusal_fails_where_that_is_wanted(shell: Shell) -> None:
-    assert shell.run("--fail-on-refusal", "-z", "rm -rf build") == Said(code=7, out="Done.\n", err=REFUSED)
+    assert shell.run("--fail-on-refusal", "-z", "rm -rf build$NONE") == Said(code=7, out="Done.\n", err=REFUSED)
     assert shell.run("--fail-on-refusal", "-z", "Hi") == Said(code=0, out="Hi\n", err="")
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--allow", "rm -rf build"), ""),
+        (("--allow", "rm -rf build$NONE"), ""),
         (("--allow", "make *", "--allow", "rm *"), ""),
         (("--yolo",), ""),
         (("--allow", "*"), "`--allow '*'` allows every call that would need your approval, as --yolo does.\n"),
     ],
 )
 def test_what_is_allowed_for_one_call_of_the_program_runs(shell: Shell, options: tuple[str, ...], told: str) -> None:
-    assert shell.run("--fail-on-refusal", *options, "-z", "rm -rf build") == Said(code=0, out="Done.\n", err=told)
+    assert shell.run("--fail-on-refusal", *options, "-z", "rm -rf build$NONE") == Said(code=0, out="Done.\n", err=told)
     assert not shell.built
 
 
@@ -97,13 +97,13 @@ def test_what_is_never_allowed_is_refused_also_then_and_nothing_is_advised(shell
 
 
 def test_one_object_has_what_a_script_needs(shell: Shell) -> None:
-    refused = shell.run("--json=result", "--fail-on-refusal", "-z", "rm -rf build")
+    refused = shell.run("--json=result", "--fail-on-refusal", "-z", "rm -rf build$NONE")
     wrote = json.loads(shell.run("--json=result", "-z", "write").out)
 
     told = json.loads(refused.out)
     assert refused.code == told["exit_code"] == 7
     assert refused.err == REFUSED
-    assert told["refusals"] == [{"call": "rm -rf build", "reason": NEEDS, "allow": "rm -rf build"}]
+    assert told["refusals"] == [{"call": "rm -rf build$NONE", "reason": NEEDS, "allow": "rm -rf build$NONE"}]
     assert (told["reply"], told["outcome"], told["problem"], told["files"]) == ("Done.", "answered", "", [])
     assert told["session"]
     assert (wrote["reply"], wrote["files"], wrote["exit_code"]) == ("Done.", ["new.txt"], 0)
@@ -113,7 +113,7 @@ def test_one_object_has_what_a_script_needs(shell: Shell) -> None:
 def test_a_run_that_fails_is_told_in_the_object_too(shell: Shell) -> None:
     with (shell.home / "config.yaml").open("a") as file:
         file.write("agent:\n  max_turns: 1\n")
-    said = shell.run("--json=result", "-z", "rm -rf build")
+    said = shell.run("--json=result", "-z", "rm -rf build$NONE")
 
     told = json.loads(said.out)
     assert (said.code, told["exit_code"], told["outcome"]) == (6, 6, "limit")

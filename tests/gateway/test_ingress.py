@@ -183,7 +183,7 @@ def said_in(here: Harness) -> str:
 
 @pytest.mark.parametrize(("decision", "runs"), [("/approve once", True), ("/deny Not Now", False)])
 async def test_words_decide_about_no_call_and_are_read_with_what_was_decided(tmp_path: Path, decision: str, runs: bool):
-    script = [Call("terminal", {"command": "touch done; rm -rf build"}), Say("Done.")]
+    script = [Call("terminal", {"command": "touch done; rm -rf build$NONE"}), Say("Done.")]
     async with harness(tmp_path, script) as here:
         await here.platform.say("Do it")
         await eventually(lambda: "/approve" in said_in(here))

@@ -13,7 +13,7 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, place, settle_home
 
-DANGEROUS = {"command": "rm -rf build"}
+DANGEROUS = {"command": "rm -rf build$NONE"}
 
 
 async def results(here) -> list[str]:
@@ -110,7 +110,7 @@ async def test_what_is_asked_in_one_place_is_answered_from_another_process_once(
 
             listed = await say("/approvals")
             name = listed.split()[0]
-            assert "rm -rf build" in listed
+            assert "rm -rf build$NONE" in listed
             with pytest.raises(HermesError, match="Say what you decide"):
                 await say(f"/approvals {name}")
             with pytest.raises(HermesError, match="No open approval is called"):

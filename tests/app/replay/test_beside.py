@@ -110,7 +110,7 @@ async def test_the_rows_of_the_judge_are_there_again(tmp_path: Path, opinion: Sa
     def script(heard: Heard) -> list[Call] | Say | Status:
         if heard.model == "small":
             return opinion
-        pair = [Call("terminal", {"command": f"rm -rf build{name}"}, id=name) for name in "ab"]
+        pair = [Call("terminal", {"command": f"rm -rf build{name}$NONE"}, id=name) for name in "ab"]
         return pair if heard.turn == 0 else Say("Done.")
 
     more = "approvals:\n  mode: smart\n" + SMALL.format("judge")

@@ -14,7 +14,7 @@ from hermes_agent.providers.demo.script import Call, Say
 from tests.gateway.harness import Harness, eventually, harness
 
 GROUP = "owners: ['1']\nmembers: ['7', '8']\nguests: ['*']\ngroups: ['5']\n"
-RISKY = [Call("terminal", {"command": "touch done; rm -rf build"}), Say("Done.")]
+RISKY = [Call("terminal", {"command": "touch done; rm -rf build$NONE"}), Say("Done.")]
 
 
 async def press(here: Harness, slot: int, choice: int, *, user: str = "9", chat: str = "1") -> str:

@@ -34,7 +34,7 @@ from tests.doubles.slack import slack_platform
 from tests.doubles.telegram import TOKEN, telegram
 from tests.gateway.harness import eventually, harness
 
-RISKY = Call("terminal", {"command": "touch done; rm -rf build"})
+RISKY = Call("terminal", {"command": "touch done; rm -rf build$NONE"})
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ async def test_two_people_of_a_group_never_see_the_other_s_session(tmp_path: Pat
 
 
 async def test_two_people_of_a_group_never_answer_what_the_other_is_asked(tmp_path: Path):
-    script = [Call("terminal", {"command": "touch done; rm -rf build"}), Say("Done.")]
+    script = [Call("terminal", {"command": "touch done; rm -rf build$NONE"}), Say("Done.")]
     async with harness(tmp_path, script, GROUP, roomy()) as here:
         question = await in_group(here, "Do it", "7")
         assert "/approve" in question

@@ -50,7 +50,7 @@ def reply(heard: Heard) -> Say | Call | Hang:
     if heard.last.role is Role.TOOL:
         return Say("It is clean.")
     if "Clean up." in last:
-        return Call("terminal", {"command": "touch done; rm -rf build"})
+        return Call("terminal", {"command": "touch done; rm -rf build$NONE"})
     return next(Say(answer) for words, answer in REPLIES.items() if words in last)
 
 

@@ -394,7 +394,9 @@ async def test_whose_input_a_call_writes_to(make_shell: Callable[..., Bench], tm
     shell = Bench(collect([real])[0], workspace)
     name = id_in(await shell("terminal", command="cat", background=True))
 
-    assert await real.fed("s1", {"action": "write", "id": name, "data": "x"}) == "cat"
-    assert await real.fed("s1", {"action": "write", "id": "none", "data": "x"}) == ""
-    assert await real.fed("s1", {"action": "poll", "id": name}) == ""
+    fed = await real.fed("s1", {"action": "write", "id": name, "data": "x"})
+    assert fed is not None
+    assert fed.text == "cat"
+    assert await real.fed("s1", {"action": "write", "id": "none", "data": "x"}) is None
+    assert await real.fed("s1", {"action": "poll", "id": name}) is None
     await shell("process", action="kill", id=name)

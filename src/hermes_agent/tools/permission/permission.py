@@ -25,6 +25,7 @@ from hermes_agent.tools.permission.requests import (
     commands,
     data_of,
     folder_of,
+    plain,
     rule_key,
     texts_in,
     what,
@@ -142,7 +143,7 @@ class Permission:
             case "once" | "yes" | "y" | "o":
                 return allowed
             case "session" | "s":
-                self._sessions.setdefault(request.session, set()).update((key, what(request)))
+                self._sessions.setdefault(request.session, set()).update((key, plain(what(request))))
                 return allowed
             case "always" | "a":
                 await self._add(key, request, what(request), folder_of(request), ruled=request.outside)
@@ -233,7 +234,7 @@ class Permission:
     def _is_remembered(self, request: Request) -> bool:
         """Whether a person approved the call before, for good by a program that is still the same."""
         session, rule = self._sessions.get(request.session, set()), _rule_of(request)
-        said = {what(request), rule} - {""}
+        said = {plain(what(request)), plain(rule)} - {""}
         if not said & session and not self._remembered.knows(said):
             return False  # Without looking for what an answer is bound to.
         key = binding(request)

@@ -12,6 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.locks import change_under
+from hermes_agent.tools.permission.requests import plain
 
 log = logging.getLogger(__name__)
 HEAD = (
@@ -64,7 +65,7 @@ class RememberedFile:
 
     def knows(self, said: Set[str]) -> bool:
         """Whether an approval is for one of these calls or rules, for whatever person, folder and environment."""
-        return any(entry.what in said for entry in self._read())
+        return any(plain(entry.what) in said for entry in self._read())
 
     def program(self, key: str) -> str | None:
         """The program that a permanent approval is bound to, empty for any; None if there is no such approval."""

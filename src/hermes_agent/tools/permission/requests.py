@@ -131,6 +131,11 @@ def binding(request: Request) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
 
 
+def plain(said: str) -> str:
+    """A call as people read it, without what makes no other call of it: quotes and spaces."""
+    return " ".join(re.sub(r"['\"]", "", said).split())
+
+
 def rule_key(request: Request, rule: str) -> str:
     """The hash that a rule is bound to: principal, tool, its words and the workspace."""
     parts = [request.principal, request.tool, "rule", rule, request.workspace]
