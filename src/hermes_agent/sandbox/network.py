@@ -173,7 +173,7 @@ class Network:
             if refused.words:
                 with suppress(OSError):
                     traffic.note(STOPPED, refused.words)
-        except (OSError, ValueError, struct.error) as error:
+        except (OSError, ValueError, OverflowError, struct.error) as error:
             number = getattr(error, "errno", None) or errno.EINVAL
         if number is not None:
             _reply(request, number)
