@@ -29,7 +29,7 @@ def test_without_control_groups_nothing_is_held(root: Path) -> None:
 
 
 def first_version(root: Path, *, with_threads: bool = True) -> list[Path]:
-    made = [root / "fs" / "pids" / "hermes-wall-100-64", root / "fs" / "memory" / "box" / "hermes-wall-100-64"]
+    made = [root / "fs" / "pids" / "hermes-wall-100-64", root / "fs" / "memory" / "hermes-wall-100-64"]
     for each in made:
         each.mkdir(parents=True)
         (each.parent / "cgroup.procs").touch()
@@ -40,7 +40,7 @@ def first_version(root: Path, *, with_threads: bool = True) -> list[Path]:
     return made
 
 
-def test_version_one_takes_a_thread_in_below_this_process_s_own_group(root: Path) -> None:
+def test_version_one_takes_a_thread_in(root: Path) -> None:
     pids, memory = first_version(root)
 
     assert group(root).held == {"pids", "memory"}

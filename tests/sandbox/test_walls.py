@@ -79,6 +79,13 @@ def test_what_is_writable_and_closed_is_closed(tmp_path: Path) -> None:
     assert Walls(writable=(named,), closed=(named,)).access(f"{named}/x", "/work") == "none"
 
 
+def test_the_whole_machine_may_be_shown(walls: Walls, tmp_path: Path) -> None:
+    whole = Walls(writable=("/",), readable=(), closed=(f"{tmp_path}/home",))
+
+    assert whole.shown(f"{tmp_path}/work") == {"/": "write", f"{tmp_path}/work": "write", f"{tmp_path}/home": "none"}
+    assert whole.access("/x", "/work") == "write"
+
+
 def test_parents_are_shown_before_what_is_in_them(walls: Walls, tmp_path: Path) -> None:
     shown = list(walls.shown(f"{tmp_path}"))
 

@@ -28,7 +28,7 @@ TRY_SECONDS, TRY_CODE = 60, 7
 OWN_PORTS = (API_PORT, WEBHOOK_PORT, 9119)
 # Loaded with the first command.
 PROXY = "hermes_agent.tools.web.egress:EgressProxy"
-WALLED = "hermes_agent.sandbox.backends.walled:WalledPlace"
+WALLED = "hermes_agent.sandbox.walled:WalledPlace"
 THIN = "hermes_agent.sandbox.landlock:Thin"
 
 
@@ -82,8 +82,10 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
-    jail = partial(jail_or_none, settings.jail, walls(home, settings, env))
-    thin = partial(late(THIN), (str(home.root), str(home.base)))
+    shown = walls(home, settings, env)
+    jail = partial(jail_or_none, settings.jail, shown)
+    closed = (str(home.root), str(home.base))
+    thin = partial(late(THIN), replace(shown, readable=(), writable=("/",), closed=closed))
     place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin, network=network_of(settings))
     return place
 

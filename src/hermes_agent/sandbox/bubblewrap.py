@@ -51,16 +51,10 @@ class Bubblewrap:
         self.walls = walls
         self._filter = program()
         self._group = ControlGroup(walls.processes, walls.memory_mb)
-
-    @property
-    def limits(self) -> str:
-        """Where no group holds them: in a user namespace of its own the first counts only the jail's processes."""
-        return limits(self.walls, self._group.held | ({"pids"} if os.geteuid() == 0 else set()))
-
-    @property
-    def unheld(self) -> tuple[int, int]:
-        """Memory is limited for each process alone, and root's processes not at all, where no group holds them."""
-        return unheld(self.walls, self._group.held | (set() if os.geteuid() == 0 else {"pids"}))
+        # In a user namespace of its own the kernel counts only the jail's processes; root's it does not count.
+        is_root, held = os.geteuid() == 0, self._group.held
+        self.limits = limits(walls, held | ({"pids"} if is_root else set()))
+        self.unheld = unheld(walls, held | (set() if is_root else {"pids"}))
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -31,15 +31,14 @@ class ControlGroup:
         self._thread: ThreadPoolExecutor | None = None
         self._procs = ""
         self.held: frozenset[str] = frozenset()
-        paths = _own_groups(own)
-        groups = [
-            group for kind in limits if (group := _made_first(root / kind, paths.get(kind, "/"), name, kind, limits))
-        ]
+        first = {"pids": "pids.max", "memory": "memory.limit_in_bytes"}
+        made = [_made(root / kind / name, {first[kind]: text}) for kind, text in limits.items()]
+        groups = [group for group in made if group is not None]
         if groups:
             self._thread = _thread_in(groups)
             self.held = frozenset(limits) if self._thread and len(groups) == len(limits) else frozenset()
-        elif (made := _made_second(root, paths.get("", "/"), name, limits)) and self._joins(str(made / "cgroup.procs")):
-            self._procs = str(made / "cgroup.procs")
+        elif (found := _made_second(root, own, name, limits)) and self._joins(str(found / "cgroup.procs")):
+            self._procs = str(found / "cgroup.procs")
             self.held = frozenset(limits)
 
     def start(self, argv: Sequence[str], start: Callable[[Sequence[str]], Child]) -> Child:
@@ -55,32 +54,12 @@ class ControlGroup:
         return trial.ends_within(TRY_SECONDS) and trial.code == 0
 
 
-def _own_groups(own: Path) -> Mapping[str, str]:
-    """The group of this process by controller (version 1), and under no name (version 2)."""
-    with suppress(OSError):
-        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
-        return {kind: path for _, kinds, path in lines for kind in kinds.split(",")}
-    return {}
-
-
-def _made_first(root: Path, path: str, name: str, kind: str, limits: Mapping[str, str]) -> Path | None:
-    """A group of version 1, below this process's own where that is to be seen."""
-    own = Path(f"{root}{path}")
-    file = "pids.max" if kind == "pids" else "memory.limit_in_bytes"
-    return next((made for each in (own, root) if (made := _made(each / name, {file: limits[kind]}))), None)
-
-
-def _made_second(root: Path, path: str, name: str, limits: Mapping[str, str]) -> Path | None:
+def _made_second(root: Path, own: Path, name: str, limits: Mapping[str, str]) -> Path | None:
     """A group of version 2, in the nearest group above this process's own that is this user's."""
+    path = own.read_text().partition("0::")[2].partition("\n")[0] if own.exists() else ""
     files = {f"{kind}.max": value for kind, value in limits.items()}
-    return next((made for each in _above(root, path) if (made := _made(each / name, files))), None)
-
-
-def _above(root: Path, path: str) -> Iterator[Path]:
-    while path.strip("/"):
-        path = path.rpartition("/")[0]
-        yield Path(f"{root}{path}")
-    yield root
+    above = [*Path(f"{root}{path}").parents, root]
+    return next((made for each in above if each.is_relative_to(root) and (made := _made(each / name, files))), None)
 
 
 def _made(group: Path, files: Mapping[str, str]) -> Path | None:

@@ -89,26 +89,17 @@ class Jail(Protocol):
       for some milliseconds; raises `OSError`;
     - neither the program nor its children can lift the walls;
     - `layers` is the number of the jail's processes between the one that `launch` returns and the program;
-    - `walls` are what it shows; None: everything but what is closed;
+    - `walls` are what it shows;
     - `limits` is shell code for the beginning of a command: what each of its processes may have;
     - `unheld` are the most processes and megabytes of one command that nothing else holds: whoever starts it has to
       look (0: held, or without limit).
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def layers(self) -> int: ...
-
-    @property
-    def walls(self) -> Walls | None: ...
-
-    @property
-    def limits(self) -> str: ...
-
-    @property
-    def unheld(self) -> tuple[int, int]: ...
+    name: str
+    layers: int
+    walls: Walls
+    limits: str
+    unheld: tuple[int, int]
 
     def launch(
         self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int

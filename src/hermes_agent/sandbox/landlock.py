@@ -60,16 +60,8 @@ class Landlock:
         self._filter = program(sockets="inet" if walls.network else "none")
         self._watched_filter = program()
         self._group = ControlGroup(walls.processes, walls.memory_mb)
-
-    @property
-    def limits(self) -> str:
-        """The limit of processes would count all of this user's; the watchdog looks after it."""
-        return limits(self.walls, self._group.held | {"pids"})
-
-    @property
-    def unheld(self) -> tuple[int, int]:
-        """See `Jail`."""
-        return unheld(self.walls, self._group.held)
+        self.limits = limits(walls, self._group.held | {"pids"})  # it would count all processes of this user
+        self.unheld = unheld(walls, self._group.held)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
@@ -101,16 +93,12 @@ class Landlock:
         caches = [cell.caches(self.walls)] if self.walls.caches else []
         for path in (str(cell.session / "tmp"), str(cell.session / "home"), *caches):
             yield os.path.realpath(path), EVERYTHING
-        for name in cell.files:
-            yield str(cell.folder / name), READ_FILE | WRITE_FILE | TRUNCATE
-        for record in (cell.kept, cell.folder / "command", *cell.borrows(self.walls)):
-            if record is not None:
-                yield str(record), READ_FILE
+        yield from _record_rules(cell, self.walls).items()
 
 
 class Thin:
-    """The thin wall of a command that a person let run outside: everything but what is closed to it (the home of
-    Hermes). Implements `Jail`; without Landlock it holds nothing.
+    """The thin wall of a command that a person let run outside: `walls` show everything but the home of Hermes.
+    Implements `Jail`; without Landlock it holds nothing.
 
     Landlock cannot take back what it allowed, so nothing new can be created directly in the folders that hold a closed
     one (the person's home, mostly), and `sudo` gains no rights: a person runs such a command by hand.
@@ -120,22 +108,27 @@ class Thin:
     layers = 0
     limits = ""
     unheld = (0, 0)
-    walls = None
 
-    def __init__(self, closed: Sequence[str]) -> None:
+    def __init__(self, walls: Walls) -> None:
+        self.walls = walls
         self._handled = _known(EVERYTHING & ~(EXECUTE | READ_DIR | IOCTL_DEV), max(_version(), 0))
-        self._shown: dict[str, Access] = {"/": "write", **{os.path.realpath(path): "none" for path in closed}}
-        self._is_there = _version() > 0
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""
         begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
-        return start_in_thread(partial(self._enter, cell), begin) if self._is_there else begin()
+        return start_in_thread(partial(self._enter, cell), begin) if _version() > 0 else begin()
 
     def _enter(self, cell: Cell) -> None:
-        own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
-        lent = dict.fromkeys((str(cell.folder / "command"), *cell.lent), READ_FILE)
-        _restrict(dict(_shown_rules(self._shown)) | own | lent, self._handled, 0)
+        _restrict(
+            dict(_shown_rules(self.walls.shown(cell.workspace))) | _record_rules(cell, self.walls), self._handled, 0
+        )
+
+
+def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
+    """The command's own record, which is in a closed folder."""
+    own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
+    read = [record for record in (cell.kept, cell.folder / "command", *cell.borrows(walls)) if record is not None]
+    return own | {str(record): READ_FILE for record in read}
 
 
 def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:

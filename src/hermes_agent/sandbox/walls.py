@@ -127,6 +127,7 @@ class Walls:
     processes: int = 512
     memory_mb: int = 0
     tmp_mb: int = 512
+    __hash__ = object.__hash__  # the lists may be long; what is derived from them is kept for each object
 
     def access(self, path: str, workspace: str) -> Access:
         """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
@@ -166,9 +167,8 @@ def _named(walls: Walls) -> Mapping[str, Access]:
         ("none", walls.closed),
     )
     named = {os.path.realpath(path): access for access, paths in lists for path in paths}
-    return {
-        path: access for path, access in named.items() if access == "none" or named.get(_above(path, named)) != access
-    }
+    is_told = {path: path != "/" and named.get(_above(path, named)) == access for path, access in named.items()}
+    return {path: access for path, access in named.items() if access == "none" or not is_told[path]}
 
 
 def _above(path: str, named: Mapping[str, Access]) -> str:

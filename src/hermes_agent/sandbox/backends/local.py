@@ -151,7 +151,7 @@ class LocalPlace:
         folder = self._path(exec_id)
         check_text(command.text)
         check_length(command)
-        if self._jail is not None and self._jail.walls is not None:
+        if self._jail is not None:
             check_workspace(command.folder, self._jail.walls)
         kept = self._kept(command)
         before = read_text(kept) if kept else ""

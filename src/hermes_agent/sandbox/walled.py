@@ -54,8 +54,9 @@ class WalledPlace:
         if not command.outside:
             return await inside.start(exec_id, command)
         left = await inside.directory(command.shell) if command.shell else ""
-        folder = left if await asyncio.to_thread(os.path.isdir, left) else command.folder
-        return await self._outside.start(exec_id, replace(command, folder=folder, shell="", keeps=False))
+        base = left if await asyncio.to_thread(os.path.isdir, left) else command.folder
+        workdir = str(Path(base, command.workdir))
+        return await self._outside.start(exec_id, replace(command, workdir=workdir, shell="", keeps=False))
 
     async def attach(self, exec_id: str) -> Running | None:
         return await self._inside.attach(exec_id) or await self._outside.attach(exec_id)

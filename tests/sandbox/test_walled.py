@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.backends.walled import WalledPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of, jail_or_none
 from hermes_agent.sandbox.landlock import Thin, build
 from hermes_agent.sandbox.place import Command, Ended, Place
+from hermes_agent.sandbox.walled import WalledPlace
 from hermes_agent.sandbox.walls import Walls
 
 SECRET = "sk-very-secret"
@@ -32,9 +33,14 @@ def walled(folder: Path, kind: str) -> WalledPlace:
         (folder / name).mkdir(parents=True)
     (folder / "home" / ".env").write_text(SECRET)
     (folder / "elsewhere" / "file").write_text("seen")
-    shown = Walls(closed=(f"{folder}/home",), person=f"{folder}/me", caches=f"{folder}/home/cache/walls")
+    shown = Walls(
+        closed=(f"{folder}/home",),
+        workspaces=f"{folder}/home/workspace",
+        person=f"{folder}/me",
+        caches=f"{folder}/home/cache/walls",
+    )
     env = {"PATH": os.environ["PATH"], "HOME": f"{folder}/me"}
-    thin = partial(Thin, (f"{folder}/home",))
+    thin = partial(Thin, replace(shown, readable=(), writable=("/",)))
     return WalledPlace(folder=folder / "home" / "cache", env=env, jail=partial(jail_or_none, kind, shown), thin=thin)
 
 
@@ -78,6 +84,20 @@ async def test_what_a_jailed_command_left_in_its_shell_is_never_read_outside(
     assert output == f"{tmp_path}/work/sub\nnone {os.environ['PATH']}\n"
     assert (tmp_path / "work" / "sub" / "x").exists()
     assert after == f"{tmp_path}/work/sub\nred\n"
+
+
+async def test_an_outside_command_works_in_a_workspace_of_the_home(place: WalledPlace, tmp_path: Path) -> None:
+    work = tmp_path / "home" / "workspace"
+    (work / "deep").mkdir(parents=True)
+    command = Command(text="echo x >new; cat new ../../.env", folder=str(work), workdir="deep", outside=True)
+
+    running = await place.start("g/a", command)
+    await running.wait()
+
+    output = (await running.read(0, 1000)).decode()
+    assert output.startswith("x\n")
+    assert SECRET not in output
+    assert (work / "deep" / "new").exists()
 
 
 async def test_both_are_found_again_and_listed(place: WalledPlace, tmp_path: Path) -> None:
