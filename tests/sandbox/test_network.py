@@ -285,6 +285,28 @@ print("done")
     assert ended.stopped == (f"a connection to {other}",)
 
 
+async def test_calls_that_mean_nothing_fail_and_the_next_is_served(session: Session) -> None:
+    text = r"""
+import ctypes, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+made = socket.socket()
+file = os.open("program.py", os.O_RDONLY)
+for number in (made.fileno(), -1, 999, file, socket.socket(1).fileno(), socket.socket(16, 3, 0).fileno()):
+    for where in (0, 1, 2**63, 2**64 - 8):
+        for length in (0, 1, 2, 16, 2**31, -1):
+            assert libc.connect(number, ctypes.c_void_p(where), length) == -1 or number == -1, (number, where, length)
+    for content in (b"", b"\2", b"\2\0", b"\1\0", b"\1\0\xff\xfe/\n", b"\xff\xff" * 8, b"\n\0\0\1", b"\2\0\0\1" * 20):
+        assert libc.connect(number, content, len(content)) == -1, (number, content)
+    libc.listen(number, -1)
+print("done")
+"""
+    _, output = await session.python(text)
+    after, _ = await session("exec 3<>/dev/tcp/127.0.0.1/1")
+
+    assert output == "done\n"
+    assert after.code == 1
+
+
 async def test_many_connections_of_one_command_do_not_keep_another_waiting(session: Session) -> None:
     flood = """
 import os, socket, threading

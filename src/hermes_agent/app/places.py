@@ -69,14 +69,15 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
-    """The local place for commands inside skills: always jailed, without network unless commands have it, and of the
-    home only the skills are readable."""
+    """The local place for commands inside skills: always jailed, without network unless commands have all of it, and
+    of the home only the skills are readable."""
     kind = "any" if settings.jail in ("none", "auto") else settings.jail
     seen = walls(home, settings, variables)
     shown = replace(seen, readable=(*seen.readable, str(home.skills)))
     env = scrubbed(variables, settings.env_passthrough)
     folder, jail = home.cache / "skills-exec", partial(jail_of, kind, shown)
-    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network_of(settings))
+    network = None if has_network(settings) else Network()
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail, network=network)
     return place
 
 

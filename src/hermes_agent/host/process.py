@@ -92,9 +92,7 @@ class Child:
     async def end(self, mark: str) -> bool:
         """End the process, its group and session, its descendants, and every process with `mark` (`NAME=value`) in
         its environment: SIGTERM, after `GRACE` seconds SIGKILL. True when nothing is left; takes at most 2 s.
-
-        Where it has ended already, only processes with the mark are ended: its number may have been reused.
-        """
+        Where it has ended already, only processes with the mark are ended: its number may have been reused."""
         family_of = self.identity.pid if self.is_alive else 0
         return await _end(family_of, mark.encode())
 
@@ -146,11 +144,8 @@ class _Detached(subprocess.Popen[bytes]):
 def start_detached(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: int | None, out: int, passed: Sequence[int] = ()
 ) -> Child:
-    """Start a process in its own session that outlives this program. `out` receives stdout and stderr; it inherits
-    the descriptors in `passed`.
-
-    Blocks for about a millisecond: call it in a thread. Raises `OSError`.
-    """
+    """Start a process in its own session, which outlives this program and inherits the descriptors in `passed`. `out`
+    receives stdout and stderr. Blocks for about a millisecond: call it in a thread. Raises `OSError`."""
     popen = _Detached(
         argv,
         cwd=cwd,

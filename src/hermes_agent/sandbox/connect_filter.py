@@ -70,10 +70,7 @@ def restrict() -> int:
         raise OSError(errno.ENOSYS, "connections cannot be watched on this kind of machine")
     checked(libc().prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _restrict_tcp()
-    steps = program(CALLS)
-    code = b"".join(struct.pack("=HBBI", *step) for step in steps)
-    kept = ctypes.create_string_buffer(code, len(code))
-    filled = struct.pack("@HP", len(steps), ctypes.addressof(kept))
+    _, filled = _loadable(CALLS)
     with suppress(OSError):  # before 5.19
         return checked(libc().syscall(CALLS.seccomp, SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE, filled))
     return checked(libc().syscall(CALLS.seccomp, SET_MODE_FILTER, NEW_LISTENER, filled))
@@ -88,6 +85,14 @@ def _restrict_tcp() -> None:
         checked(libc().syscall(LANDLOCK_RESTRICT, rules, 0))
     finally:
         os.close(rules)
+
+
+@cache
+def _loadable(calls: Calls) -> tuple[ctypes.Array[ctypes.c_char], bytes]:
+    """The code, which has to stay where it is, and what points to it."""
+    code = b"".join(struct.pack("=HBBI", *step) for step in program(calls))
+    kept = ctypes.create_string_buffer(code, len(code))
+    return kept, struct.pack("@HP", len(code) // 8, ctypes.addressof(kept))
 
 
 def program(calls: Calls) -> list[Step]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fcntl import F_GETFL, F_SETFL, fcntl, ioctl
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -94,22 +95,17 @@ class Network:
             return
         if self._proxy is not None:
             self._port = await self._proxy.open()
-        if not self.is_open:
+        if self._bell < 0:
             self._bell = os.eventfd(0, os.EFD_CLOEXEC)
             self._poll.register(self._bell, select.EPOLLIN)
             threading.Thread(target=self._serve, name="network of commands", daemon=True).start()
 
     async def close(self) -> None:
         """End both; commands that go on connect nowhere any more."""
-        if self.is_open:
+        if self._bell >= 0:
             os.eventfd_write(self._bell, 1)
         if self._proxy is not None:
             await self._proxy.close()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether connections can be made. Where they cannot, a jail closes the network."""
-        return self._bell >= 0
 
     def variables(self) -> Mapping[str, str]:
         """What tells programs of the proxy."""
@@ -119,7 +115,12 @@ class Network:
         names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         return {**dict.fromkeys(names, address), "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1"}
 
-    def launch(self, start: Callable[[], T], traffic: Traffic) -> T:
+    def launcher(self, record: Path) -> Callable[[Callable[[], T]], T] | None:
+        """What starts the command of this record: `_launch`. None where connections cannot be watched: a jail closes
+        the network then."""
+        return partial(self._launch, Traffic(record)) if self._bell >= 0 else None
+
+    def _launch(self, traffic: Traffic, start: Callable[[], T]) -> T:
         """Call `start` in a thread of its own whose connections, and those of whatever it starts, are watched for
         good. Raises `OSError`."""
         with ThreadPoolExecutor(1, "into the network") as thread:
@@ -173,7 +174,7 @@ class Network:
             if refused.words:
                 with suppress(OSError):
                     traffic.note(STOPPED, refused.words)
-        except (OSError, ValueError, struct.error) as error:
+        except (OSError, ValueError, OverflowError, struct.error) as error:
             number = getattr(error, "errno", None) or errno.EINVAL
         if number is not None:
             _reply(request, number)

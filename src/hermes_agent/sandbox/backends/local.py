@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
@@ -42,7 +42,7 @@ from hermes_agent.sandbox.executions import (
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.traffic import Traffic, traffic_of
+from hermes_agent.sandbox.traffic import traffic_of
 from hermes_agent.sandbox.wrapper import (
     CLAIM,
     INLINE,
@@ -223,9 +223,7 @@ class LocalPlace:
             workspace=command.folder,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
-            launch=partial(self._network.launch, traffic=Traffic(folder))
-            if self._network and self._network.is_open
-            else None,
+            launch=self._network.launcher(folder) if self._network else None,
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
@@ -291,8 +289,7 @@ class LocalRunning:
         self.exec_id = exec_id
         self.command = meta.command
         self.cwd = meta.cwd
-        self._layers = meta.layers
-        self._is_watched = meta.watched
+        self._layers, self._is_watched = meta.layers, meta.watched
         self.output_path = str(folder / "out")
         self._folder = folder
         self._child = child
@@ -363,8 +360,7 @@ class LocalRunning:
         if children:
             listed.touch()
         reached, stopped = traffic_of(self._folder) if self._is_watched else (None, ())
-        ended = before or self._read_end(noted)
-        self._ended = replace(ended, children=children, reached=reached, stopped=stopped)
+        self._ended = replace(before or self._read_end(noted), children=children, reached=reached, stopped=stopped)
         return self._ended
 
     def _left_somebody(self, noted: str) -> bool:
