@@ -94,8 +94,9 @@ ENDED_BY_FORCE = (137, 143)
 MARGIN = 600  # bytes of an answer that are not output
 WALL_LOOKS = 4000  # characters at the end of the output in which a sign of the wall is looked for
 WALL_SIGNS = re.compile(
-    r"[^\n:]*(Read-only file system|Permission denied|Operation not permitted|Could not resolve host|Network is unreachable"
-    r"|Temporary failure in name resolution|Could not read from remote repository|Cannot connect to the Docker daemon)"
+    r"[^\n:]*(Read-only file system|Permission denied|Operation not permitted|Could not resolve host"
+    r"|Network is unreachable|Temporary failure in name resolution|Could not read from remote repository"
+    r"|Cannot connect to the Docker daemon)"
 )
 
 

@@ -1,7 +1,7 @@
 """What destroys never runs, in whatever disguise; everyday commands are let be; the rest is asked about.
 
-Each row of `commands.jsonl` says what is expected (`run`; `unwalled`: a question without a wall; `ask`: a question behind
-one too; `block`: never) and where the command is from.
+Each row of `commands.jsonl` says what is expected (`run`; `unwalled`: a question without a wall; `ask`: a question
+behind one too; `block`: never) and where the command is from.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_files_that_are_made_again_are_not_lost(tmp_path: Path) -> None:
     where = Where(folder=str(tmp_path), writable=(str(tmp_path),), largest=0)
 
     assert not where.is_lost("node_modules/big")
-    assert where.matched("node*") == ["node_modules"] or where.matched("node*") == [str(tmp_path / "node_modules")]
+    assert not where.is_lost("node*")
 
 
 def test_below_is_not_beside() -> None:

@@ -38,10 +38,10 @@ COMMANDS = (
 
 
 class Nothing:
-    def knows(self, said: Set[str]) -> bool:  # noqa: ARG002 - the Protocol's shape
+    def knows(self, said: Set[str]) -> bool:
         return False
 
-    def program(self, key: str) -> str | None:  # noqa: ARG002 - as above
+    def program(self, key: str) -> str | None:
         return None
 
     async def add(self, key: str, *, tool: str, what: str, folder: str, program: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built as click groups from declarative operations."""
+"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built from declarative operations."""
 
 from __future__ import annotations
 

@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from hermes_agent.tools.danger.shell import SHELLS, Simple, Unreadable, is_known, read, unescaped
 from hermes_agent.tools.danger.verdict import COMPUTED, DEVICES, PIPE, UNKNOWN, Verdict, Where, is_below, named
 
 VITAL = named(
-    "/ ~ /bin /boot /dev /etc /home /lib /lib32 /lib64 /mnt /opt /private /proc /root /run /sbin /srv /sys /usr /usr/bin"
-    " /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users"
+    "/ ~ /bin /boot /dev /etc /home /lib /lib32 /lib64 /mnt /opt /private /proc /root /run /sbin /srv /sys /usr /var"
+    " /usr/lib /usr/local /usr/sbin /usr/share /usr/bin /var/lib /Applications /Library /System /Users"
 )
-"""Folders whose loss is the loss of the machine or of the person's work."""
 _DEVICE = (
     r"(/dev/(?!(fd|shm|pts|tcp|udp|null|zero|full|std\w+|loop-control|tty\w*|u?random|net)\b)\w|/dev/k?mem"
     r"|/proc/(sysrq-trigger|kcore|mem)|/sys/power/)"
@@ -40,12 +38,12 @@ BLOCKS = {
     rf"|systemctl (.* )?({_OFF}|kexec|suspend|hibernate|emergency|rescue)",
 }
 _HERE = r"(\w+://)?([^@/ ]*@)?(localhost|127(\.\d+){3}|\[?::1\]?|0\.0\.0\.0|host\.docker\.internal)([:/? ]|$)"
-LEAVES = {
-    "it acts as another user": r"(sudo|doas|su|pkexec|runuser|gosu|runas|login|chroot|nsenter|systemd-run|capsh|newgrp|sg"
-    rf"|machinectl)(?! {_ASKS_ONLY})( |$)",
-    "it publishes, or changes what others use": r"(git (-\S+ (\S*[/=.]\S* )?)*(push|send-email)|hg (push|email)|(docker"
-    r"|podman) (push|login|image push)|(npm|pnpm|yarn|cargo|gem|poetry|twine|flit|hatch|uv|vsce) (run )?(publish|unpublish"
-    r"|upload|yank|owner|deprecate)|(gh|glab) \w+ (?!list|view|status|diff|checks|watch|clone|checkout)\w+|(kubectl|helm"
+LEAVES = {  # what is of no use inside a wall
+    "it acts as another user": r"(sudo|doas|su|pkexec|runuser|gosu|runas|login|chroot|nsenter|systemd-run|capsh|newgrp"
+    rf"|sg|machinectl)(?! {_ASKS_ONLY})( |$)",
+    "it publishes, or changes what others use": r"(git (-\S+ (\S*[/=.]\S* )?)*(push|send-email)|hg push|(docker"
+    r"|podman) (push|login)|(npm|pnpm|yarn|cargo|gem|poetry|twine|flit|hatch|uv|vsce) (run )?((un)?publish|upload"
+    r"|yank|owner|deprecate)|(gh|glab) \w+ (?!list|view|status|diff|checks|watch|clone|checkout)\w+|(kubectl|helm"
     r"|terraform|tofu|pulumi) (.* )?(delete|drain|exec|replace|patch|scale|apply|edit|cp|(un)?install|upgrade|rollback"
     r"|destroy|import|up)|(vercel|netlify|heroku|fly|flyctl|aws|gcloud|az|gsutil|doctl|hcloud) (.*[ :-])?(deploy|--prod"
     rf"|destroy|reset|scale|cp|mv|sync|rb|rm|put|create|delete|remove|stop|terminate))(?!.* {_ASKS_ONLY})( |$|-)",
@@ -53,27 +51,23 @@ LEAVES = {
     r"|ansible\S*|mailx?|mutt|sendmail|msmtp|swaks|gist|ngrok|cloudflared|chisel|localtunnel|frpc|bore|tmate|nc|ncat"
     rf"|netcat|cryptcat|socat|telnet|l?ftp|tftp|smbclient|rclone) (?!(.* )?({_HERE}|--version|--help))",
 }
-"""What is of no use inside a wall."""
-HELD = {
+HELD = {  # what neither a wall nor a checkpoint holds
     "it sends something to another machine": rf"(curl|wget|https?|xh|httpie) (?!(.* )?{_HERE})((.* )?(-\w*[dFT]($| |\S)"
     r"|--(data|form|json|upload-file|post-|body-)|(-X ?|--request[ =]|--method=|)(POST|PUT|PATCH|DELETE) )"
     rf"|.*{COMPUTED})|(dig|nslookup|host|ping|whois) .*[{UNKNOWN}]",
-    "it discards versions that no checkpoint holds": r"git (-\S+ )*(branch .*(-D|--delete)|stash (drop|clear)|gc .*--prune"
-    r"|reflog (expire|delete)|update-ref .*-d|filter-(branch|repo)|tag .*(-d|--delete)|clean .*-\w*[xX]"
+    "it discards versions that no checkpoint holds": r"git (-\S+ )*(branch .*(-D|--delete)|stash (drop|clear)"
+    r"|gc .*--prune|reflog (expire|delete)|update-ref .*-d|filter-(branch|repo)|tag .*(-d|--delete)|clean .*-\w*[xX]"
     r"|worktree remove .*-f)",
     "it deletes what its words do not name": rf"(rm|shred|unlink) .*[{UNKNOWN}]",
 }
-"""What neither a wall nor a checkpoint holds."""
-BARE = {
+BARE = {  # what only a wall would hold
     "it runs what another program prints": rf"[^ ]*[{UNKNOWN}]|(source|\.|eval|\S*sh|python\S*|perl|ruby"
     rf"|node|php) ([^>]* )?\S*[{COMPUTED}{PIPE}]",
-    "it touches credentials": r"(?!echo|printf|ssh-keygen|chmod|ls |mkdir|stat|man|git )(.*[/=@:'\"( ~])?((\.ssh|\.gnupg"
-    r"|\.aws|\.azure|\.kube|\.netrc|\.git-credentials|\.pgpass|\.password-store|\.npmrc|\.pypirc|\.docker/config\.json"
-    r"|\.config/(gcloud|gh|op)|\.\w+_history)(/(?!config\b|known_hosts|\S*\.pub\b)| |$)|/etc/(g?shadow|sudoers|ssl/private)"
-    r"|/proc/\S+/environ|id_(rsa|dsa|ecdsa|ed25519)( |$)|\.hermes/\.env|/auth\.json( |$))",
+    "it touches credentials": r"(?!echo|printf|ssh-keygen|chmod|ls |mkdir|stat|man|git )(.*[/=@:'\"( ~])?((\.ssh"
+    r"|\.gnupg|\.aws|\.azure|\.kube|\.netrc|\.git-credentials|\.pgpass|\.password-store|\.npmrc|\.pypirc|\.docker/config\.json"
+    r"|\.config/(gcloud|gh|op)|\.\w+_history)(/(?!config\b|known_hosts|\S*\.pub\b)| |$)|/etc/(g?shadow|sudoers)"
+    r"|/proc/\S+/environ|id_(rsa|ecdsa|ed25519)( |$)|\.hermes/\.env|/auth\.json( |$))",
 }
-"""What only a wall would hold."""
-UNHELD = "no wall can be had here to hold what it does"
 READERS = named("cat echo false grep head ls pwd stat tail true wc cd which du df basename dirname realpath")
 """Programs that only read, if an earlier command gave the name no other meaning. Redirections are judged apart."""
 _INTERPRETERS = SHELLS | named("python python2 python3 perl ruby node php lua osascript Rscript tclsh")
@@ -87,7 +81,6 @@ _BOMB = re.compile(r"([\w:.]+)(\(\))?[{(](.*[|;&{(])?\1[|&]+\1|forkwhilefork|whi
 
 
 def judge(command: str, where: Where) -> Verdict:
-    """The verdict on a command; follows `cd`."""
     try:
         simples = read(command, where.folder)
     except (Unreadable, RecursionError) as error:
@@ -98,7 +91,6 @@ def judge(command: str, where: Where) -> Verdict:
 
 
 def judged(simples: list[Simple], where: Where) -> Verdict:
-    """The questions about programs that were read."""
     leaves = [reason for simple in simples for reason in _fitting(LEAVES, simple)]
     asks = (*leaves, *(reason for simple in simples for reason in _reasons(simple, where)))
     return Verdict(asks=tuple(dict.fromkeys(asks)), leaves=bool(leaves))
@@ -128,7 +120,6 @@ def _blocked(simples: list[Simple], raw: str) -> str:
 
 
 def _destroys(simple: Simple) -> bool:
-    """Whether it deletes, empties or changes the owner of a vital folder as a whole."""
     words, program, recursive = simple.operands, simple.program, simple.has("rR", "--recursive", "--no-preserve-root")
     if program in ("chmod", "chown", "chgrp", "setfacl"):
         words = words[1:] * recursive
@@ -145,7 +136,6 @@ def _destroys(simple: Simple) -> bool:
 
 
 def _is_vital(folder: str, word: str) -> bool:
-    """Whether a path is a vital folder as a whole: `/etc`, `/etc/`, `/etc/*` and `/e*` are."""
     stripped = re.sub(rf"(^|/+)(\.?[*?]+|\.\[\^\.\]\*|\.|[{UNKNOWN}])?$", "", word)
     target = stripped if stripped[:1] == "~" else os.path.join(folder, stripped)  # noqa: PTH118 - `~` and `//` are kept
     target = "/" if not stripped and word[0] == "/" else re.sub("^//", "/", os.path.normpath(target))
@@ -155,7 +145,6 @@ def _is_vital(folder: str, word: str) -> bool:
 
 
 def _runs_text(simple: Simple) -> bool:
-    """Whether it may run text as a program that another part of the command made."""
     if PIPE in "".join(simple.variables.values()) or (simple.program == "printf" and simple.has("v")):
         return True
     runs = simple.program in _INTERPRETERS | named("eval source . parallel xargs at batch crontab make")
@@ -197,7 +186,7 @@ def _reasons(simple: Simple, where: Where) -> Iterator[str]:
         yield "it runs in this program's own source"
     targets = written(simple)
     erased = targets if simple.program in _ERASERS else simple.writes
-    lost = [path for each in erased for path in inside.matched(each) if inside.is_lost(path)]
+    lost = filter(inside.is_lost, erased)
     yield from (f"no checkpoint holds what it deletes or overwrites ({path})" for path in lost)
     if where.walled:
         return
@@ -206,7 +195,7 @@ def _reasons(simple: Simple, where: Where) -> Iterator[str]:
     outside = [re.sub(f"[{UNKNOWN}]+", "...", path) for path in targets if inside.is_outside(path)]
     yield from (f"it writes outside the workspace ({path})" for path in outside)
     if where.bare and not (reads and all(map(DEVICES.fullmatch, simple.writes))):
-        yield UNHELD
+        yield "no wall can be had here to hold what it does"
 
 
 _ERASERS = named("rm shred unlink truncate cp mv")
@@ -227,20 +216,19 @@ def written(simple: Simple) -> list[str]:
     return [path for path in found if path and not re.match(r"[\w.-]+@?[\w.-]*:(?!/dev)", path)]
 
 
-PARTS = "it types into a shell or interpreter what cannot be judged by itself"
 KEYS = re.compile(r"[\x03\x04\x1a\x1c]*")  # they interrupt, end the input, suspend, quit
+PARTS = "it types into a shell or interpreter what cannot be judged by itself"
 
 
 def judge_input(running: str, data: str, where: Where) -> Verdict:
-    """The verdict on writing `data` to the running command, as on a command where a shell or interpreter reads it.
-    Without a wall, parts of lines and programs for an interpreter are asked about."""
+    """The verdict on typing `data` into the running command: a command, where a shell or interpreter reads it."""
     try:
         programs = read(running, where.folder)
     except (Unreadable, RecursionError):
         programs = [Simple(words=("sh",))]
-    talks = [each.program for each in programs if each.program in _INTERPRETERS and not each.operands]
     shell = any(each.program in _ELSEWHERE or not is_known(each.program) for each in programs)
-    if KEYS.fullmatch(data) or not (shell or talks):
+    talks = shell or any(each.program in _INTERPRETERS and not each.operands for each in programs)
+    if KEYS.fullmatch(data) or not talks:
         return Verdict()
     verdict = judge(data, where)
     whole = shell and data.endswith("\n") and not re.search(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z", data[:-1])

@@ -14,7 +14,6 @@ from hermes_agent.tools.danger.verdict import COMPUTED, NAME, PIPE, VARIABLE, na
 SPLIT = "\ue004"  # ends a word, also in quotes: IFS, the elements of an array
 ONE_OF = "\ue005\ue006\ue007"  # around and between the parts of braces
 LONGEST, DEEPEST, MOST = 200_000, 12, 2000
-
 SHELLS = named("sh bash zsh dash ksh mksh fish ash rbash csh tcsh pwsh")
 WRAPPERS = named(
     "nohup setsid command builtin unbuffer fakeroot busybox toybox sudo doas env nice ionice time timeout stdbuf"
@@ -32,7 +31,7 @@ _EXPANSION = re.compile(r"\{([!#]?)(\w+|[@*?$!#-])(?:\[[^\]]*\])?|[A-Za-z_]\w*|[
 
 
 class Unreadable(ValueError):
-    """A shell command cannot be read: a quote or bracket never ends, or it is too long or nested too deeply."""
+    """A shell command cannot be read: something never ends, or it is too long or nested too deeply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +47,11 @@ class Simple:
 
     @property
     def program(self) -> str:
-        """The program's name without its folder."""
         first = self.words[0] if self.words else ""
         return first.rstrip("/").rpartition("/")[2] or first
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The words behind the program that are not options."""
         end = self.words.index("--") if "--" in self.words else len(self.words)
         return (*(word for word in self.words[1:end] if word[:1] != "-" or word == "-"), *self.words[end + 1 :])
 
@@ -75,7 +72,6 @@ class Simple:
 
 
 def is_known(word: str) -> bool:
-    """Whether a word is literal or follows from known values."""
     return VARIABLE not in word and COMPUTED not in word
 
 
@@ -99,15 +95,12 @@ class _Reader:
         if depth > DEEPEST or len(found) > MOST:
             raise Unreadable("it is nested too deeply")
         self.text, self.at, self.state, self.found, self.depth = text, at, state, found, depth
-        self.after_line, self._pattern = 0, False
-        self._base = self._fed = fed
+        self.after_line, self._pattern, self._base, self._fed = 0, False, fed, fed
         self._begin()
 
     def _begin(self) -> None:
-        self._words: list[str] = []
-        self._files: dict[bool, list[str]] = {False: [], True: []}  # redirected from, and to
-        self._variables: dict[str, str] = {}
-        self._stdin = ""
+        self._words, self._variables, self._stdin = list[str](), dict[str, str](), ""
+        self._files = {False: list[str](), True: list[str]()}  # redirected from, and to
 
     def _inner(self, text: str, at: int = 0, fed: str = "", found: list[Simple] | None = None) -> _Reader:
         return _Reader(text, at, dict(self.state), self.found if found is None else found, fed, self.depth + 1)
@@ -144,18 +137,16 @@ class _Reader:
             raise Unreadable(f"`{close}` is missing")
 
     def call(self, name: str, arguments: tuple[str, ...], fed: str = "") -> None:
-        """Read a function's body with its arguments."""
         inner = self._inner(self.state[name], 0, fed)
         del inner.state[name]
         inner.set_arguments(arguments)
         inner.commands("")
 
     def set_arguments(self, arguments: tuple[str, ...]) -> None:
-        numbered = {str(number): word for number, word in enumerate(arguments, 1)}
-        self.state |= dict.fromkeys("@*", SPLIT.join(arguments)) | numbered
+        self.state |= dict.fromkeys("@*", SPLIT.join(arguments))
+        self.state |= {str(number): word for number, word in enumerate(arguments, 1)}
 
     def _separated(self, sign: str, close: str) -> bool:
-        """End the command at this sign. Returns whether the sign closes what is read."""
         if sign == "(" and self._words and (found := re.compile(r"[ \t]*\)\s*([{(])").match(self.text, self.at)):
             body = self._inner(self.text, found.end(), "", [])
             body.commands("}" if found[1] == "{" else ")")
@@ -197,7 +188,6 @@ class _Reader:
             self._files[sign not in ("<", "<&")].append(self.word(split=False))
 
     def word(self, *, split: bool) -> str:
-        """Read a word, where `SPLIT` stands between several."""
         made = ""
         while found := re.compile(r"[^ \t\n;&|()<>]|[<>](?=\()").match(self.text, self.at):
             self.at += 1
@@ -221,14 +211,12 @@ class _Reader:
         return _spread(made)
 
     def _braces(self) -> list[str]:
-        """The parts of `{a,b}` behind its first sign; none where it is no such list."""
         found = re.compile(r"((?:[^{}\s]|\{[^{}\s]*\})*)\}").match(self.text, self.at)
         parts = re.split(r",(?![^{}]*\})", found[1]) if found else []
         self.at = found.end() if found and len(parts) > 1 else self.at
         return [self._inner(part).word(split=True) for part in parts if len(parts) > 1]
 
     def quoted(self, close: str) -> str:
-        """Read text with expansions, to the closing sign; without one, to the end of the text."""
         made = ""
         while self.at < len(self.text):
             sign, following = self.text[self.at], self.text[self.at + 1 : self.at + 2]
@@ -245,7 +233,6 @@ class _Reader:
         return made
 
     def expanded(self, sign: str, *, quoted: bool) -> str:
-        """What stands for the `$` or backtick before this place; a quote before text that is not split."""
         following = self.text[self.at : self.at + 1]
         if sign == "`":
             script = re.sub(r"\\([`$\\])", r"\1", self._match(r"((?:\\.|[^`\\])*)`")[1])
@@ -283,7 +270,6 @@ class _Reader:
         return printed(found[0]).rstrip("\n") if len(found) == 1 else COMPUTED if found else ""
 
     def _finish(self, sign: str) -> None:
-        """The command ends at this sign: note it, and read what it runs itself."""
         words, variables, writes = tuple(self._words), self._variables, tuple(self._files[True])
         words, fed = (*words, *(self._files[False] if words else ())), self._stdin or self._fed
         simple = Simple(words=words, writes=writes, stdin=fed, folder=self.state["PWD"], variables=variables)
@@ -336,22 +322,19 @@ class _Reader:
 
 
 def _spread(word: str) -> str:
-    """The words that one with braces stands for."""
     found = re.search("{0}([^{0}{2}]*){2}".format(*ONE_OF), word)
     if found is None or word.count(ONE_OF[0]) > 6:
         return word
-    parts = found[1].split(ONE_OF[1])[:60]
-    return SPLIT.join(_spread(f"{word[: found.start()]}{part}{word[found.end() :]}") for part in parts)
+    before, after = word[: found.start()], word[found.end() :]
+    return SPLIT.join(_spread(f"{before}{part}{after}") for part in found[1].split(ONE_OF[1])[:60])
 
 
 def unescaped(text: str) -> str:
-    """Decode escapes of bash's `$'...'`."""
     codes = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|[abfnrtv\\'\"])"
     return re.sub(codes, lambda found: found[0].encode().decode("unicode_escape"), text)
 
 
 def printed(simple: Simple) -> str:
-    """The text that a program prints, or what stands for it."""
     program, words = simple.program, simple.words[1:]
     if program == "pwd" or "--show-toplevel" in words:
         return simple.folder or "."
@@ -394,8 +377,7 @@ def scripts_of(simple: Simple) -> list[str]:
     program, words = simple.program, simple.words[1:]
     if program in SHELLS:
         at = next((place for place, word in enumerate(words, 1) if re.fullmatch(r"-\w*c|--command", word)), 0)
-        fed = [simple.stdin] if simple.operands in ((), ("-",), ("/dev/stdin",)) else []
-        return list(words[at : at + 1]) if at else fed
+        return list(words[at : at + 1]) if at else [simple.stdin] * (simple.operands in ((), ("-",), ("/dev/stdin",)))
     if program in ("su", "runuser", "script", "flock"):
         return [simple.value("-c", "--command")]
     if len(simple.words) == 1 and " " in simple.words[0]:

@@ -21,7 +21,6 @@ DEVICES = re.compile(rf"/dev/(null|stdout|stderr|stdin|tty|zero|full|fd/.*)|&.*|
 
 
 def named(text: str) -> frozenset[str]:
-    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -42,9 +41,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a command runs: its folder, the folders that it may write to, and a `closed` one inside them (empty: none).
-    `walled`: behind a wall; `bare`: there should be one and is none. `largest`: bytes of a file in a checkpoint, 0: none
-    is."""
+    """Where a command runs: its folder, the folders that it may write to, and a `closed` one in them. `walled`: behind
+    a wall; `bare`: there is none, against the settings. `largest`: bytes of a file in a checkpoint; 0: none is."""
 
     folder: str
     writable: tuple[str, ...]
@@ -65,14 +63,10 @@ class Where:
             return True
         return is_below(real, self.closed) or not any(is_below(real, os.path.realpath(top)) for top in self.writable)
 
-    def matched(self, path: str) -> list[str]:
-        """The path, or the files that it matches as a glob."""
-        return (
-            [str(each) for each in Path(self.folder).glob(path)] if re.fullmatch(r"(?!/).*[*?\[].*", path) else [path]
-        )
-
     def is_lost(self, path: str) -> bool:
         """Whether deleting or overwriting this path would lose what no checkpoint of the workspace holds."""
+        if re.fullmatch(r"(?!/).*[*?\[].*", path):
+            return any(self.is_lost(str(each)) for each in Path(self.folder).glob(path))
         here = Path(self.folder) / path
         if self.is_outside(path) or not os.path.lexists(here) or REMADE & set(here.parts):
             return False
@@ -82,5 +76,4 @@ class Where:
 
 
 def is_below(real: str, top: str) -> bool:
-    """Whether a path is a folder (empty: none) or in it."""
     return bool(top) and (real == top or real.startswith(f"{top.rstrip('/')}/"))

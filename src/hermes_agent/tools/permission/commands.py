@@ -24,10 +24,10 @@ SECRET_FILES = (
     r"|\.npmrc|\.pypirc|\.netrc|credentials|config)$"
 )
 UNRULED = (SHELLS | WRAPPERS) | named(
-    "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk sed osascript Rscript tclsh expect eval source"
-    " . su login chroot ssh scp sftp rsync curl wget http https xh httpie nc ncat netcat socat telnet ftp rclone mail sendmail"
-    " npx uvx pipx bunx npm pnpm yarn uv pip pip3 poetry pdm hatch tox nox make just cargo go gradle mvn rake bundle docker"
-    " podman nerdctl kubectl tmux screen script vim vi ed emacs git-shell crontab at"
+    "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk sed osascript Rscript tclsh eval"
+    " source . su login chroot ssh scp sftp rsync curl wget http https xh httpie nc ncat netcat socat telnet ftp rclone"
+    " mail sendmail npx uvx pipx bunx npm pnpm yarn uv pip pip3 poetry pdm hatch tox nox make just cargo go gradle mvn"
+    " rake bundle docker podman nerdctl kubectl tmux screen script vim vi ed emacs git-shell crontab at find fd"
 )
 """Programs of which no rule is made: their words say what runs, or send whatever they name."""
 
@@ -81,7 +81,7 @@ def rule_of(command: str) -> str:
     words = words_of(command)
     if (
         len(words) < 3
-        or os.path.basename(words[0]) in UNRULED
+        or Path(words[0]).name in UNRULED
         or not all(re.fullmatch(r"[\w@/][\w@/.:=-]*", w) for w in words)
     ):
         return ""

@@ -59,6 +59,7 @@ def allows(globs: Sequence[str], request: Request, where: Where) -> bool:
 
 CHOICES = ("once", "session", "always", "deny")
 RULED = ("once", "session", "always", "rule", "deny")
+WRITABLE = ("/tmp",)  # besides the workspace, without approval
 OUTSIDE = "it runs outside the wall"
 
 
@@ -69,8 +70,8 @@ OPEN_WALLS = ("", "ssh")
 class Remembered(Protocol):
     """Store of permanent approvals, kept across processes. An entry's key is the hash from `binding()`: principal,
     tool, command or arguments, folder and environment; or from `rule_key()`. `program` gives the program that an entry
-    is bound to, empty if to none; None if there is no such entry. `knows`: whether an entry is for one of these calls or
-    rules, as people read them."""
+    is bound to, empty if to none; None if there is no such entry. `knows`: whether an entry is for one of these calls
+    or rules, as people read them."""
 
     def knows(self, said: Set[str]) -> bool: ...
 
@@ -82,11 +83,10 @@ class Remembered(Protocol):
 class Permission:
     """Permission policy of a process: decides whether a tool call may run, and remembers the answers of people.
 
-    `remembered` stores answers "always"; answers for a session are kept in memory. `writable`: folders besides the
-    workspace that need no approval for writes (the temporary folder). `source`: the program's own source, where changes
-    always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process, see `allows`.
-    `bare`: without a wall everything but plain reading needs approval. `largest`: bytes of a file that checkpoints hold.
-    `guard` knows which paths commands are shown: about others of the file tools it is asked.
+    `remembered` stores answers "always"; answers for a session are kept in memory. `source`: the program's own source,
+    where changes always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process,
+    see `allows`. `bare`: without a wall everything but plain reading needs approval. `largest`: bytes of a file that
+    checkpoints hold. `guard` knows which paths commands are shown: about others of the file tools it is asked.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class Permission:
         settings: ApprovalSettings,
         remembered: Remembered,
         *,
-        writable: tuple[str, ...] = ("/tmp",),
         allowed: Sequence[str] = (),
         source: str = "",
         bare: bool = False,
@@ -103,7 +102,6 @@ class Permission:
     ) -> None:
         self._settings = settings
         self._remembered = remembered
-        self._writable = writable
         self._allowed = allowed
         self._source = "" if settings.own_source else source
         self._bare, self._largest = bare, largest
@@ -112,15 +110,9 @@ class Permission:
 
     def decide(self, request: Request) -> Decision:
         """Decide about a call. Reads at most small files, and a program that a rule is bound to; changes nothing."""
-        verdict = self._verdict(request)
-        if verdict.blocked:
-            return Denied(f"Never allowed here: {verdict.blocked}.")
-        if glob := self._denied_by(request):
-            return Denied(f"The owner's deny list forbids it (`{glob}`).")
-        lacking = sorted(request.needs - request.granted)
-        if lacking:
-            return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
-        inside = request
+        verdict, inside = self._verdict(request), request
+        if refused := self._refused(request, verdict):
+            return Denied(refused)
         request = self._outward(request, verdict)
         leaves = bool(request.wall) and request.outside
         reasons = (*verdict.asks, *([OUTSIDE] if leaves else []))
@@ -134,6 +126,15 @@ class Permission:
             return Denied(f"It needs a person's approval ({told}), and no person is here.", unasked=True)
         return NeedsApproval(self._question(request, told), binding(request), reasons)
 
+    def _refused(self, request: Request, verdict: Verdict) -> str:
+        """Why nobody is asked about the call, because it never runs; empty if it may."""
+        glob, lacking = self._denied_by(request), sorted(request.needs - request.granted)
+        if verdict.blocked:
+            return f"Never allowed here: {verdict.blocked}."
+        if glob:
+            return f"The owner's deny list forbids it (`{glob}`)."
+        return f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation." if lacking else ""
+
     async def remember(self, request: Request, answer: str) -> Allowed | Denied:
         """Apply a person's answer: `once`, `session`, `always`, `rule`, or anything else for no."""
         request = self._outward(request, self._verdict(request))
@@ -141,23 +142,21 @@ class Permission:
         said, rule = answer.strip(), _rule_of(request)
         match said.lower():
             case "once" | "yes" | "y" | "o":
-                return allowed
+                pass
             case "session" | "s":
                 self._sessions.setdefault(request.session, set()).update((key, plain(what(request))))
-                return allowed
             case "always" | "a":
                 await self._add(key, request, what(request), folder_of(request), ruled=request.outside)
-                return allowed
-            case "rule" | "r" if rule:
-                await self._add(rule_key(request, rule), request, rule, request.workspace, ruled=True)
-                return allowed
             case "rule" | "r":
-                return Denied("No rule can be made of this call, because it would allow too much: say always instead.")
+                if not rule:
+                    return Denied("No rule can be made of this call, because it would allow too much: say always.")
+                await self._add(rule_key(request, rule), request, rule, request.workspace, ruled=True)
             case "deny" | "no" | "n" | "d" | "":
                 return Denied("The person said no.")
             case _:
                 end = "" if said.endswith((".", "!", "?")) else "."
                 return Denied(f"The person did not agree and said: {said}{end}")
+        return allowed
 
     async def _add(self, key: str, request: Request, said: str, folder: str, *, ruled: bool) -> None:
         program = _program_of(request) if ruled else ""
@@ -217,7 +216,7 @@ class Permission:
 
     def _where(self, request: Request) -> Where:
         walled = bool(request.wall) and not request.outside
-        writable = (request.workspace, *self._writable)
+        writable = (request.workspace, *WRITABLE)
         bare = self._bare and not request.wall
         return Where(
             folder=folder_of(request),

@@ -39,8 +39,8 @@ class Request:
     - `confined`: whether it works on words of others than the owner; then it reaches nothing outside its workspace;
     - `principal`: whose run it is; `unasked`: that person turned questions off for this run;
     - `feeds`: the running command that the call types into, if any;
-    - `wall`: the name of the wall that commands run behind (empty: none); `outside`: the call asks to run outside it, or
-      types into a command that does; `stopped`: what the wall refused the same command before;
+    - `wall`: the name of the wall that commands run behind (empty: none); `outside`: the call asks to run outside it,
+      or types into a command that does; `stopped`: what the wall refused the same command before;
     - `search`: gives the PATH by which the command's program is found.
     """
 
