@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import Folder, News, TrustedFolders
-from hermes_agent.app.operations.access import Access, HomeSystem, OfflineSystem
+from hermes_agent.app.operations.access import Access, OfflineSystem
 from hermes_agent.app.operations.verbs import Noun, place, verb
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import current_folder
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import HomeSystem
 
 ASKED = (
     "Do you trust the files of {root}? {what} `/trust` shows it; `/trust add` trusts the folder, `/trust once` until "
