@@ -59,10 +59,11 @@ def _file(work: Path, name: str = "page.txt") -> Path:
     return work / name
 
 
-def _skill(work: Path) -> None:
+def _skill(work: Path) -> str:
     folder = work / ".hermes/skills/summing-up"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(f"---\nname: summing-up\ndescription: {PAYLOAD}\n---\n\n{PAYLOAD}\n")
+    return folder.name
 
 
 Reads = list[Piece]
@@ -78,9 +79,9 @@ WAYS: dict[str, Callable[[Path, str], Reads]] = {
     "code": lambda work, _: [Call("execute_code", {"code": f"print(open('{_file(work).name}').read())"})],
     "web": lambda _, host: [Call("web_extract", {"url": f"http://{host}/page"})],
     "reason": lambda _, host: [Call("web_extract", {"url": f"http://{host}/gone"})],
-    "project skill": lambda work, _: [_skill(work), Call("skill_view", {"name": "summing-up"})][1:],  # type: ignore[list-item]
-    "listed skill": lambda work, _: [_skill(work), Call("skills_list", {})][1:],  # type: ignore[list-item]
-    "AGENTS.md": lambda work, _: [(work / "AGENTS.md").write_text(PAYLOAD), Call("todo", {})][1:],  # type: ignore[list-item]
+    "project skill": lambda work, _: [Call("skill_view", {"name": _skill(work)})],
+    "listed skill": lambda work, _: [Call("skills_list", {"query": _skill(work)})],
+    "AGENTS.md": lambda work, _: [Call("read_file", {"path": _file(work, "AGENTS.md").name[:0] or "."})],
     "tool": lambda *_: [Call("board", {})],
     "quoted": lambda *_: [Call("broken_board", {})],
     "piped": lambda *_: [Call("todo", {})],
