@@ -146,7 +146,9 @@ class Dispatch:
 
     async def _change(self, draft: Draft, checked: Checked, base: bytes | None) -> Answer:
         job = self.claim.job
-        backing = Backing(first=job.first, last=job.last, evidence=self._evidence(draft, checked), cost=self.spent())
+        note = f"learned in {self.record.workspace}" if self.sources.trust else None
+        evidence = self._evidence(draft, checked)
+        backing = Backing(first=job.first, last=job.last, evidence=evidence, cost=self.spent(), note=note)
         await self.store.learning.check(self.claim)
         tool: Tool = self.hands.tools(backing)[draft.call.name]
         try:

@@ -294,3 +294,23 @@ async def test_a_folder_is_asked_about_again_when_what_speaks_in_it_changed(tmp_
     assert news.known
     assert f"+{PAYLOAD}" in news.files["AGENTS.md"]
     assert folders.folders() == {}
+
+
+async def test_a_copy_of_somebody_elses_skill_stays_theirs(tmp_path: Path):
+    external = tmp_path / "external/summing-up"
+    external.mkdir(parents=True)
+    (external / "SKILL.md").write_text(f"---\nname: summing-up\ndescription: Sums up.\n---\n\nStep one.\n{PAYLOAD}\n")
+    more = f"{SOON}skills:\n  creation_nudge_interval: 3\n  external_dirs: ['{tmp_path / 'external'}']\n"
+    change = {"action": "patch", "name": "summing-up", "old_string": "Step one.", "new_string": "Step two."}
+    script = Script([Call("skill_manage", change), Say("Changed.")])
+    async with learning_place(tmp_path, script, more=more.replace(SOON, "memory:\n  nudge_interval: 2\n")) as here:
+        await here.say("Make it two steps")
+        await here.type("/new")
+        view = Call("skill_view", {"name": "summing-up"})
+        script.talk = [view, note(FORMS["paraphrased"](PAYLOAD)), Say("Kept.")]
+        await here.say("Look at it")
+        prompt = here.server.exchanges[-1].body["messages"][0]["content"]
+
+    assert (tmp_path / "home/skills/summing-up/SKILL.md").exists()
+    assert not list((tmp_path / "home/memories").rglob("*.md"))
+    assert "Sums up." not in prompt
