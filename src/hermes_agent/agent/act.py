@@ -217,7 +217,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
             result = await _answered(item, context, _run(agent, session, journal, item, context))
             if (proposed := _proposed(item, context)) is not None:
                 result = await _answered(item, context, _looked_over(agent, proposed, result))
-                result = await _labelled(agent, proposed, context, result, since)
+                result = await _labelled(agent, proposed, context, result)
     finally:
         journal.in_hand.begun.pop(item.call.id, None)  # Two calls of one reply may have one id.
     message = Message(
@@ -242,6 +242,9 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
     journal.post(ended, changes=changes, durable=bool(changes))
     await journal.tell_waiting()
+    changes_files = item.facts is not None and item.facts.effect is not Effect.READS
+    if agent.labels and changes_files and max(context.trust, *map(trust_of, result.parts)) is Trust.OUTSIDE:
+        await agent.labels.doubt(since, agent.clock.now())
     return result
 
 
@@ -259,22 +262,19 @@ async def _answered(item: Planned, context: RunContext, work: Awaitable[Answer])
         return failure(unexpected(error), context.origin)
 
 
-async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, result: Answer, since: float) -> Answer:
+async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, result: Answer) -> Answer:
     """The answer with the label of each part: `file` and `workspace` stand for what the folder is, and what a call says
-    that made others is as the worst of theirs. What it changed on disk with the outside in view is noted."""
+    that made others is as the worst of theirs."""
     labels, facts = agent.labels, proposed.facts
     theirs = {part.origin for part in result.parts} & {Origin.FILE, Origin.WORKSPACE}
     paths = (facts.paths or ()) if Origin.FILE in theirs else ()
-    trusted = bool(theirs) and labels is not None and await asyncio.to_thread(labels.is_trusted, paths)
+    trusted = bool(theirs) and labels is not None and await labels.is_trusted(paths)
     own = Origin.WORKSPACE if trusted else Origin.FILE
     parts = [replace(part, origin=own) if part.origin in theirs else part for part in result.parts]
     if context.inner:
         parts = [
             part if trust_of(part) > context.inner else replace(part, origin=LABELS[context.inner]) for part in parts
         ]
-    worst = max(context.trust, *map(trust_of, parts))
-    if labels and worst is Trust.OUTSIDE and facts.effect is not Effect.READS:
-        await labels.doubt(since, agent.clock.now())
     return replace(result, parts=tuple(parts))
 
 

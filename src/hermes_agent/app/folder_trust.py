@@ -162,12 +162,15 @@ class FolderLabels:
     home: Path
     trusted: bool
 
-    def is_trusted(self, paths: Sequence[str]) -> bool:
-        """See `agent.Labels`."""
+    async def is_trusted(self, paths: Sequence[str]) -> bool:
+        """See `agent.Labels`. Waits for nothing but a look into a folder of which something is in doubt."""
         if not self.trusted:
             return False
         known = self.folders.folders().get(str(self.root), Folder())
-        return all(self._is_ours(Path(os.path.realpath(path)), known.doubt) for path in paths)
+        found = [_real(path) for path in paths]
+        if known.doubt and any(not path.is_file() for path in found):
+            return await asyncio.to_thread(lambda: all(self._is_ours(path, known.doubt) for path in found))
+        return all(self._is_ours(path, known.doubt) for path in found)
 
     async def doubt(self, since: float, until: float) -> None:
         """See `agent.Labels`."""
@@ -184,6 +187,10 @@ class FolderLabels:
             return True
         looked = [path] if not path.is_dir() else list(islice(_below(path), MOST_LOOKED_AT))
         return len(looked) < MOST_LOOKED_AT and not any(_changed_within(each, spans) for each in looked)
+
+
+def _real(path: str) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _below(folder: Path) -> Iterator[Path]:

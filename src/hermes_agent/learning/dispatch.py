@@ -44,7 +44,7 @@ from hermes_agent.learning.drafts import (
     draft_of,
 )
 from hermes_agent.learning.gate import DICTATED, MEANT, LessonGate
-from hermes_agent.learning.proposing import Proposing, settle
+from hermes_agent.learning.proposing import Proposing, end_equal
 from hermes_agent.learning.sources import LIBRARY, Sources
 from hermes_agent.memory.settings import is_shared
 from hermes_agent.store.database import Store
@@ -146,7 +146,9 @@ class Dispatch:
 
     async def _change(self, draft: Draft, checked: Checked, base: bytes | None) -> Answer:
         job = self.claim.job
-        backing = Backing(first=job.first, last=job.last, evidence=self._evidence(draft, checked), cost=self.spent())
+        note = f"learned in {self.record.workspace}" if self.sources.trust else None
+        evidence = self._evidence(draft, checked)
+        backing = Backing(first=job.first, last=job.last, evidence=evidence, cost=self.spent(), note=note)
         await self.store.learning.check(self.claim)
         tool: Tool = self.hands.tools(backing)[draft.call.name]
         try:
@@ -155,7 +157,7 @@ class Dispatch:
             return await self._put_aside(draft, Waits(why=Why.PROTECTED, taint=str(error)), checked, base)
         version = await self.store.versions.by_key(draft.key)
         if version is not None:
-            await settle(self.proposing, draft, version)
+            await end_equal(self.proposing, draft, version)
         if version is not None and version.id not in {each.id for each in self.tally.kept}:
             self.tally.kept.append(version)
         return answer

@@ -163,7 +163,7 @@ def title_of(proposal: Proposal, others: str = "") -> str:
 WORD = re.compile(r"\w+")
 
 
-async def settle(proposing: Proposing, draft: Draft, version: Version) -> None:
+async def end_equal(proposing: Proposing, draft: Draft, version: Version) -> None:
     """End the proposals that say what went live without them: a conversation that saw nothing from outside came to the
     same, sentence by sentence."""
     for proposal in await proposing.store.proposals.waiting():

@@ -47,7 +47,6 @@ def decoded(text: str) -> Iterator[str]:
         yield found
     yield codecs.decode(text, "rot13")
     yield text[::-1]
-    yield " ".join(text.split()[::-1])
 
 
 def _from_base64(text: str) -> bytes:

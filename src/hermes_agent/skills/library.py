@@ -17,7 +17,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.places import Found, Places, Root, found_in
 from hermes_agent.skills.skill import FILE, Layer, Occasion, Ours, Skill, SkillHeader
-from hermes_agent.skills.state import StateFile
+from hermes_agent.skills.state import StateFile, base_of
 from hermes_agent.store.skills_index import Indexed, Listed, SkillsIndex
 
 GENERAL = "general"
@@ -199,6 +199,11 @@ class Library:
             await self._index.update(batch, gone)
             gone = []
 
+    def origin_of(self, header: SkillHeader) -> Origin:
+        """The label of a skill's text; a copy of somebody else's skill stays theirs."""
+        layer, _ = base_of(self.state.get(), header.name)
+        return Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
+
     def _offered(self, found: Sequence[SkillHeader], occasion: Occasion | None) -> list[SkillHeader]:
         hidden = self._hidden()
         headers = [header for header in found if header.folder not in hidden and header.name not in self.disabled]
@@ -291,14 +296,14 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
     if len(headers) <= WHOLE_UP_TO:
         pins = [header.name for header in await _pinned(library, workspace, occasion)]
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
-        named = _fitting([f"- {shown(header)}" for header in headers], "more: skills_list")
+        named = _fitting([f"- {_shown(library, header)}" for header in headers], "more: skills_list")
         return "\n".join([HOW, named, *first]), tuple(header.name for header in headers)
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
-        lines += [PINNED, *(f"- {shown(header)}" for header in pinned)]
+        lines += [PINNED, *(f"- {_shown(library, header)}" for header in pinned)]
     return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
 
 
@@ -316,17 +321,17 @@ class Candidates:
         if len(heard.split()) < FEWEST_WORDS:
             return ""
         headers = await self._library.candidates(heard, self._workspace, self._occasion)
-        return "\n".join(f"- {shown(header)}" for header in headers)
+        return "\n".join(f"- {_shown(self._library, header)}" for header in headers)
 
 
 def whole_line(header: SkillHeader) -> str:
     """A skill as one line, with its origin if not the home."""
-    return header.line if header.layer.origin is Origin.SKILL else f"{header.line} [{header.layer.value}]"
+    return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
 
 
-def shown(header: SkillHeader) -> str:
+def _shown(library: Library, header: SkillHeader) -> str:
     """A skill as one line that any prompt may hold: a stranger's words about their skill do not speak there."""
-    own = header.layer.origin is Origin.SKILL
+    own = library.origin_of(header) is Origin.SKILL
     return header.line if own else f"{header.name} [{header.layer.value}; skill_view tells what for]"
 
 

@@ -50,7 +50,7 @@ class SkillReading:
             headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
             headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [(whole_line(header), header.layer.origin) for header in headers]
+        lines = [(whole_line(header), self._library.origin_of(header)) for header in headers]
         if not query and len(headers) == PAGE:
             lines.append((f"[more: after={headers[-1].name}]", Origin.SKILL))
         if not query and not family and not after:
@@ -77,7 +77,7 @@ class SkillReading:
             await self._usage.count(header.name, "views")
             if self.note_read is not None:
                 await self.note_read(context.session, header.name)
-        return Answer(parts=(Text(text=text, origin=header.layer.origin),))
+        return Answer(parts=(Text(text=text, origin=self._library.origin_of(header)),))
 
 
 BY_THE_AGENT = By(author=Author.FOREGROUND)

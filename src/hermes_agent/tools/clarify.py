@@ -15,7 +15,7 @@ from hermes_agent.host.late import Needs
 class ClarifyTools:
     """The toolset `clarify`: its one tool asks the person of the conversation a question."""
 
-    @tool(effect=Effect.ASKS)
+    @tool(effect=Effect.ASKS, origin=Origin.RUNTIME)
     async def clarify(
         self, question: str, context: CallContext, choices: Annotated[list[str], Meta(max_length=4)] | None = None
     ) -> Answer:

@@ -181,10 +181,8 @@ class ShellTools:
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
-            return said(
-                f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}",
-                Origin.RUNTIME,
-            )
+            begun = f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}"
+            return said(begun, Origin.RUNTIME)
         return await self._finish(running, context, seconds)
 
     @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait", origin=Origin.WORKSPACE)

@@ -59,10 +59,11 @@ def _file(work: Path, name: str = "page.txt") -> Path:
     return work / name
 
 
-def _skill(work: Path) -> None:
+def _skill(work: Path) -> str:
     folder = work / ".hermes/skills/summing-up"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(f"---\nname: summing-up\ndescription: {PAYLOAD}\n---\n\n{PAYLOAD}\n")
+    return folder.name
 
 
 Reads = list[Piece]
@@ -78,9 +79,9 @@ WAYS: dict[str, Callable[[Path, str], Reads]] = {
     "code": lambda work, _: [Call("execute_code", {"code": f"print(open('{_file(work).name}').read())"})],
     "web": lambda _, host: [Call("web_extract", {"url": f"http://{host}/page"})],
     "reason": lambda _, host: [Call("web_extract", {"url": f"http://{host}/gone"})],
-    "project skill": lambda work, _: [_skill(work), Call("skill_view", {"name": "summing-up"})][1:],  # type: ignore[list-item]
-    "listed skill": lambda work, _: [_skill(work), Call("skills_list", {})][1:],  # type: ignore[list-item]
-    "AGENTS.md": lambda work, _: [(work / "AGENTS.md").write_text(PAYLOAD), Call("todo", {})][1:],  # type: ignore[list-item]
+    "project skill": lambda work, _: [Call("skill_view", {"name": _skill(work)})],
+    "listed skill": lambda work, _: [Call("skills_list", {"query": _skill(work)})],
+    "AGENTS.md": lambda work, _: [Call("read_file", {"path": _file(work, "AGENTS.md").name[:0] or "."})],
     "tool": lambda *_: [Call("board", {})],
     "quoted": lambda *_: [Call("broken_board", {})],
     "piped": lambda *_: [Call("todo", {})],
@@ -293,3 +294,23 @@ async def test_a_folder_is_asked_about_again_when_what_speaks_in_it_changed(tmp_
     assert news.known
     assert f"+{PAYLOAD}" in news.files["AGENTS.md"]
     assert folders.folders() == {}
+
+
+async def test_a_copy_of_somebody_elses_skill_stays_theirs(tmp_path: Path):
+    external = tmp_path / "external/summing-up"
+    external.mkdir(parents=True)
+    (external / "SKILL.md").write_text(f"---\nname: summing-up\ndescription: Sums up.\n---\n\nStep one.\n{PAYLOAD}\n")
+    more = f"{SOON}skills:\n  creation_nudge_interval: 3\n  external_dirs: ['{tmp_path / 'external'}']\n"
+    change = {"action": "patch", "name": "summing-up", "old_string": "Step one.", "new_string": "Step two."}
+    script = Script([Call("skill_manage", change), Say("Changed.")])
+    async with learning_place(tmp_path, script, more=more.replace(SOON, "memory:\n  nudge_interval: 2\n")) as here:
+        await here.say("Make it two steps")
+        await here.type("/new")
+        view = Call("skill_view", {"name": "summing-up"})
+        script.talk = [view, note(FORMS["paraphrased"](PAYLOAD)), Say("Kept.")]
+        await here.say("Look at it")
+        prompt = here.server.exchanges[-1].body["messages"][0]["content"]
+
+    assert (tmp_path / "home/skills/summing-up/SKILL.md").exists()
+    assert not list((tmp_path / "home/memories").rglob("*.md"))
+    assert "Sums up." not in prompt

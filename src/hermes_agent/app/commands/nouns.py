@@ -15,7 +15,7 @@ from hermes_agent.app.operations.verbs import Noun, say_verb
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.skills.invoke import BadBundle, Bundles, bundles_of
-from hermes_agent.skills.library import shown
+from hermes_agent.skills.library import whole_line
 
 
 async def _say(noun: Noun, desk: Desk, rest: str) -> Done:
@@ -77,7 +77,9 @@ async def skills(desk: Desk, rest: str) -> Done:
         headers = await library.candidates(rest, desk.record.workspace, occasion, 10)
     else:
         headers = await library.all(desk.record.workspace, occasion, limit=LINES)
-    lines = [shown(header) + (" (a command has this name)" if header.name in COMMANDS else "") for header in headers]
+    lines = [
+        whole_line(header) + (" (a command has this name)" if header.name in COMMANDS else "") for header in headers
+    ]
     lines += [f"{folder}: {problem}" for folder, problem in await library.broken(desk.record.workspace)]
     if not rest and len(headers) == LINES:
         lines.append("There are more: `/skills WORDS` finds one, `hermes skills list` shows all.")

@@ -16,6 +16,7 @@ from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.learning.curator.history import QueryHistory, lost
 from hermes_agent.learning.curator.plan import Candidate, Rating, Step
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned
+from hermes_agent.learning.gate import LessonGate
 from hermes_agent.learning.sources import Sources
 from hermes_agent.skills.depot import Content, Files, hash_of_files, text_or_none
 from hermes_agent.skills.format import read
@@ -163,7 +164,7 @@ class Staging:
         `Refused`."""
         call = ToolCall(id="", name="skill_manage", arguments={"action": action, "name": name, "content": new})
         draft = Draft(call=call, kind=Kind.SKILL, action=action, item=name, new=new, cited=(), key="", known=known)
-        for gate in self.gates:
+        for gate in (*self.gates, LessonGate()):
             verdict = await gate.judge(draft, Sources.of(()))
             if isinstance(verdict, Passed):
                 continue
