@@ -25,7 +25,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
-from hermes_agent.host.paths import Home, environment, own_source
+from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.sandbox.place import Command
@@ -254,7 +254,6 @@ def permission_of(needs: Needs) -> Permission:
         settings,
         remembered,
         allowed=allowed,
-        source=str(own_source()),
         bare=terminal.place == "local" and terminal.jail != "none",
         largest=checkpoints.max_file_mb << 20 if checkpoints.enabled else 0,
         guard=needs.get(Guard),

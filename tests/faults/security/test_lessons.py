@@ -1,4 +1,4 @@
-"""Learning goes on behind the labels: what an owner teaches and what solved problems teach is live, payloads are not."""
+"""Learning goes on: what an owner teaches and what solved problems teach is live at once; payloads are not."""
 
 from __future__ import annotations
 

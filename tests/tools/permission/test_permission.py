@@ -10,6 +10,7 @@ import pytest
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import CallFacts
 from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.permission import Permission
 from hermes_agent.tools.permission.remembered import RememberedFile
 from hermes_agent.tools.permission.requests import Allowed, Denied, NeedsApproval, Request, binding
@@ -262,8 +263,9 @@ IN_SOURCE = [
 
 @pytest.mark.parametrize("request_", IN_SOURCE, ids=lambda each: str(each.facts.summary + each.folder + each.workspace))
 def test_the_programs_own_source_is_asked_about_wherever_the_workspace_is(remembered, request_: Request) -> None:
-    permission = Permission(ApprovalSettings(), remembered, source=SOURCE)
-    opened = Permission(ApprovalSettings(own_source=True), remembered, source=SOURCE)
+    guard = Guard(home=Path("/h"), person=Path("/p"), source=Path(SOURCE))
+    permission = Permission(ApprovalSettings(), remembered, guard=guard)
+    opened = Permission(ApprovalSettings(), remembered, guard=replace(guard, source=None))
 
     assert isinstance(permission.decide(request_), NeedsApproval)
     assert isinstance(permission.decide(replace(request_, attended=False)), Denied)

@@ -83,10 +83,10 @@ class Remembered(Protocol):
 class Permission:
     """Permission policy of a process: decides whether a tool call may run, and remembers the answers of people.
 
-    `remembered` stores answers "always"; answers for a session are kept in memory. `source`: the program's own source,
-    where changes always need approval unless the owner opened it. `allowed`: globs of calls allowed for this process,
-    see `allows`. `bare`: without a wall everything but plain reading needs approval. `largest`: bytes of a file that
-    checkpoints hold. `guard` knows which paths commands are shown: about others of the file tools it is asked.
+    `remembered` stores answers "always"; answers for a session are kept in memory. `allowed`: globs of calls allowed
+    for this process, see `allows`. `bare`: without a wall everything but plain reading needs approval. `largest`: bytes
+    of a file that checkpoints hold. `guard` knows which paths commands are shown (a tool that touches another needs
+    approval), and the program's own source, where every change needs it.
     """
 
     def __init__(
@@ -95,7 +95,6 @@ class Permission:
         remembered: Remembered,
         *,
         allowed: Sequence[str] = (),
-        source: str = "",
         bare: bool = False,
         largest: int = 10 << 20,
         guard: Guard | None = None,
@@ -103,7 +102,6 @@ class Permission:
         self._settings = settings
         self._remembered = remembered
         self._allowed = allowed
-        self._source = "" if settings.own_source else source
         self._bare, self._largest = bare, largest
         self._guard = guard
         self._sessions: dict[str, set[str]] = {}
@@ -221,7 +219,7 @@ class Permission:
         return Where(
             folder=folder_of(request),
             writable=writable,
-            closed=self._source,
+            closed=str(self._guard.source or "") if self._guard else "",
             walled=walled,
             bare=bare,
             largest=self._largest,
