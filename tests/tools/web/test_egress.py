@@ -94,6 +94,15 @@ async def ask(server: tuple[int, list[bytes]]) -> AsyncIterator[Proxied]:
     await made.proxy.close()
 
 
+async def test_it_starts_once_whoever_asks_and_again_after_its_end(ask: Proxied) -> None:
+    async with asyncio.TaskGroup() as several:
+        ports = [several.create_task(ask.proxy.open()) for _ in range(5)]
+    await ask.proxy.close()
+
+    assert len({port.result() for port in ports}) == 1
+    assert await ask.status("GET / HTTP/1.1") == 400
+
+
 async def test_a_tunnel_carries_bytes_both_ways_and_its_end(ask: Proxied, server: tuple[int, list[bytes]]) -> None:
     reader, writer = await ask.open()
     writer.write(f"CONNECT 127.0.0.1:{server[0]} HTTP/1.1\r\n{ask.known}\r\n".encode())

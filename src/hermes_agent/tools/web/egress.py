@@ -77,13 +77,15 @@ class EgressProxy:
         self._open: Counter[Caller] = Counter()
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._starting = asyncio.Lock()
         self._port = 0
 
     async def open(self) -> int:
         """Start it in the running loop, where it does not run there yet. Returns its port on 127.0.0.1."""
-        if self._server is None or self._server.get_loop() is not asyncio.get_running_loop():
-            self._server = await asyncio.start_server(self._accept, HERE, 0, limit=HEAD_BYTES)
-            self._port = self._server.sockets[0].getsockname()[1]
+        async with self._starting:
+            if self._server is None or self._server.get_loop() is not asyncio.get_running_loop():
+                self._server = await asyncio.start_server(self._accept, HERE, 0, limit=HEAD_BYTES)
+                self._port = self._server.sockets[0].getsockname()[1]
         return self._port
 
     async def close(self) -> None:
