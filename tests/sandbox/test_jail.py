@@ -373,7 +373,7 @@ async def test_ten_thousand_writable_folders_are_a_matter_of_moments(jailed: Jai
 
     assert (many / "900" / "x").exists(), output
     assert not (many / "x").exists()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 async def test_folders_that_would_open_the_system_are_refused(jailed: Jailed) -> None:

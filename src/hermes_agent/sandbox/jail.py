@@ -54,19 +54,21 @@ class Cell:
         (self.session / "tmp").mkdir(parents=True, exist_ok=True, mode=0o700)
         if walls.caches:
             Path(self.caches(walls)).mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):
-            home.mkdir(mode=0o700)
-            if walls.person:
-                (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
-        own = f"{walls.person}/"
-        named = (*walls.readable, *walls.writable, self.workspace)
+        if not home.exists():
+            home.mkdir(mode=0o700, exist_ok=True)
+            self._fill(home, walls, links_all=links_all)
+        return home
+
+    def _fill(self, home: Path, walls: Walls, *, links_all: bool) -> None:
+        if walls.person:
+            (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
+        own, named = f"{walls.person}/", (*walls.readable, *walls.writable, self.workspace)
         for name in (name for name in named if walls.person and name.startswith(own)):
             link, real = home / name.removeprefix(own), realpath(name)
-            if (links_all or real != name) and not link.is_symlink():
+            if links_all or real != name:
                 with suppress(OSError):
                     link.parent.mkdir(parents=True, exist_ok=True)
                     link.symlink_to(real)
-        return home
 
     def caches(self, walls: Walls) -> str:
         """The folder of this workspace's caches."""

@@ -12,12 +12,13 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
 from hermes_agent.sandbox.jail import CannotJail, Cell, limits, start_in_thread, unheld
 from hermes_agent.sandbox.seccomp import program
-from hermes_agent.sandbox.walls import Access, Walls
+from hermes_agent.sandbox.walls import SYSTEM_CREDENTIALS, Access, Walls
 
 # Numbers of system calls and bits: linux/landlock.h, landlock(7); the calls have the same number everywhere.
 CREATE, ADD, RESTRICT = 444, 445, 446
@@ -56,6 +57,7 @@ class Landlock:
     def __init__(self, walls: Walls, version: int) -> None:
         self.walls = walls
         self._handled = _known(EVERYTHING, version)
+        self._system = _SystemRules(walls)
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
         self._filter = program(sockets="inet" if walls.network else "none")
         self._watched_filter = program()
@@ -67,8 +69,8 @@ class Landlock:
         """See `Jail`. A thread restricts itself irrevocably and then starts the program."""
         home = cell.prepare(self.walls, links_all=True)
         shown = self.walls.shown(cell.workspace)
-        is_home_shown = shown.get(os.path.realpath(self.walls.person)) == "write"
-        place = self.walls.person if is_home_shown else str(home)
+        person = self.walls.person
+        place = person if person and shown.get(os.path.realpath(person)) == "write" else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
         def start(argv: Sequence[str]) -> Child:
@@ -81,12 +83,13 @@ class Landlock:
         """What the thread that starts the program takes on, and so everything in the wall."""
         for capability in range(LAST_CAPABILITY if os.geteuid() == 0 else 0):
             _prctl(CAPBSET_DROP, capability)  # fails for numbers that this kernel does not know
-        _restrict(dict(self._rules(cell, shown)), self._handled, self._scoped)
+        _restrict(self._system.ruleset())
+        _restrict_to(dict(self._rules(cell, shown)), self._handled, self._scoped)
         _load_filter(self._filter if cell.launch is None else self._watched_filter)
 
     def _rules(self, cell: Cell, shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""
-        yield from _shown_rules(shown)
+        yield from _shown_rules({path: shown[path] for path in shown if path not in self._system.closed})
         yield "/proc", READ
         for device in DEVICES:
             yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
@@ -119,9 +122,8 @@ class Thin:
         return start_in_thread(partial(self._enter, cell), begin) if _version() > 0 else begin()
 
     def _enter(self, cell: Cell) -> None:
-        _restrict(
-            dict(_shown_rules(self.walls.shown(cell.workspace))) | _record_rules(cell, self.walls), self._handled, 0
-        )
+        rules = dict(_shown_rules(self.walls.shown(cell.workspace)))
+        _restrict_to(rules | _record_rules(cell, self.walls), self._handled, 0)
 
 
 def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
@@ -146,17 +148,44 @@ def _is_open(path: str) -> bool:
     return os.access(path, os.R_OK) or os.access(path, os.X_OK)
 
 
-def _restrict(rules: Mapping[str, int], handled: int, scoped: int) -> None:
+def _restrict_to(rules: Mapping[str, int], handled: int, scoped: int) -> None:
     """Restrict this thread, and whatever it starts, to these rules."""
-    _checked(_prctl(SET_NO_NEW_PRIVS, 1))
-    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 24 if scoped else 8]
-    ruleset = _checked(_call(CREATE, attributes, len(attributes), 0))
+    ruleset = _ruleset(rules, handled, scoped)
     try:
-        for path, access in rules.items():
-            _allow(ruleset, path, access & handled)
-        _checked(_call(RESTRICT, ruleset, 0))
+        _restrict(ruleset)
     finally:
         os.close(ruleset)
+
+
+def _restrict(ruleset: int) -> None:
+    _checked(_prctl(SET_NO_NEW_PRIVS, 1))
+    _checked(_call(RESTRICT, ruleset, 0))
+
+
+def _ruleset(rules: Mapping[str, int], handled: int, scoped: int) -> int:
+    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 24 if scoped else 8]
+    ruleset = _checked(_call(CREATE, attributes, len(attributes), 0))
+    for path, access in rules.items():
+        _allow(ruleset, path, access & handled)
+    return ruleset
+
+
+class _SystemRules:
+    """The rules around what is closed in the system (`/etc/shadow`), which are many and the same for every command:
+    they are made once, and again when a folder on the way changed."""
+
+    def __init__(self, walls: Walls) -> None:
+        self.closed = frozenset(SYSTEM_CREDENTIALS) & set(walls.closed)
+        self._around = sorted({str(parent) for path in self.closed for parent in Path(path).parents})
+        self._made: tuple[list[int], int] = [], -1
+
+    def ruleset(self) -> int:
+        """What may be read: all but what is closed. Blocks, the first time for some milliseconds."""
+        stamps = [os.stat(folder).st_mtime_ns if os.path.isdir(folder) else 0 for folder in self._around]  # noqa: PTH112, PTH116 - quicker as text
+        if self._made[0] != stamps or self._made[1] < 0:
+            rules = dict.fromkeys(_seen("/", filter(_is_open, self.closed)), READ_FILE)
+            self._made = stamps, _ruleset(rules, READ_FILE, 0)
+        return self._made[1]
 
 
 def _known(rights: int, version: int) -> int:
@@ -171,7 +200,8 @@ def _version() -> int:
 
 def _seen(folder: str, hidden: Iterable[str]) -> Iterator[str]:
     """The fewest paths that hold everything but what is hidden."""
-    inside = [path for path in hidden if path == folder or path.startswith(folder.rstrip("/") + "/")]
+    below = f"{folder.rstrip('/')}/"
+    inside = [path for path in hidden if path == folder or path.startswith(below)]
     if not inside:
         yield folder
     elif folder not in inside:

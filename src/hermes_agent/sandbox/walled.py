@@ -49,8 +49,12 @@ class WalledPlace:
             return LocalPlace(folder=records, env=self._env)
         return LocalPlace(folder=records, env=self._env, jail=lambda: jail, network=self._network)
 
+    async def _ready(self) -> LocalPlace:
+        """The place behind the wall; the trial of a jail takes some milliseconds, once."""
+        return self._inside if "_inside" in self.__dict__ else await asyncio.to_thread(lambda: self._inside)
+
     async def start(self, exec_id: str, command: Command) -> Running:
-        inside = await asyncio.to_thread(lambda: self._inside)
+        inside = await self._ready()
         if not command.outside:
             return await inside.start(exec_id, command)
         left = await inside.directory(command.shell) if command.shell else ""
@@ -59,23 +63,23 @@ class WalledPlace:
         return await self._outside.start(exec_id, replace(command, workdir=workdir, shell="", keeps=False))
 
     async def attach(self, exec_id: str) -> Running | None:
-        return await self._inside.attach(exec_id) or await self._outside.attach(exec_id)
+        return await (await self._ready()).attach(exec_id) or await self._outside.attach(exec_id)
 
     async def location(self, folder: str) -> Location:
-        inside, outside = await self._inside.location(folder), await self._outside.location(folder)
+        inside, outside = await (await self._ready()).location(folder), await self._outside.location(folder)
         return replace(inside, place=f"{inside.place} {outside.place}")
 
     async def list(self, group: str) -> tuple[str, ...]:
-        return (*await self._inside.list(group), *await self._outside.list(group))
+        return (*await (await self._ready()).list(group), *await self._outside.list(group))
 
     async def directory(self, shell: str) -> str:
-        return await self._inside.directory(shell)
+        return await (await self._ready()).directory(shell)
 
     def exported(self, shell: str) -> Mapping[str, str]:
         return self._inside.exported(shell)
 
     async def prune(self, minutes: int, megabytes: int) -> int:
-        return await self._inside.prune(minutes, megabytes) + await self._outside.prune(minutes, megabytes)
+        return await (await self._ready()).prune(minutes, megabytes) + await self._outside.prune(minutes, megabytes)
 
     def wall(self) -> str:
         return self._inside.wall()
