@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.verbs import Noun
@@ -20,7 +21,7 @@ from tests.cli.shell import Said, typed
 from tests.learning.curator.harness import Upkeep, kept_home
 
 
-@pytest.mark.parametrize("noun", [NOTES, FACTS, LEARNED, CURATED], ids=lambda noun: noun.name)
+@pytest.mark.parametrize("noun", [NOTES, FACTS, LEARNED, CURATED, ALLOWED], ids=lambda noun: noun.name)
 def test_each_verb_is_a_command_with_the_arguments_that_its_slash_form_has(noun: Noun) -> None:
     group = group_of(noun)
     for verb in noun.verbs:
