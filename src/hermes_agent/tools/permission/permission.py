@@ -117,9 +117,8 @@ class Permission:
             return Denied(f"Never allowed here: {verdict.blocked}.")
         if glob := self._denied_by(request):
             return Denied(f"The owner's deny list forbids it (`{glob}`).")
-        lacking = sorted(request.needs - request.granted)
-        if lacking:
-            return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
+        if lacking := self._lacking(request):
+            return Denied(f"{request.tool} needs {lacking}.")
         inside = request
         request = self._outward(request, verdict)
         leaves = bool(request.wall) and request.outside
@@ -181,8 +180,6 @@ class Permission:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
         if marked and (path := commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
-        if request.confined and (reached := self._reached(request)):
-            return Verdict(blocked=f"it needs {reached}, and only what the owner says reaches that")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
@@ -194,6 +191,13 @@ class Permission:
         outside = [path for path in request.facts.paths or () if self._is_outside(path, request, writes=writes)]
         verb = "writes" if writes else "reads"
         return Verdict(asks=tuple(f"it {verb} outside the workspace ({path})" for path in outside))
+
+    def _lacking(self, request: Request) -> str:
+        """What a call needs and has not; empty for nothing."""
+        if lacking := sorted(request.needs - request.granted):
+            return f"`{lacking[0]}`, which is not granted in this conversation"
+        reached = self._reached(request) if request.confined else ""
+        return f"{reached}, and only what the owner says reaches that" if reached else ""
 
     def _reached(self, request: Request) -> str:
         """What a call reaches that is not its workspace's, nor shown to every command; empty for nothing."""
