@@ -218,11 +218,12 @@ async def test_an_order_to_stop_a_run_that_is_over_leaves_the_next_alone(tmp_pat
 
 async def test_runs_work_in_a_folder_of_their_own_and_not_among_the_program_s_files(tmp_path):
     async with served(tmp_path, counting) as server:
-        begun = (await server.ask("POST", "/v1/runs", {"input": "Hi"}, key=MEMBER_KEY)).json()
-        session = (await server.ask("GET", f"/v1/sessions/{begun['session']}")).json()
+        top, found = server.runtime.home.root / "workspace", []
+        for key in (OWNER_KEY, MEMBER_KEY):
+            begun = (await server.ask("POST", "/v1/runs", {"input": "Hi"}, key=key)).json()
+            found.append((await server.ask("GET", f"/v1/sessions/{begun['session']}")).json()["workspace"])
 
-        assert session["workspace"] == str(server.runtime.home.root / "workspace")
-        assert (server.runtime.home.root / "workspace").is_dir()
+        assert found == [str(top), str(next((top / "people").iterdir()))]
 
 
 async def test_a_folder_that_cannot_be_made_is_said_so(tmp_path):

@@ -224,14 +224,18 @@ async def test_after_a_strangers_run_the_owner_may_again(tmp_path):
 
 
 async def test_of_a_member_the_access_list_decides(tmp_path):
-    async def looked(folder, standing) -> str:
+    async def looked(folder, standing, *, own=False) -> str:
         folder.mkdir()
         options = Options(standing=lambda key: standing if key == STRANGER.key else Standing.OWNER)
         async with place(folder, [Call("terminal", LOOK), Say("Done.")], options) as here:
+            if own:
+                chat, who = Conversation(platform="telegram", chat="7"), replace(STRANGER, standing=standing)
+                here.record = await here.runtime.hermes.open_session(chat, who, workspace=str(folder / "work"))
             await here.say(replace(here.inbound("Look"), principal=STRANGER))
             return (await results(here))[0]
 
-    assert "looked" in await looked(tmp_path / "a", Standing.MEMBER)
+    assert "looked" in await looked(tmp_path / "a", Standing.MEMBER, own=True)
+    assert "the workspace of the owner" in await looked(tmp_path / "c", Standing.MEMBER)
     assert "not granted" in await looked(tmp_path / "b", Standing.GUEST)
 
 

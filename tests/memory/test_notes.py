@@ -95,7 +95,7 @@ async def test_undo_is_to_the_byte(tmp_path: Path, store: Store):
     await notes.undo(await last(store), ME)
 
     assert notes.path("MEMORY.md").read_bytes() == b"\xff odd \r\n\xc2\xa7\r\n\0"
-    assert (await last(store)).change.author is Author.FOUND
+    assert (await last(store)).change.author is Author.OWNER
 
 
 async def test_undo_of_the_first_change_leaves_no_file_and_can_be_undone(tmp_path: Path, store: Store):

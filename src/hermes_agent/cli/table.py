@@ -45,6 +45,7 @@ NO_HOME = (
     "Behind the wall there is no home of Hermes: a command of the agent sees neither its settings nor its sessions."
 )
 OPEN: dict[str, str] = {
+    "approvals": "list",
     "auth": "list",
     "bundles": "list show",
     "checkpoints": "list show diff",

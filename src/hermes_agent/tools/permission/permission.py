@@ -126,12 +126,12 @@ class Permission:
 
     def _refused(self, request: Request, verdict: Verdict) -> str:
         """Why nobody is asked about the call, because it never runs; empty if it may."""
-        glob, lacking = self._denied_by(request), sorted(request.needs - request.granted)
+        glob, lacking = self._denied_by(request), self._lacking(request)
         if verdict.blocked:
             return f"Never allowed here: {verdict.blocked}."
         if glob:
             return f"The owner's deny list forbids it (`{glob}`)."
-        return f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation." if lacking else ""
+        return f"{request.tool} needs {lacking}." if lacking else ""
 
     async def remember(self, request: Request, answer: str) -> Allowed | Denied:
         """Apply a person's answer: `once`, `session`, `always`, `rule`, or anything else for no."""
@@ -178,8 +178,6 @@ class Permission:
         marked = request.facts.effect is not Effect.READS and MARKER.search(" ".join(texts_in(request.arguments)))
         if marked and (path := commands().overwritten(request)):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
-        if request.confined and (reached := self._reached(request)):
-            return Verdict(blocked=f"it needs {reached}, and only what the owner says reaches that")
         where = self._where(request)
         runs = Capability.EXEC in request.needs and isinstance(request.arguments.get(COMMAND), str)
         if runs or request.feeds:
@@ -191,6 +189,13 @@ class Permission:
         outside = [path for path in request.facts.paths or () if self._is_outside(path, request, writes=writes)]
         verb = "writes" if writes else "reads"
         return Verdict(asks=tuple(f"it {verb} outside the workspace ({path})" for path in outside))
+
+    def _lacking(self, request: Request) -> str:
+        """What a call needs and has not; empty for nothing."""
+        if lacking := sorted(request.needs - request.granted):
+            return f"`{lacking[0]}`, which is not granted in this conversation"
+        reached = self._reached(request) if request.confined else ""
+        return f"{reached}, and only what the owner says reaches that" if reached else ""
 
     def _reached(self, request: Request) -> str:
         """What a call reaches that is not its workspace's, nor shown to every command; empty for nothing."""
