@@ -126,7 +126,7 @@ async def test_a_project_s_skill_is_a_file_of_somebody_else(tmp_path: Path):
     put(tmp_path / "home", "b", more="metadata: {hermes: {requires_tools: [browser]}}\n")
     async with shelf(tmp_path) as here:
         ask = bench(here)
-        assert (await ask.answer("skill_view", {"name": "a"})).parts[0].origin is Origin.FILE
+        assert (await ask.answer("skill_view", {"name": "a"})).parts[0].origin is Origin.WORKSPACE
         answer = await ask.answer("skill_view", {"name": "b"})
 
     assert answer.parts[0].origin is Origin.SKILL

@@ -267,8 +267,8 @@ async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, resul
     that made others is as the worst of theirs."""
     labels, facts = agent.labels, proposed.facts
     theirs = {part.origin for part in result.parts} & {Origin.FILE, Origin.WORKSPACE}
-    paths = (facts.paths or ()) if Origin.FILE in theirs else ()
-    trusted = bool(theirs) and labels is not None and await labels.is_trusted(paths)
+    paths = facts.paths if Origin.FILE in theirs else ()
+    trusted = bool(theirs) and labels is not None and paths is not None and await labels.is_trusted(paths)
     own = Origin.WORKSPACE if trusted else Origin.FILE
     parts = [replace(part, origin=own) if part.origin in theirs else part for part in result.parts]
     if context.inner:

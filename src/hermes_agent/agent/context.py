@@ -40,9 +40,7 @@ class RunContext:
         self._call = call
         self._within = within
         self._calls = 0
-        # What a program passes on to a tool, no view of the model shows.
-        self._seen, self.inner = session.trust(agent.own) if within else Trust.OUTSIDE, Trust.CLEAN
-        self.origin = Origin.RUNTIME
+        self.inner, self.origin = Trust.CLEAN, Origin.RUNTIME
         self.attach = False
         self.begun_at = NOWHERE
 
@@ -80,7 +78,9 @@ class RunContext:
     @property
     def trust(self) -> Trust:
         """The worst class of what the model, and then the call itself, has seen."""
-        return max(self._seen, self.inner)
+        if self._within is None:  # What a program passes on to a tool, no view of the model shows.
+            return Trust.OUTSIDE
+        return max(self._session.trust(self._agent.own), self.inner)
 
     def seconds_left(self) -> float | None:
         """Seconds until the run's deadline, None without one."""

@@ -31,7 +31,7 @@ LONGEST = 20_000
 LARGEST = 1 << 22
 MOST_LOOKED_AT = 2_000
 """Files of a folder that are looked at for one answer; one with more, some of them doubtful, is doubtful."""
-MOST_SPANS = 500
+MOST_SPANS, MOST_SESSIONS = 500, 10_000
 SLACK = 2.0
 """Seconds by which the clocks of a file system and of this program may differ."""
 
@@ -93,6 +93,8 @@ class TrustedFolders:
     def is_trusted(self, workspace: str, session: str = "") -> bool:
         """Whether the owner trusts the folder as it is; for a session, as it was when it was first asked."""
         if session not in self._sessions or not session:
+            if len(self._sessions) > MOST_SESSIONS:
+                self._sessions.clear()
             root = self.root(workspace)
             asked = str(root) in self.folders() or root == self._home / "workspace"
             self._sessions[session] = asked and not self._is_wide(root) and self.news(workspace) is None
