@@ -28,7 +28,7 @@ async def sources_of(store: Store, entries: Sequence[Entry], own: Origin) -> Sou
     return await asyncio.to_thread(lambda: Sources.of([*first, *pieces_of(entries, own)], prompt_in(entries)))
 
 
-DICTATED, MEANT = 0.9, 0.6
+DICTATED, MEANT = 1.0, 0.6
 """Of the words of a sentence, so many a person typed: for a model that saw anything else, and for one that did not."""
 
 

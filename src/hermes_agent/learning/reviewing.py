@@ -304,18 +304,16 @@ class Seen:
 def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], str]]:
     """The passes of a review with their messages.
 
-    A clean conversation has one pass over its own messages. One with the workspace in view has one over stubs. Any
-    other has two: first one over everything that writes nothing live, while its prefix is still in the provider's
-    cache; then the one over stubs, unless the prompt itself is from outside.
+    One without anything from outside has one pass over its own messages, whose prefix is in the provider's cache; the
+    gate judges what it writes, as it does in the conversation itself. Any other has two: first one over everything that
+    writes nothing live, while its prefix is still in the cache; then one over stubs, unless the prompt itself is from
+    outside.
     """
-    trust = max(seen.sources.trust, trust_in(seen.messages, seen.own))
-    if not trust:
+    if max(seen.sources.trust, trust_in(seen.messages, seen.own)) is not Trust.OUTSIDE:
         return [("clean", seen.messages, "")]
     shown = stubbed(seen.messages, seen.sources, seen.own)
     clean: tuple[Through, Sequence[Message], str] = ("clean", shown, WITHHELD)
-    before: list[tuple[Through, Sequence[Message], str]] = (
-        [("raw", seen.messages, RAW)] if raw and trust is Trust.OUTSIDE else []
-    )
+    before: list[tuple[Through, Sequence[Message], str]] = [("raw", seen.messages, RAW)] if raw else []
     return [*before, *([clean] if seen.sources.prompt is not Trust.OUTSIDE else [])]
 
 

@@ -289,8 +289,12 @@ class Sources:
         return [number for number, text in _by_number(self.pieces, among).items() if _holds(text, named)]
 
     def _covered(self, text: str) -> str:
-        """The source of most of a text's words, three in a row."""
-        words = [found[0].casefold() for found in WORDS.finditer(text)]
+        """The source of most of a text's words, three in a row; of a shorter text, of all in a row."""
+        words = _words(text)
+        if 0 < len(words) < LEAST:
+            holding = [piece for piece in self.pieces if f" {' '.join(words)} " in f" {' '.join(_words(piece.text))} "]
+            theirs = (piece.source for piece in holding if piece.trust and piece.by == "other")
+            return "" if any(piece.by == "person" for piece in holding) else next(theirs, "")
         covered: set[int] = set()
         source = ""
         for place in range(len(words) - LEAST + 1):
@@ -326,6 +330,10 @@ class Sources:
         command = piece.text
         prose = re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command)
         return piece.command and len(command) <= LONGEST_COMMAND and not prose and not would(command)
+
+
+def _words(text: str) -> list[str]:
+    return [found[0].casefold() for found in WORDS.finditer(plain(text))]
 
 
 def _keys(text: str) -> Iterator[tuple[Span, str]]:
