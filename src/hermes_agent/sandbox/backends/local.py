@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
@@ -41,6 +41,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
+from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.traffic import traffic_of
 from hermes_agent.sandbox.wrapper import (
@@ -90,6 +91,7 @@ class LocalPlace:
         self._folder = folder
         self._make_jail = jail
         self._network = network
+        self._watcher = Watcher()
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
@@ -143,6 +145,7 @@ class LocalPlace:
     async def close(self) -> None:
         """Remove what was prepared for the next command."""
         self._limits.close()
+        self._watcher.close()
         if self._network is not None:
             await self._network.close()
         await asyncio.to_thread(self._spare.drop)
@@ -216,6 +219,7 @@ class LocalPlace:
         if self._jail is None:
             return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
         command = meta.command
+        self._watcher.open()
         cell = Cell(
             folder=folder,
             files=OWN_FILES,
@@ -223,7 +227,8 @@ class LocalPlace:
             workspace=command.folder,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
-            launch=self._network.launcher(folder) if self._network else None,
+            launch=partial(self._watcher.launch, folder),
+            connections=self._network.handlers() if self._network else (),
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
