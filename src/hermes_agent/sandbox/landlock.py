@@ -10,7 +10,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
@@ -75,6 +75,7 @@ class Landlock:
 
         own = self._own(cell)
 
+        @lru_cache(64)  # programs change several things of one file
         def may_change(path: str) -> bool:
             is_own = any(path == each or path.startswith(f"{each}/") for each in own)
             return is_own or self.walls.access(path, cell.workspace) == "write"

@@ -141,6 +141,5 @@ def libc() -> ctypes.CDLL:
 def checked(result: int) -> int:
     """The result of a system call. Raises `OSError`."""
     if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"the jail: {os.strerror(number)}")
+        raise OSError(ctypes.get_errno(), f"the jail: {os.strerror(ctypes.get_errno())}")
     return result

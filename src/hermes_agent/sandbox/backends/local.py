@@ -16,7 +16,7 @@ import msgspec
 
 from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.host.process_table import Identity, family
+from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -28,13 +28,13 @@ from hermes_agent.sandbox.executions import (
     check_text,
     cover_part,
     forget,
-    identity_in,
     is_beginning,
     location_of,
     make_input,
     noted_end,
     read_part,
     read_text,
+    runs,
     send,
     this_boot,
     void,
@@ -242,7 +242,7 @@ class LocalPlace:
             shutil.rmtree(folder, ignore_errors=True)
             return None
         meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=Meta)
-        identity = _runs(folder) if meta.boot == self._boot else NOBODY
+        identity = runs(folder) if meta.boot == self._boot else NOBODY
         kept = self._kept(meta.command)
         return LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=Child(identity), kept=kept)
 
@@ -275,16 +275,6 @@ class LocalPlace:
         if not EXEC_ID.fullmatch(exec_id):
             raise PlaceFailed(f"`{exec_id}` is not an exec id.")
         return self._folder / exec_id
-
-
-def _runs(folder: Path) -> Identity:
-    """Who runs the command of a record. Where its starter died between a jail's start and the note of who that is, the
-    first session that carries its mark. Blocks."""
-    if written := read_text(folder / "pid"):
-        return identity_in(written)
-    leaders = [row for row in family(0, f"{MARK}={folder}".encode()) if row.pid == row.session]
-    first = min(leaders, key=lambda row: row.started, default=None)
-    return Identity(pid=first.pid, started=first.started) if first else NOBODY
 
 
 class LocalRunning:
