@@ -15,10 +15,21 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from hermes_agent.sandbox.connect_filter import CALLS, steps
 from hermes_agent.sandbox.landlock import restrict_tcp
 from hermes_agent.sandbox.notifications import Handler, Refused, Request, Waiting, is_supported
-from hermes_agent.sandbox.seccomp import checked, libc, numbers
+from hermes_agent.sandbox.seccomp import (
+    ALLOWED,
+    AND,
+    HANDED_OVER,
+    HAS,
+    Step,
+    argument,
+    checked,
+    error,
+    libc,
+    numbers,
+    when,
+)
 from hermes_agent.sandbox.traffic import REACHED, Callers, Traffic
 
 HERE = "127.0.0.1"
@@ -31,6 +42,14 @@ TCP, LISTENS = 6, 1 << 10
 THREAD = os.O_EXCL  # PIDFD_THREAD
 # linux/sock_diag.h, linux/unix_diag.h
 SOCK_DIAG, DIAG_BY_FAMILY, ONE, DUMP, SHOW_FILE, FILE_OF, ANY = 4, 20, 1, 0x301, 2, 1, 0xFFFF_FFFF
+# Numbers and bits: sys/socket.h.
+FAST_OPEN = 0x2000_0000  # MSG_FASTOPEN: a `send` that connects
+UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+STREAM, SEQUENCES, KIND = 1, 5, 15
+ROUTE = 0
+# Names of calls and their numbers on x86-64 and on ARM; those that connect with `FAST_OPEN` with the place of its flag.
+CALLS = "socket 41 198, connect 42 203, listen 50 201"
+SENDS = {"sendto 44 206": 3, "sendmsg 46 211": 2, "sendmmsg 307 269": 3}
 Address = IPv4Address | IPv6Address
 
 
@@ -258,3 +277,23 @@ def _file_of(inode: int) -> tuple[int, int] | None:
         if len(row) >= 28 and (found := struct.unpack_from("=HHII", row, 16))[1] == FILE_OF:
             return found[3], found[2]
     return None
+
+
+def steps(machine: str = "") -> tuple[Step, ...]:
+    """What hands connections over. A socket for datagrams is handed over too: it is refused with a word about it."""
+    calls, refuse = numbers(CALLS, machine), [error(errno.EACCES)]
+    kind = [argument(1), (AND, 0, 0, KIND)]
+    unix = [*kind, *when(STREAM, [ALLOWED]), *when(SEQUENCES, [ALLOWED]), *refuse]
+    tcp = [argument(2), *when(0, [ALLOWED]), *when(TCP, [ALLOWED]), *refuse]
+    inet = [*kind, *when(STREAM, tcp), HANDED_OVER]
+    netlink = [argument(2), *when(ROUTE, [ALLOWED]), *refuse]
+    families = ((UNIX, unix), (INET, inet), (INET6, inet), (NETLINK, netlink))
+    socket = [argument(0), *(step for family, then in families for step in when(family, then))]
+    fast_open = ((HAS, 0, 1, FAST_OPEN), error(errno.EOPNOTSUPP), ALLOWED)
+    sends = [(number, flags) for row, flags in SENDS.items() for number in numbers(row, machine).values()]
+    return (
+        *when(calls["connect"], [HANDED_OVER]),
+        *when(calls["listen"], [HANDED_OVER]),
+        *when(calls["socket"], [*socket, error(errno.EAFNOSUPPORT)]),
+        *(step for number, flags in sends for step in when(number, [argument(flags), *fast_open])),
+    )

@@ -105,7 +105,8 @@ class Watcher:
             if self._bell < 0 and is_supported():
                 self._bell = os.eventfd(0, os.EFD_CLOEXEC)
                 self._poll.register(self._bell, select.EPOLLIN)
-                threading.Thread(target=self._serve, name="calls of commands", daemon=True).start()
+                self._thread = threading.Thread(target=self._serve, name="calls of commands", daemon=True)
+                self._thread.start()
 
     def launch(self, record: Path, handlers: Sequence[Handler], start: Callable[[], T]) -> T:
         """Call `start` in a thread of its own where these handlers answer, for it and whatever it starts, for good. The
@@ -119,9 +120,11 @@ class Watcher:
             return thread.submit(start).result()
 
     def close(self) -> None:
-        """End the thread; these calls of commands that go on fail from now on."""
-        if self._bell >= 0:
-            os.eventfd_write(self._bell, 1)
+        """End the thread; these calls of commands that go on fail from now on. Blocks until it has ended."""
+        with self._lock:
+            if self._bell >= 0:
+                os.eventfd_write(self._bell, 1)
+                self._thread.join()
 
     def _serve(self) -> None:
         """Answer until the bell rings."""

@@ -145,7 +145,7 @@ class LocalPlace:
     async def close(self) -> None:
         """Remove what was prepared for the next command."""
         self._limits.close()
-        self._watcher.close()
+        await asyncio.to_thread(self._watcher.close)
         if self._network is not None:
             await self._network.close()
         await asyncio.to_thread(self._spare.drop)
