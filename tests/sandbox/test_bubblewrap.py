@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.sandbox.jail import Cell
+from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.walls import Walls
 
 
@@ -20,6 +22,7 @@ def cell(tmp_path: Path) -> Cell:
         kept=None,
         workspace=str(tmp_path / "work"),
         session=tmp_path / "records" / "session",
+        launch=partial(Watcher().launch, tmp_path),
     )
 
 

@@ -52,9 +52,12 @@ def said_in(home: Home, settings: TerminalSettings, folder: Path) -> Say:
     place, count = make_place(home, settings, os.environ), iter(range(100))
 
     async def say(text: str) -> tuple[int | None, str]:
-        running = await place.start(f"g/{next(count)}", Command(text=text, folder=str(folder), shell="g"))
-        ended = await running.wait()
-        return ended.code, (await running.read(0, 1 << 16)).decode(errors="replace")
+        try:
+            running = await place.start(f"g/{next(count)}", Command(text=text, folder=str(folder), shell="g"))
+            ended = await running.wait()
+            return ended.code, (await running.read(0, 1 << 16)).decode(errors="replace")
+        finally:
+            await place.close()
 
     return say
 
@@ -149,6 +152,7 @@ async def test_a_dev_server_runs_in_the_background_and_ends_when_told(
         assert await running.poll() is None
 
     assert await running.kill()
+    await place.close()
 
 
 async def test_a_workspace_that_is_the_person_s_home_has_no_home_of_hermes_and_no_credentials(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.jail import CannotJail, Cell
+from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.seatbelt import Seatbelt, build, profile
 from hermes_agent.sandbox.walls import Walls
 
@@ -16,7 +18,12 @@ def cell(tmp_path: Path) -> Cell:
     work = tmp_path / 'wo"rk'
     (work / ".ssh").mkdir(parents=True)
     return Cell(
-        folder=tmp_path / "record", files=("exit",), kept=None, workspace=str(work), session=tmp_path / "session"
+        folder=tmp_path / "record",
+        files=("exit",),
+        kept=None,
+        workspace=str(work),
+        session=tmp_path / "session",
+        launch=partial(Watcher().launch, tmp_path),
     )
 
 

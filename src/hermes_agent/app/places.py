@@ -13,9 +13,9 @@ from pathlib import Path
 from hermes_agent.app.settings import API_PORT, WEBHOOK_PORT
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.connect_filter import is_supported
 from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
 from hermes_agent.sandbox.network import Network
+from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.sandbox.toolchains import toolchains
 from hermes_agent.sandbox.traffic import Callers

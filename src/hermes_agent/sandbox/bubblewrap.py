@@ -66,7 +66,7 @@ class Bubblewrap:
 
         def start(line: Sequence[str]) -> Child:
             begin = partial(start_detached, line, cwd="/", env=env, stdin=stdin, out=out, passed=passed)
-            return cell.launch(begin) if cell.launch else begin()
+            return cell.launch(cell.connections, begin)
 
         try:
             return self._group.start(line, start)
@@ -76,7 +76,7 @@ class Bubblewrap:
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """The command line of bwrap, up to the program."""
-        is_shared = self.walls.network or (cell is not None and cell.launch is not None)
+        is_shared = self.walls.network or (cell is not None and cell.connections)
         spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if is_shared else ["--unshare-net"])
         mounts = self._mounts(cell)
         words = [word for path in sorted(mounts, key=_depth) for word in mounts[path]]

@@ -33,7 +33,7 @@ import msgspec
 
 from hermes_agent.core.effects import Location
 from hermes_agent.host.process import start_detached
-from hermes_agent.host.process_table import Identity, parse_stat
+from hermes_agent.host.process_table import MARK, Identity, family, parse_stat
 from hermes_agent.sandbox.place import Command, PlaceFailed
 
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
@@ -135,6 +135,16 @@ def cover_part(path: Path, start: int, data: bytes) -> None:
         os.pwrite(handle, data, start)
     finally:
         os.close(handle)
+
+
+def runs(folder: Path) -> Identity:
+    """Who runs the command of a record. Where its starter died between a jail's start and the note of who that is, the
+    first session that carries its mark. Blocks."""
+    if written := read_text(folder / "pid"):
+        return identity_in(written)
+    leaders = [row for row in family(0, f"{MARK}={folder}".encode()) if row.pid == row.session]
+    first = min(leaders, key=lambda row: row.started, default=None)
+    return Identity(pid=first.pid, started=first.started) if first else NOBODY
 
 
 def read_text(path: Path) -> str:

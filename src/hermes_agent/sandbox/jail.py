@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os.path import realpath
 from pathlib import Path
@@ -14,6 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.section import short_hash
 from hermes_agent.host.late import late
 from hermes_agent.host.process import Child
+from hermes_agent.sandbox.notifications import Handler
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.toolchains import CACHES, GIT_CONFIGS, git_config
 from hermes_agent.sandbox.walls import UNBOUNDED, Walls
@@ -32,16 +32,18 @@ DROPPED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DI
 class Cell:
     """What one command has beyond the walls: `folder` (its record, where only `files` may be written and nothing
     replaced), its kept shell, the session's workspace, and files lent to it for reading. `session` is the folder of
-    what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` starts the program from a thread
-    whose connections are watched; None: nobody watches, and the jail closes the network."""
+    what the commands of one session share: `tmp` (their /tmp) and `home`. `launch` calls what starts the program, in a
+    thread of its own where handlers answer for system calls; `connections` are those for the network. None: nobody
+    watches, and the jail closes it."""
 
     folder: Path
     files: tuple[str, ...]
     kept: Path | None
     workspace: str
     session: Path
+    launch: Callable[[tuple[Handler, ...], Callable[[], Child]], Child]
     lent: tuple[str, ...] = ()
-    launch: Callable[[Callable[[], Child]], Child] | None = None
+    connections: tuple[Handler, ...] = ()
 
     def borrows(self, walls: Walls) -> list[Path]:
         """The files that it is lent, of those allowed by the walls."""
@@ -164,22 +166,6 @@ def limits(walls: Walls, held: Collection[str]) -> str:
 def unheld(walls: Walls, held: Collection[str]) -> tuple[int, int]:
     """The limits of a whole command that somebody has to look after."""
     return 0 if "pids" in held else walls.processes, 0 if "memory" in held else walls.memory_mb
-
-
-def start_in_thread(
-    enter: Callable[[], None], start: Callable[[], Child], launch: Callable[[Callable[[], Child]], Child] | None = None
-) -> Child:
-    """Start a program from a new thread that first takes on, for good, what its children inherit; `launch` brings that
-    thread along. Blocks; raises `OSError`."""
-
-    def inside() -> Child:
-        enter()
-        return start()
-
-    if launch is not None:
-        return launch(inside)
-    with ThreadPoolExecutor(1, "into the wall") as thread:
-        return thread.submit(inside).result()
 
 
 SECRET = re.compile(

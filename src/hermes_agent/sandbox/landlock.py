@@ -1,23 +1,23 @@
 """Jail by the kernel's Landlock, for machines without bubblewrap: file access rules, no new privileges, seccomp.
 
 Weaker than namespaces: the process table and names of files are visible, and /tmp is a folder with another name. Where
-the kernel lets nobody watch connections, no socket with a path can be made.
+the kernel hands no system calls over, no socket with a path can be made, and metadata is not held (`metadata.py`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.control_group import ControlGroup
-from hermes_agent.sandbox.jail import CannotJail, Cell, limits, start_in_thread, unheld
-from hermes_agent.sandbox.seccomp import program
+from hermes_agent.sandbox.jail import CannotJail, Cell, limits, unheld
+from hermes_agent.sandbox.metadata import metadata
+from hermes_agent.sandbox.seccomp import checked, libc, load, program
 from hermes_agent.sandbox.walls import SYSTEM_CREDENTIALS, Access, Walls
 
 # Numbers of system calls and bits: linux/landlock.h, landlock(7); the calls have the same number everywhere.
@@ -31,9 +31,9 @@ EVERYTHING = (1 << 16) - 1
 SINCE = {REFER: 2, TRUNCATE: 3, IOCTL_DEV: 5}
 SCOPES, SCOPES_SINCE = 0b11, 6  # abstract sockets and signals stay inside
 RULE_PATH_BENEATH = 1
+CONNECT_TCP, TCP_SINCE = 1 << 1, 4
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
-# The numbers of prctl(2) and seccomp(2):
-SET_NO_NEW_PRIVS, CAPBSET_DROP, SET_SECCOMP, FILTER = 38, 24, 22, 2
+SET_NO_NEW_PRIVS, CAPBSET_DROP = 38, 24  # prctl(2)
 LAST_CAPABILITY = 63
 
 
@@ -73,19 +73,28 @@ class Landlock:
         place = person if person and shown.get(os.path.realpath(person)) == "write" else str(home)
         env = cell.variables(self.walls, env, home=place, temporary=str(cell.session / "tmp"))
 
+        own = self._own(cell)
+
+        @lru_cache(64)  # programs change several things of one file
+        def may_change(path: str) -> bool:
+            is_own = any(path == each or path.startswith(f"{each}/") for each in own)
+            return is_own or self.walls.access(path, cell.workspace) == "write"
+
         def start(argv: Sequence[str]) -> Child:
             begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
-            return start_in_thread(partial(self._enter, cell, shown), begin, cell.launch)
+            walled = partial(_walled, partial(self._enter, cell, shown), begin)
+            return cell.launch((*cell.connections, metadata(may_change)), walled)
 
         return self._group.start(argv, start)
 
     def _enter(self, cell: Cell, shown: Mapping[str, Access]) -> None:
         """What the thread that starts the program takes on, and so everything in the wall."""
         for capability in range(LAST_CAPABILITY if os.geteuid() == 0 else 0):
-            _prctl(CAPBSET_DROP, capability)  # fails for numbers that this kernel does not know
+            libc().prctl(CAPBSET_DROP, capability, 0, 0, 0)  # fails for numbers that this kernel does not know
         _restrict(self._system.ruleset())
         _restrict_to(dict(self._rules(cell, shown)), self._handled, self._scoped)
-        _load_filter(self._filter if cell.launch is None else self._watched_filter)
+        if code := self._watched_filter if cell.connections else self._filter:
+            load(code)
 
     def _rules(self, cell: Cell, shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""
@@ -93,10 +102,13 @@ class Landlock:
         yield "/proc", READ
         for device in DEVICES:
             yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
-        caches = [cell.caches(self.walls)] if self.walls.caches else []
-        for path in (str(cell.session / "tmp"), str(cell.session / "home"), *caches):
-            yield os.path.realpath(path), EVERYTHING
+        yield from dict.fromkeys(self._own(cell), EVERYTHING).items()
         yield from _record_rules(cell, self.walls).items()
+
+    def _own(self, cell: Cell) -> list[str]:
+        """The folders of the session's own."""
+        caches = [cell.caches(self.walls)] if self.walls.caches else []
+        return [os.path.realpath(path) for path in (f"{cell.session}/tmp", f"{cell.session}/home", *caches)]
 
 
 class Thin:
@@ -119,11 +131,16 @@ class Thin:
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`."""
         begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
-        return start_in_thread(partial(self._enter, cell), begin) if _version() > 0 else begin()
+        return cell.launch((), partial(_walled, partial(self._enter, cell), begin)) if _version() > 0 else begin()
 
     def _enter(self, cell: Cell) -> None:
         rules = dict(_shown_rules(self.walls.shown(cell.workspace)))
         _restrict_to(rules | _record_rules(cell, self.walls), self._handled, 0)
+
+
+def _walled(enter: Callable[[], None], begin: Callable[[], Child]) -> Child:
+    enter()
+    return begin()
 
 
 def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
@@ -148,9 +165,16 @@ def _is_open(path: str) -> bool:
     return os.access(path, os.R_OK) or os.access(path, os.X_OK)
 
 
-def _restrict_to(rules: Mapping[str, int], handled: int, scoped: int) -> None:
+def restrict_tcp() -> None:
+    """Let this thread, and whatever it starts, make no TCP connection, where the kernel can: a second lock. What is
+    connected for it is not subject to it."""
+    if _version() >= TCP_SINCE:
+        _restrict_to({}, 0, 0, CONNECT_TCP)
+
+
+def _restrict_to(rules: Mapping[str, int], handled: int, scoped: int, tcp: int = 0) -> None:
     """Restrict this thread, and whatever it starts, to these rules."""
-    ruleset = _ruleset(rules, handled, scoped)
+    ruleset = _ruleset(rules, handled, scoped, tcp)
     try:
         _restrict(ruleset)
     finally:
@@ -158,13 +182,13 @@ def _restrict_to(rules: Mapping[str, int], handled: int, scoped: int) -> None:
 
 
 def _restrict(ruleset: int) -> None:
-    _checked(_prctl(SET_NO_NEW_PRIVS, 1))
-    _checked(_call(RESTRICT, ruleset, 0))
+    checked(libc().prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    checked(libc().syscall(RESTRICT, ruleset, 0))
 
 
-def _ruleset(rules: Mapping[str, int], handled: int, scoped: int) -> int:
-    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 24 if scoped else 8]
-    ruleset = _checked(_call(CREATE, attributes, len(attributes), 0))
+def _ruleset(rules: Mapping[str, int], handled: int, scoped: int = 0, tcp: int = 0) -> int:
+    attributes = struct.pack("=QQQ", handled, tcp, scoped)[: 24 if scoped else 16 if tcp else 8]
+    ruleset = checked(libc().syscall(CREATE, attributes, len(attributes), 0))
     for path, access in rules.items():
         _allow(ruleset, path, access & handled)
     return ruleset
@@ -195,7 +219,8 @@ def _known(rights: int, version: int) -> int:
 
 def _version() -> int:
     """Version of the kernel's interface; 0 or less: there is none."""
-    return _call(CREATE, None, 0, 1)
+    version: int = libc().syscall(CREATE, None, 0, 1)
+    return version
 
 
 def _seen(folder: str, hidden: Iterable[str]) -> Iterator[str]:
@@ -222,36 +247,6 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= OF_A_FILE
-        _checked(_call(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))
+        checked(libc().syscall(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))
     finally:
         os.close(handle)
-
-
-def _load_filter(code: bytes) -> None:
-    if code:
-        kept = ctypes.create_string_buffer(code, len(code))
-        _checked(_prctl(SET_SECCOMP, FILTER, struct.pack("@HP", len(code) // 8, ctypes.addressof(kept))))
-
-
-def _call(number: int, *arguments: int | bytes | None) -> int:
-    result: int = _libc().syscall(ctypes.c_long(number), *arguments)
-    return result
-
-
-def _prctl(option: int, *arguments: int | bytes) -> int:
-    filled = [*arguments, *[0] * (4 - len(arguments))]
-    longs = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in filled]
-    result: int = _libc().prctl(option, *longs)
-    return result
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"the jail: {os.strerror(number)}")
-    return result
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)

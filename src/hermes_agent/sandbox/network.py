@@ -5,30 +5,36 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import select
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from fcntl import F_GETFL, F_SETFL, fcntl, ioctl
+from collections.abc import Iterator, Mapping
+from fcntl import F_GETFL, F_SETFL, fcntl
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
+from weakref import WeakValueDictionary
 
-from hermes_agent.core.dataclass import dataclass
-from hermes_agent.sandbox.connect_filter import CALLS, checked, is_supported, libc, restrict
-from hermes_agent.sandbox.traffic import REACHED, STOPPED, Callers, Traffic
+from hermes_agent.sandbox.landlock import restrict_tcp
+from hermes_agent.sandbox.notifications import Handler, Refused, Request, Waiting, is_supported
+from hermes_agent.sandbox.seccomp import (
+    ALLOWED,
+    AND,
+    HANDED_OVER,
+    HAS,
+    Step,
+    argument,
+    checked,
+    error,
+    libc,
+    numbers,
+    when,
+)
+from hermes_agent.sandbox.traffic import REACHED, Callers, Traffic
 
 HERE = "127.0.0.1"
 DIRECT = "localhost,127.0.0.1,::1"
-# linux/seccomp.h: requests to a listener, and the layout of a notification
-RECEIVE, SEND, IS_VALID = 0xC050_2100, 0xC018_2101, 0x4008_2102
-NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 GETFD, OPENAT2, IN_ROOT = 438, 437, 0x10
-MOST_WAITING = 128
 LONGEST_ADDRESS = 128
 MOST_BACKLOG = 1 << 16
 MAPPED = bytes(10) + b"\xff\xff"
@@ -36,7 +42,14 @@ TCP, LISTENS = 6, 1 << 10
 THREAD = os.O_EXCL  # PIDFD_THREAD
 # linux/sock_diag.h, linux/unix_diag.h
 SOCK_DIAG, DIAG_BY_FAMILY, ONE, DUMP, SHOW_FILE, FILE_OF, ANY = 4, 20, 1, 0x301, 2, 1, 0xFFFF_FFFF
-T = TypeVar("T")
+# Numbers and bits: sys/socket.h.
+FAST_OPEN = 0x2000_0000  # MSG_FASTOPEN: a `send` that connects
+UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+STREAM, SEQUENCES, KIND = 1, 5, 15
+ROUTE = 0
+# Names of calls and their numbers on x86-64 and on ARM; those that connect with `FAST_OPEN` with the place of its flag.
+CALLS = "socket 41 198, connect 42 203, listen 50 201"
+SENDS = {"sendto 44 206": 3, "sendmsg 46 211": 2, "sendmmsg 307 269": 3}
 Address = IPv4Address | IPv6Address
 
 
@@ -54,26 +67,6 @@ class Proxy(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A system call of a command that waits for its answer."""
-
-    listener: int
-    id: int
-    pid: int
-    call: int
-    arguments: tuple[int, ...]
-    traffic: Traffic
-
-
-class Refused(Exception):
-    """A connection that may not be made. `number` is the error that the program sees."""
-
-    def __init__(self, words: str = "", number: int = errno.EACCES) -> None:
-        super().__init__(words)
-        self.words, self.number = words, number
-
-
 class Network:
     """Watches the connections of walled commands. `proxy`: None where they reach their session's servers alone;
     `direct` are addresses with ports that they reach besides, as in `127.0.0.1:5432`."""
@@ -83,27 +76,15 @@ class Network:
         self._callers = proxy.callers if proxy else Callers()
         self._direct = frozenset(direct)
         self._port = 0
-        self._poll = select.epoll()
-        self._commands: dict[int, Traffic] = {}
-        self._servers: dict[int, Traffic] = {}
-        self._waiting: dict[int, tuple[Request, socket.socket, bytes]] = {}
-        self._bell = -1
+        self._servers = WeakValueDictionary[int, Traffic]()  # of commands that go on
 
     async def open(self) -> None:
-        """Start the proxy and the thread that answers, before a command starts, where the kernel can do it."""
-        if not is_supported():
-            return
-        if self._proxy is not None:
+        """Start the proxy, before a command starts, where connections can be watched."""
+        if self._proxy is not None and is_supported():
             self._port = await self._proxy.open()
-        if self._bell < 0:
-            self._bell = os.eventfd(0, os.EFD_CLOEXEC)
-            self._poll.register(self._bell, select.EPOLLIN)
-            threading.Thread(target=self._serve, name="network of commands", daemon=True).start()
 
     async def close(self) -> None:
-        """End both; commands that go on connect nowhere any more."""
-        if self._bell >= 0:
-            os.eventfd_write(self._bell, 1)
+        """End it."""
         if self._proxy is not None:
             await self._proxy.close()
 
@@ -115,92 +96,31 @@ class Network:
         names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         return {**dict.fromkeys(names, address), "no_proxy": DIRECT, "NO_PROXY": DIRECT, "NODE_USE_ENV_PROXY": "1"}
 
-    def launcher(self, record: Path) -> Callable[[Callable[[], T]], T] | None:
-        """What starts the command of this record: `_launch`. None where connections cannot be watched: a jail closes
-        the network then."""
-        return partial(self._launch, Traffic(record)) if self._bell >= 0 else None
+    def handlers(self) -> tuple[Handler, ...]:
+        """What answers for the connections of a command. None where they cannot be watched: a jail closes the network
+        then."""
+        acts = {"socket": self._refuse_datagram, "listen": self._listen, "connect": self._connect}
+        found = {number: acts[name] for name, number in numbers(CALLS).items()}
+        return (Handler(steps=steps(), acts=found, enter=restrict_tcp),) if is_supported() else ()
 
-    def _launch(self, traffic: Traffic, start: Callable[[], T]) -> T:
-        """Call `start` in a thread of its own whose connections, and those of whatever it starts, are watched for
-        good. Raises `OSError`."""
-        with ThreadPoolExecutor(1, "into the network") as thread:
-            listener = thread.submit(restrict).result()
-            self._commands[listener] = traffic
-            self._poll.register(listener, select.EPOLLIN)
-            return thread.submit(start).result()
+    def _refuse_datagram(self, request: Request) -> int:
+        is_look_up = request.arguments[1] & os.O_NONBLOCK
+        raise Refused("a datagram, as for the look-up of a name" if is_look_up else "")
 
-    def _serve(self) -> None:
-        """Answer until the bell rings."""
-        while True:
-            for handle, events in self._poll.poll():
-                if handle == self._bell:
-                    return self._end()
-                if handle in self._waiting:
-                    self._answer_later(handle)
-                elif events & select.EPOLLIN:
-                    self._answer(handle)
-                else:
-                    self._forget(handle)
-
-    def _end(self) -> None:
-        for listener in list(self._commands):
-            self._forget(listener)
-        for handle in list(self._waiting):
-            self._answer_later(handle)
-        self._poll.unregister(self._bell)
-        os.close(self._bell)
-        self._bell = -1
-
-    def _forget(self, listener: int) -> None:
-        """Drop a command of which no process is left."""
-        gone = self._commands.pop(listener)
-        self._poll.unregister(listener)
-        os.close(listener)
-        self._servers = {inode: owner for inode, owner in self._servers.items() if owner is not gone}
-
-    def _answer(self, listener: int) -> None:
-        notification = bytearray(NOTIFICATION.size)
-        try:
-            ioctl(listener, RECEIVE, notification)
-        except OSError:  # it was killed meanwhile
-            return
-        id_, pid, _, call, _, _, *arguments = NOTIFICATION.unpack(notification)
-        traffic = self._commands[listener]
-        request = Request(listener=listener, id=id_, pid=pid, call=call, arguments=tuple(arguments), traffic=traffic)
-        try:
-            number = self._act(request)
-        except Refused as refused:
-            number = refused.number
-            if refused.words:
-                with suppress(OSError):
-                    traffic.note(STOPPED, refused.words)
-        except (OSError, ValueError, OverflowError, struct.error) as error:
-            number = getattr(error, "errno", None) or errno.EINVAL
-        if number is not None:
-            _reply(request, number)
-
-    def _answer_later(self, handle: int) -> None:
-        request, found, address = self._waiting.pop(handle)
-        self._poll.unregister(handle)
-        with found:
-            _reply(request, _try(found, address))
-
-    def _act(self, request: Request) -> int | None:
-        """Do what was asked for, on a copy of what it was asked with. The error, 0 for none; None where the answer
-        comes later."""
-        if CALLS is None or request.call == CALLS.socket:
-            is_look_up = request.arguments[1] & os.O_NONBLOCK
-            raise Refused("a datagram, as for the look-up of a name" if is_look_up else "")
-        address = b"" if request.call == CALLS.listen else _memory(request)
+    def _listen(self, request: Request) -> int:
         with _socket(request) as found:
-            ioctl(request.listener, IS_VALID, struct.pack("=Q", request.id))
-            if request.call == CALLS.connect:
-                return self._connect(request, found, address)
             found.listen(min(request.arguments[1], MOST_BACKLOG))
             self._servers[os.fstat(found.fileno()).st_ino] = request.traffic
         return 0
 
-    def _connect(self, request: Request, found: socket.socket, address: bytes) -> int | None:
+    def _connect(self, request: Request) -> int | Waiting:
+        """Connect on a copy of the address that it gave."""
+        _, where, length, *_ = request.arguments
+        address = request.memory(where, min(length & 0xFFFF_FFFF, LONGEST_ADDRESS))
+        with _socket(request) as found:
+            return self._connect_to(request, found, address)
+
+    def _connect_to(self, request: Request, found: socket.socket, address: bytes) -> int | Waiting:
         (family,) = struct.unpack_from("=H", address)
         if family == socket.AF_UNSPEC and found.family in (socket.AF_INET, socket.AF_INET6):
             return _connect(found, address)  # ends a connection
@@ -212,12 +132,12 @@ class Network:
         checked_address = _packed(family, host, port)
         if (str(host), port) != (HERE, self._port):
             self._check(request.traffic, host, port)
-            return self._begin(request, found, checked_address)
+            return _begin(found, checked_address)
         with self._callers.connecting() as ports:
-            number = self._begin(request, found, checked_address)
-            if number in (0, None, errno.EINPROGRESS):
+            answer = _begin(found, checked_address)
+            if isinstance(answer, Waiting) or answer in (0, errno.EINPROGRESS):
                 ports[found.getsockname()[1]] = request.traffic
-        return number
+        return answer
 
     def _check(self, traffic: Traffic, host: Address, port: int) -> None:
         """Raises `Refused` unless the command may connect there; notes whom it talks to."""
@@ -256,30 +176,14 @@ class Network:
         finally:
             os.close(file)
 
-    def _begin(self, request: Request, found: socket.socket, address: bytes) -> int | None:
-        """Connect. A socket that blocks is answered for when it is connected; meanwhile others are served."""
-        if sum(each.traffic is request.traffic for each, *_ in self._waiting.values()) >= MOST_WAITING:
-            raise Refused(number=errno.EAGAIN)
-        number = _try(found, address)
-        if number != errno.EINPROGRESS or fcntl(found, F_GETFL) & os.O_NONBLOCK:
-            return number
-        kept = socket.socket(fileno=os.dup(found.fileno()))
-        self._waiting[kept.fileno()] = request, kept, address
-        self._poll.register(kept, select.EPOLLOUT)
-        return None
 
-
-def _reply(request: Request, number: int) -> None:
-    with suppress(OSError):  # it was killed meanwhile
-        ioctl(request.listener, SEND, struct.pack("=QqiI", request.id, 0, -number, 0))
-
-
-def _memory(request: Request) -> bytes:
-    """A copy of the address that it gave."""
-    _, where, length, *_ = request.arguments
-    with Path(f"/proc/{request.pid}/mem").open("rb", buffering=0) as memory:
-        memory.seek(where)
-        return memory.read(min(length & 0xFFFF_FFFF, LONGEST_ADDRESS))
+def _begin(found: socket.socket, address: bytes) -> int | Waiting:
+    """Connect. A socket that blocks is answered for when it is connected; meanwhile others are served."""
+    number = _try(found, address)
+    if number != errno.EINPROGRESS or fcntl(found, F_GETFL) & os.O_NONBLOCK:
+        return number
+    kept = socket.socket(fileno=os.dup(found.fileno()))
+    return Waiting(socket=kept, finish=partial(_try, kept, address))
 
 
 def _socket(request: Request) -> socket.socket:
@@ -291,6 +195,7 @@ def _socket(request: Request) -> socket.socket:
             number = next(line.split()[1] for line in status if line.startswith("Tgid:"))
         process = os.pidfd_open(int(number))
     try:
+        request.check()
         return socket.socket(fileno=checked(libc().syscall(GETFD, process, request.arguments[0] & 0xFFFF_FFFF, 0)))
     finally:
         os.close(process)
@@ -372,3 +277,23 @@ def _file_of(inode: int) -> tuple[int, int] | None:
         if len(row) >= 28 and (found := struct.unpack_from("=HHII", row, 16))[1] == FILE_OF:
             return found[3], found[2]
     return None
+
+
+def steps(machine: str = "") -> tuple[Step, ...]:
+    """What hands connections over. A socket for datagrams is handed over too: it is refused with a word about it."""
+    calls, refuse = numbers(CALLS, machine), [error(errno.EACCES)]
+    kind = [argument(1), (AND, 0, 0, KIND)]
+    unix = [*kind, *when(STREAM, [ALLOWED]), *when(SEQUENCES, [ALLOWED]), *refuse]
+    tcp = [argument(2), *when(0, [ALLOWED]), *when(TCP, [ALLOWED]), *refuse]
+    inet = [*kind, *when(STREAM, tcp), HANDED_OVER]
+    netlink = [argument(2), *when(ROUTE, [ALLOWED]), *refuse]
+    families = ((UNIX, unix), (INET, inet), (INET6, inet), (NETLINK, netlink))
+    socket = [argument(0), *(step for family, then in families for step in when(family, then))]
+    fast_open = ((HAS, 0, 1, FAST_OPEN), error(errno.EOPNOTSUPP), ALLOWED)
+    sends = [(number, flags) for row, flags in SENDS.items() for number in numbers(row, machine).values()]
+    return (
+        *when(calls["connect"], [HANDED_OVER]),
+        *when(calls["listen"], [HANDED_OVER]),
+        *when(calls["socket"], [*socket, error(errno.EAFNOSUPPORT)]),
+        *(step for number, flags in sends for step in when(number, [argument(flags), *fast_open])),
+    )

@@ -1,17 +1,21 @@
-"""Seccomp filter of walls: refuses the system calls that have no business in one (mounts, modules, keys, tracing)."""
+"""Seccomp filters: their steps and how one is loaded; and that of walls, which refuses the system calls that have no
+business in one (mounts, modules, keys, tracing)."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 
 # linux/filter.h, linux/seccomp.h: operations, and where the parts of a call stand.
-LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
-ALLOW, ERROR = 0x7FFF_0000, 0x0005_0000
+LOAD, AND, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # an argument has 8 bytes
+ALLOW, NOTIFY, ERROR = 0x7FFF_0000, 0x7FC0_0000, 0x0005_0000
+SET_MODE_FILTER = 1
 X32 = 0x4000_0000  # the other set of numbers of x86-64
 AF_UNIX = 1
 INIT = 1  # the first process of the wall's process table, which nobody may trace: stopped, it would never end
@@ -31,6 +35,7 @@ io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, syslo
 swapoff 168 225, reboot 169 142, quotactl 179 60, quotactl_fd 443 443, settimeofday 164 170, clock_settime 227 112,
 vhangup 153 58, iopl 172 -, ioperm 173 -, modify_ldt 154 -, uselib 134 -, lookup_dcookie 212 18
 """
+LOAD_FILTER = "seccomp 317 277"
 LOOKED_AT = "clone 56 220, ioctl 16 29, personality 135 92, ptrace 101 117, socket 41 198"
 MACHINES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}  # how the kernel names an architecture in a filter
 CLONE3 = 435  # its flags lie in memory, where no filter looks: without it programs take clone
@@ -42,9 +47,19 @@ def program(*, sockets: str = "all", machine: str = "") -> bytes:
     """The filter as the kernel takes it. `sockets`: `all`, `inet` (none with a path or name), or `none`. Empty for a
     kind of machine whose numbers are not known here."""
     machine = machine or platform.machine()
-    if machine not in MACHINES:
-        return b""
-    return b"".join(struct.pack("=HBBI", *step) for step in _steps(machine, sockets))
+    return packed(_steps(machine, sockets)) if machine in MACHINES else b""
+
+
+def packed(steps: Iterable[Step]) -> bytes:
+    return b"".join(struct.pack("=HBBI", *step) for step in steps)
+
+
+def load(code: bytes, flags: int = 0) -> int:
+    """Load a filter into this thread, irrevocably. Raises `OSError`."""
+    (call,) = numbers(LOAD_FILTER).values()
+    kept = ctypes.create_string_buffer(code, len(code))
+    filled = struct.pack("@HP", len(code) // 8, ctypes.addressof(kept))
+    return checked(libc().syscall(call, SET_MODE_FILTER, flags, filled))
 
 
 def filter_file(code: bytes) -> int:
@@ -56,52 +71,75 @@ def filter_file(code: bytes) -> int:
 
 
 def _steps(machine: str, sockets: str) -> Iterator[Step]:
-    numbers = _numbers(LOOKED_AT, machine)
+    looked_at = numbers(LOOKED_AT, machine)
+    yield from head(machine)
+    for number in numbers(REFUSED, machine).values():
+        yield from when(number, [error(errno.EPERM)])
+    yield from when(CLONE3, [error(errno.ENOSYS)])
+    yield from when(looked_at["clone"], [argument(0), (AND, 0, 0, NAMESPACES), *_unless(0), ALLOWED])
+    yield from when(looked_at["ioctl"], [argument(1), *_refused(TERMINAL_INPUT), ALLOWED])
+    yield from when(looked_at["ptrace"], [argument(1), *_refused((INIT,)), ALLOWED])
+    allowed = [step for value in PERSONALITIES for step in when(value, [ALLOWED])]
+    yield from when(looked_at["personality"], [argument(0), *allowed, error(errno.EPERM)])
+    if sockets != "all":
+        refused = [argument(0), *_refused((AF_UNIX,)), ALLOWED] if sockets == "inet" else [error(errno.EPERM)]
+        yield from when(looked_at["socket"], refused)
+    yield ALLOWED
+
+
+def head(machine: str) -> Iterator[Step]:
+    """The beginning of each filter: other sets of numbers are closed, then the number of the call is loaded."""
     yield LOAD, 0, 0, ARCHITECTURE
     yield from _unless(MACHINES[machine])
     yield LOAD, 0, 0, NUMBER
     if machine == "x86_64":
         yield AT_LEAST, 0, 1, X32
-        yield _error(errno.EPERM)
-    for number in _numbers(REFUSED, machine).values():
-        yield from _if(number, [_error(errno.EPERM)])
-    yield from _if(CLONE3, [_error(errno.ENOSYS)])
-    yield from _if(numbers["clone"], [_argument(0), (AND, 0, 0, NAMESPACES), *_unless(0), _ALLOWED])
-    yield from _if(numbers["ioctl"], [_argument(1), *_refused(TERMINAL_INPUT), _ALLOWED])
-    yield from _if(numbers["ptrace"], [_argument(1), *_refused((INIT,)), _ALLOWED])
-    allowed = [step for value in PERSONALITIES for step in _if(value, [_ALLOWED])]
-    yield from _if(numbers["personality"], [_argument(0), *allowed, _error(errno.EPERM)])
-    if sockets != "all":
-        refused = [_argument(0), *_refused((AF_UNIX,)), _ALLOWED] if sockets == "inet" else [_error(errno.EPERM)]
-        yield from _if(numbers["socket"], refused)
-    yield _ALLOWED
+        yield error(errno.EPERM)
 
 
-def _numbers(table: str, machine: str) -> dict[str, int]:
-    rows = (row.split() for row in table.split(","))
-    column = 1 + list(MACHINES).index(machine)
+def numbers(table: str, machine: str = "") -> dict[str, int]:
+    """The numbers of calls by their names, in rows of a name and a column for each of `MACHINES`. Empty for another
+    kind of machine."""
+    machine = machine or platform.machine()
+    rows = (row.split() for row in table.split(",") if machine in MACHINES)
+    column = 1 + [*MACHINES, machine].index(machine)
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-_ALLOWED: Step = (RETURN, 0, 0, ALLOW)
+ALLOWED: Step = (RETURN, 0, 0, ALLOW)
+HANDED_OVER: Step = (RETURN, 0, 0, NOTIFY)
 
 
-def _error(number: int) -> Step:
+def error(number: int) -> Step:
     return RETURN, 0, 0, ERROR | number
 
 
-def _argument(index: int) -> Step:
+def argument(index: int) -> Step:
     """The lower half of an argument: each that is looked at is an int, or flags of the lower half."""
     return LOAD, 0, 0, ARGUMENTS + 8 * index
 
 
-def _if(value: int, then: list[Step]) -> list[Step]:
+def when(value: int, then: list[Step]) -> list[Step]:
+    """Go these steps, which end in an answer, where the loaded value is this one."""
     return [(EQUAL, 0, len(then), value), *then]
 
 
 def _unless(value: int) -> list[Step]:
-    return [(EQUAL, 1, 0, value), _error(errno.EPERM)]
+    return [(EQUAL, 1, 0, value), error(errno.EPERM)]
 
 
 def _refused(values: tuple[int, ...]) -> list[Step]:
-    return [step for value in values for step in _if(value, [_error(errno.EPERM)])]
+    return [step for value in values for step in when(value, [error(errno.EPERM)])]
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """The C library, which notes errors for `ctypes.get_errno`."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result: int) -> int:
+    """The result of a system call. Raises `OSError`."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"the jail: {os.strerror(ctypes.get_errno())}")
+    return result

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 
@@ -16,7 +16,7 @@ import msgspec
 
 from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.host.process_table import Identity, family
+from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -28,19 +28,20 @@ from hermes_agent.sandbox.executions import (
     check_text,
     cover_part,
     forget,
-    identity_in,
     is_beginning,
     location_of,
     make_input,
     noted_end,
     read_part,
     read_text,
+    runs,
     send,
     this_boot,
     void,
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.network import Network
+from hermes_agent.sandbox.notifications import Watcher
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.traffic import traffic_of
 from hermes_agent.sandbox.wrapper import (
@@ -90,6 +91,7 @@ class LocalPlace:
         self._folder = folder
         self._make_jail = jail
         self._network = network
+        self._watcher = Watcher()
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
@@ -143,6 +145,7 @@ class LocalPlace:
     async def close(self) -> None:
         """Remove what was prepared for the next command."""
         self._limits.close()
+        await asyncio.to_thread(self._watcher.close)
         if self._network is not None:
             await self._network.close()
         await asyncio.to_thread(self._spare.drop)
@@ -216,6 +219,7 @@ class LocalPlace:
         if self._jail is None:
             return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
         command = meta.command
+        self._watcher.open()
         cell = Cell(
             folder=folder,
             files=OWN_FILES,
@@ -223,7 +227,8 @@ class LocalPlace:
             workspace=command.folder,
             session=self._folder / SESSIONS / folder.parent.name,
             lent=command.lent,
-            launch=self._network.launcher(folder) if self._network else None,
+            launch=partial(self._watcher.launch, folder),
+            connections=self._network.handlers() if self._network else (),
         )
         with (folder / "pid").open("xb") as who:
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
@@ -237,7 +242,7 @@ class LocalPlace:
             shutil.rmtree(folder, ignore_errors=True)
             return None
         meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=Meta)
-        identity = _runs(folder) if meta.boot == self._boot else NOBODY
+        identity = runs(folder) if meta.boot == self._boot else NOBODY
         kept = self._kept(meta.command)
         return LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=Child(identity), kept=kept)
 
@@ -270,16 +275,6 @@ class LocalPlace:
         if not EXEC_ID.fullmatch(exec_id):
             raise PlaceFailed(f"`{exec_id}` is not an exec id.")
         return self._folder / exec_id
-
-
-def _runs(folder: Path) -> Identity:
-    """Who runs the command of a record. Where its starter died between a jail's start and the note of who that is, the
-    first session that carries its mark. Blocks."""
-    if written := read_text(folder / "pid"):
-        return identity_in(written)
-    leaders = [row for row in family(0, f"{MARK}={folder}".encode()) if row.pid == row.session]
-    first = min(leaders, key=lambda row: row.started, default=None)
-    return Identity(pid=first.pid, started=first.started) if first else NOBODY
 
 
 class LocalRunning:
