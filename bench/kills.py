@@ -12,7 +12,6 @@ from pathlib import Path
 
 from bench.figures import Figure
 from bench.long_run import REPORT, TASK, TURNS, LongRun, source_tree
-from hermes_agent.agent.compaction.compactor import is_runtime
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, ToolEnded
@@ -106,7 +105,7 @@ class Work:
 
     def transcript(self) -> list[str]:
         """What the model is shown, as lines, without the runtime's notes, which hold the time."""
-        shown = [message for message in fold(Session(id="s"), self.log()).messages if not is_runtime(message)]
+        shown = [message for message in fold(Session(id="s"), self.log()).messages if not message.is_runtime]
         return [f"{message.role}: {_words(message)}" for message in shown]
 
     def log(self) -> list[Entry]:

@@ -133,7 +133,7 @@ async def test_what_is_stored_is_private_and_goes_after_thirty_days(tmp_path: Pa
         when = (tmp_path / name).stat().st_mtime - days * 86_400
         os.utime(tmp_path / name, (when, when))
 
-    await Spill(tmp_path).fit("any", said("x" * 60_000), "k")
+    await Spill(tmp_path).fit("any", said("x" * 60_000, Origin.TOOL), "k")
 
     (made,) = set(names_in(tmp_path)) - {"new.txt"}
     assert (tmp_path / made).stat().st_mode & 0o777 == 0o600

@@ -10,12 +10,11 @@ import click
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
-from hermes_agent.cli.table import CHILDS, COMMANDS, NO_HOME, OPEN, SUMMARIES, TAPED
+from hermes_agent.cli.table import BELOW_AGENT, CHILDS, COMMANDS, NO_HOME, OPEN, SUMMARIES, TAPED
 from hermes_agent.core.errors import Refused
 from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import find_home
-from hermes_agent.host.process_table import below_agent
 from hermes_agent.version import VERSION
 
 LONGEST_SENTENCE = 200
@@ -33,7 +32,7 @@ class Subcommands(click.Group):
             return None
         command: click.Command = late(COMMANDS[cmd_name])
         _uncut(command)
-        if below_agent():
+        if late(BELOW_AGENT)():
             _close(command, "", cmd_name, has_home=os.access(find_home().root, os.R_OK))
         return command
 

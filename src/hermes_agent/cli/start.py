@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import EVERYTHING, Invocation, parse
-from hermes_agent.cli.table import CHILDS, NO_HOME
+from hermes_agent.cli.table import BELOW_AGENT, CHILDS, NO_HOME
 from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, find_home
-from hermes_agent.host.process_table import below_agent
 from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, plain_text
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def unwritten(error: OSError) -> int:
 
 def converse(invocation: Invocation) -> int:
     """Run one-shot mode or the chat."""
-    if below_agent():
+    if late(BELOW_AGENT)():
         check_child(invocation)
     if EVERYTHING in invocation.allow:
         sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")

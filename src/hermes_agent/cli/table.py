@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
 TAPED = ("api", "chat", "gateway", "worker")
 """Those that models answer in, so that they can be recorded and replayed like the chat."""
 
+BELOW_AGENT = "hermes_agent.host.process_table:below_agent"
 CHILDS = "a command of the agent may read, and run work of its own with `hermes -z PROMPT`, but not change this."
 NO_HOME = (
     "Behind the wall there is no home of Hermes: a command of the agent sees neither its settings nor its sessions."

@@ -30,7 +30,10 @@ HermesError
 
 from __future__ import annotations
 
-from hermes_agent.core.messages import Quoted
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes_agent.core.messages import Quoted
 
 
 class HermesError(Exception):

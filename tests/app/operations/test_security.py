@@ -37,7 +37,7 @@ async def test_behind_a_wall_every_promise_holds(tmp_path: Path, kind: str):
     assert {each.promise.name for each in findings.values() if each.state == "holds"} == {
         each.name for each in PROMISES if each.probe
     }
-    assert findings["home"].keeper == kind
+    assert findings["home"].kept_by == kind
 
 
 async def test_without_a_wall_the_probes_find_what_is_only_a_hint(tmp_path: Path):
@@ -46,5 +46,5 @@ async def test_without_a_wall_the_probes_find_what_is_only_a_hint(tmp_path: Path
     open_ = {name for name, each in findings.items() if each.state == "hint"}
     assert {"home", "files", "network", "sockets", "processes"} <= open_
     assert findings["environment"].state == "holds"
-    assert findings["home"].keeper == "no wall: a hint: reading it asks"
+    assert findings["home"].kept_by == "no wall: a hint: reading it asks"
     assert not (Path.home() / ".profile-canary").exists()

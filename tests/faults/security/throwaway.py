@@ -167,8 +167,12 @@ def main(folder: str, kind: str, uid: str) -> None:
     inside = [sys.executable, "-m", "tests.faults.programs.walled", kind, WORK]
     child = subprocess.Popen(
         ["unshare", "-m", "-p", "-f", "sh", "-c", ENTER, "sh", str(root), uid, *who, *inside],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, cwd="/",
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=env,
+        text=True,
+        cwd="/",
+    )
     assert child.stdin is not None
     assert child.stdout is not None
     print(child.stdout.readline(), end="", flush=True)  # what stands: the name of the wall

@@ -154,7 +154,7 @@ class Finding:
     found: str = ""
 
     @property
-    def keeper(self) -> str:
+    def kept_by(self) -> str:
         """What keeps the promise here, in words."""
         if self.promise.by != "wall":
             return self.promise.by

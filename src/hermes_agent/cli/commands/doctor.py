@@ -293,7 +293,7 @@ def _security(surface: Surface, *, as_json: bool) -> int:
     if as_json:
         say_json(findings)
     else:
-        say(table([(each.state, each.promise.name, each.keeper, each.promise.says) for each in findings]))
+        say(table([(each.state, each.promise.name, each.kept_by, each.promise.says) for each in findings]))
         for each in findings:
             if each.state in ("broken", "hint"):
                 say(f"{each.promise.name}: {each.found}")

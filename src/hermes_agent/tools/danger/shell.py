@@ -102,7 +102,7 @@ class _Reader:
         self._words, self._variables, self._stdin = list[str](), dict[str, str](), ""
         self._files = {False: list[str](), True: list[str]()}  # redirected from, and to
 
-    def _inner(self, text: str, at: int = 0, fed: str = "", found: list[Simple] | None = None) -> _Reader:
+    def _reader_of(self, text: str, at: int = 0, fed: str = "", found: list[Simple] | None = None) -> _Reader:
         return _Reader(text, at, dict(self.state), self.found if found is None else found, fed, self.depth + 1)
 
     def _match(self, pattern: str) -> re.Match[str]:
@@ -137,7 +137,7 @@ class _Reader:
             raise Unreadable(f"`{close}` is missing")
 
     def call(self, name: str, arguments: tuple[str, ...], fed: str = "") -> None:
-        inner = self._inner(self.state[name], 0, fed)
+        inner = self._reader_of(self.state[name], 0, fed)
         del inner.state[name]
         inner.set_arguments(arguments)
         inner.commands("")
@@ -148,7 +148,7 @@ class _Reader:
 
     def _separated(self, sign: str, close: str) -> bool:
         if sign == "(" and self._words and (found := re.compile(r"[ \t]*\)\s*([{(])").match(self.text, self.at)):
-            body = self._inner(self.text, found.end(), "", [])
+            body = self._reader_of(self.text, found.end(), "", [])
             body.commands("}" if found[1] == "{" else ")")
             self.state[f"{self._words[-1]}="], self.at = self.text[found.end() : body.at - 1], body.at
             self._words.clear()
@@ -156,7 +156,7 @@ class _Reader:
         closes = sign == close == ")" and not self._pattern and self._words[:1] != ["case"]
         self._finish(sign)
         if sign == "(":
-            inner = self._inner(self.text, self.at, self._fed)
+            inner = self._reader_of(self.text, self.at, self._fed)
             inner.after_line = self.after_line
             inner.commands(")")
             self.at, self.after_line = inner.at, inner.after_line
@@ -181,7 +181,7 @@ class _Reader:
             start = self.after_line or (self.text.find("\n", self.at) + 1 or len(self.text))
             self._stdin = re.split(rf"^\t*{re.escape(word)}$", self.text[start:], maxsplit=1, flags=re.MULTILINE)[0]
             self.after_line = self.text.find("\n", start + len(self._stdin)) + 1 or len(self.text)
-            self._stdin = self._stdin if quote else self._inner(self._stdin).quoted("")
+            self._stdin = self._stdin if quote else self._reader_of(self._stdin).quoted("")
         elif sign == "<<<":
             self._stdin = f"{self.word(split=False)}\n"
         else:
@@ -214,7 +214,7 @@ class _Reader:
         found = re.compile(r"((?:[^{}\s]|\{[^{}\s]*\})*)\}").match(self.text, self.at)
         parts = re.split(r",(?![^{}]*\})", found[1]) if found else []
         self.at = found.end() if found and len(parts) > 1 else self.at
-        return [self._inner(part).word(split=True) for part in parts if len(parts) > 1]
+        return [self._reader_of(part).word(split=True) for part in parts if len(parts) > 1]
 
     def quoted(self, close: str) -> str:
         made = ""
@@ -236,13 +236,13 @@ class _Reader:
         following = self.text[self.at : self.at + 1]
         if sign == "`":
             script = re.sub(r"\\([`$\\])", r"\1", self._match(r"((?:\\.|[^`\\])*)`")[1])
-            return self._printed(self._inner(script, 0, "", []), "")
+            return self._printed(self._reader_of(script, 0, "", []), "")
         if following == "(":
             found = _ARITHMETIC.match(self.text, self.at)
             if not found:
-                return self._printed(self._inner(self.text, self.at + 1, "", []), ")")
+                return self._printed(self._reader_of(self.text, self.at + 1, "", []), ")")
             self.at = found.end()
-            return self._inner(found[1]).quoted("")[:0] + NAME
+            return self._reader_of(found[1]).quoted("")[:0] + NAME
         if following in ("'", '"') and following and not quoted:
             self.at += 1
             return "'" + (self.quoted('"') if following == '"' else unescaped(self._match(r"((?:\\.|[^'\\])*)'")[1]))
@@ -297,7 +297,7 @@ class _Reader:
         if (inside := unwrapped(simple)) is not None:
             self._add(inside)
         for script in scripts_of(simple):
-            inner = self._inner(script, 0, "" if script == simple.stdin else simple.stdin)
+            inner = self._reader_of(script, 0, "" if script == simple.stdin else simple.stdin)
             inner.commands("")
             self.state = inner.state if name == "eval" else self.state
 
