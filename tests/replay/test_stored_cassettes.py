@@ -36,7 +36,7 @@ def test_they_hold_each_kind_of_line_and_each_is_read_as_it_stands():
     rows = [json.loads(row) for file in FILES for row in file.read_text().splitlines()]
     read = [line for file in FILES for line in (read_cassette(file).header, *read_cassette(file).lines)]
 
-    assert {row["kind"] for row in rows} == KINDS
+    assert {row["kind"] for row in rows} == KINDS - {"trust"}  # A later program writes it.
     for row, line in zip(rows, read, strict=True):
         now = json.loads(json.dumps(plain_of(line)))
         assert _within(now, row) == row  # What later versions add is allowed.

@@ -310,11 +310,16 @@ def _is_said(message: Message) -> bool:
 
 def _messages_difference(now: Sequence[tuple[Message, str]], then: Sequence[tuple[Message, str]]) -> str:
     for place, ((message, id_), (was, recorded)) in enumerate(zip(now, then, strict=False)):
-        if id_ != recorded:
+        if id_ != recorded and not _same_note(message, was):
             return _between(f"message {place + 1}", _text(was), _text(message))
     if len(now) != len(then):
         return f"the number of messages: {len(then)} were recorded, now there are {len(now)}"
     return ""
+
+
+def _same_note(now: Message, then: Message) -> bool:
+    """Whether a note of the runtime says the same: how its words are labelled, no model is sent."""
+    return now.is_runtime and then.is_runtime and now.text == then.text
 
 
 def _settings_difference(request: ModelRequest, asked: Asked) -> str:

@@ -147,6 +147,15 @@ class RecordedSection(Moment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrustLooked(Moment):
+    """Cassette line: whether these files (none: the workspace) were the trusted workspace's."""
+
+    paths: tuple[str, ...]
+    trusted: bool
+    kind: Literal["trust"] = field(default="trust", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixShown:
     """Cassette line: a prompt prefix, stored once; `id` is its digest as stored."""
 
@@ -302,6 +311,7 @@ Line = (
     | MailRead
     | Seen
     | RecordedSection
+    | TrustLooked
     | PrefixShown
     | MessageShown
     | Asked

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Labels
 from hermes_agent.agent.prompt import Environment
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.core.clock import Clock
@@ -43,6 +43,7 @@ from hermes_agent.replay.lines import (
     RunOver,
     Seen,
     SessionMade,
+    TrustLooked,
     Whole,
     noted,
 )
@@ -286,7 +287,8 @@ class Recorder(Seam):
         track.add(RunBegun(track=track.name, limits=limits, effort=agent.effort, compaction=compaction))
         track.stops.begun()
         calls = RecordedCalls(track)
-        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(calls.around(agent.hooks),))
+        labels = agent.labels and RecordedLabels(labels=agent.labels, track=track)
+        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(calls.around(agent.hooks),), labels=labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,3 +313,21 @@ class RecordedSource:
         words = await self.source.words(session, heard)
         self.track.file.add(RecordedSection(track=self.track.name, name=self.name, words=words))
         return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedLabels:
+    """Wrapper of `agent.Labels` that records which files were the trusted workspace's."""
+
+    labels: Labels
+    track: RecordedTrack
+
+    async def is_trusted(self, paths: Sequence[str]) -> bool:
+        """As the labels say it."""
+        trusted = await self.labels.is_trusted(paths)
+        self.track.file.add(TrustLooked(track=self.track.name, paths=tuple(paths), trusted=trusted))
+        return trusted
+
+    async def doubt(self, since: float, until: float) -> None:
+        """As the labels note it."""
+        await self.labels.doubt(since, until)

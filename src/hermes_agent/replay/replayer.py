@@ -36,6 +36,7 @@ from hermes_agent.replay.lines import (
     RecordedSection,
     RunBegun,
     RunOver,
+    TrustLooked,
     Turn,
     raised,
 )
@@ -138,9 +139,12 @@ class Replayer(Player):
         self._books: dict[str, RunLedger] = {}
         self._arrivals = [line for line in cassette.lines if isinstance(line, Arrived)]
         self._told: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+        self._trusted: defaultdict[str, dict[tuple[str, ...], list[bool]]] = defaultdict(dict)
         for line in cassette.lines:
             if isinstance(line, RecordedSection):
                 self._told[line.track].setdefault(line.name, []).append(line.words)
+            if isinstance(line, TrustLooked):
+                self._trusted[line.track].setdefault(line.paths, []).append(line.trusted)
         self._look_ahead()
 
     def own(self, session: str, purpose: str = "") -> RunSeam:
@@ -245,6 +249,7 @@ class Replayer(Player):
             max_parallel=SIDE_BY_SIDE,
             attended=self.cassette.header.process.attended,
             location=None,  # Nothing is begun anywhere.
+            labels=ReplayedLabels(self._trusted[self.track(session).name]),
         )
 
     def _look_ahead(self) -> None:
@@ -302,6 +307,21 @@ class ReplayedSource:
     async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the recording knows
         """The next recorded text."""
         return self.told.pop(0) if len(self.told) > 1 else "".join(self.told)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedLabels:
+    """`agent.Labels` that say what was recorded; of files never looked at, that they are not the workspace's."""
+
+    trusted: dict[tuple[str, ...], list[bool]]
+
+    async def is_trusted(self, paths: Sequence[str]) -> bool:
+        """What the recording says next, and at its end the last."""
+        found = self.trusted.get(tuple(paths), [False])
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    async def doubt(self, since: float, until: float) -> None:
+        """Nothing changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
