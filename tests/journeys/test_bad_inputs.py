@@ -338,10 +338,11 @@ def test_a_path_outside_and_a_link_out_need_a_person(desk: Desk, elsewhere: Path
         Call("terminal", {"command": f"echo lost > {elsewhere}/kept.txt"}),
     )
 
-    for refused, path in ((outside, "new.txt"), (link, "kept.txt"), (made, "kept.txt")):
+    for refused, path in ((outside, "new.txt"), (link, "kept.txt")):
         assert '"kind": "unapproved"' in refused
         assert f"it writes outside the workspace ({elsewhere / path})" in refused
         assert "no person is here" in refused
+    assert f"[the wall stopped it (it seems: {elsewhere}/kept.txt is not shown to it); outside=true" in made
     assert (elsewhere / "kept.txt").read_text() == "kept"
     assert not (elsewhere / "new.txt").exists()
 

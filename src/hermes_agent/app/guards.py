@@ -49,6 +49,7 @@ from hermes_agent.tools.permission.requests import (
 from hermes_agent.tools.permission.smart import Ask, Smart
 from hermes_agent.tools.permission.unasked import Standpoint
 from hermes_agent.tools.settings import ApprovalSettings, CheckpointSettings, GuardrailSettings, TerminalSettings
+from hermes_agent.tools.starting import Outside
 
 DEEPEST = 12
 """Folders between the working folder and the file whose context is looked for."""
@@ -62,22 +63,16 @@ class Commands(Protocol):
     - `directory` is the folder of the next command, empty if that is the workspace;
     - `exported` are its environment variables, empty if they are this process's or unknown; blocks;
     - `fed` is the running command whose stdin a call with these arguments writes to, None if none;
-    - `wall` names the wall that commands run behind, empty if none; blocks;
-    - `stopped` is what the wall refused this command of the session before;
-    - `let_out` lets the command of the call with this key run outside the wall.
+    - `outside` knows the wall, and which calls may run outside it.
     """
+
+    outside: Outside
 
     async def directory(self, session: str) -> str: ...
 
     def exported(self, session: str) -> Mapping[str, str]: ...
 
     async def fed(self, session: str, arguments: Mapping[str, object]) -> Command | None: ...
-
-    def wall(self) -> str: ...
-
-    def stopped(self, session: str, command: str) -> str: ...
-
-    def let_out(self, key: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +101,7 @@ class PermissionHook:
         if isinstance(decision, Denied):
             raise (Unapproved if decision.unasked else Refused)(decision.reason, hint=HINT)
         if decision.outside:
-            self.commands().let_out(proposed.context.key)
+            self.commands().outside.let_out(proposed.context.key)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
         """Nothing to add."""
@@ -138,9 +133,9 @@ class PermissionHook:
             environment=cache(lambda: fingerprint(exported(), command)),
             search=lambda: exported().get("PATH", ""),
             feeds=fed.text if fed else "",
-            wall=await asyncio.to_thread(commands.wall),
+            wall=await asyncio.to_thread(commands.outside.wall),
             outside=fed.outside if fed else proposed.arguments.get("outside") is True,
-            stopped=commands.stopped(context.session, command),
+            stopped=commands.outside.stopped(context.session, command),
         )
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:

@@ -124,9 +124,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     def _record(
         self, conversation: Conversation, principal: Principal, *, workspace: str, model: str, job: str = ""
     ) -> SessionRecord:
-        now, base = self._seam.clock.now(), workspace
-        if (workspace := workspace_of(base, principal, conversation)) != base:
-            Path(workspace).mkdir(mode=0o700, parents=True, exist_ok=True)
+        now, workspace = self._seam.clock.now(), _made(workspace, workspace_of(workspace, principal, conversation))
         return SessionRecord(
             id=self._seam.ids.session(now),
             principal=principal.key,
@@ -330,3 +328,10 @@ async def over(store: Store, session: str, mail: int) -> HermesError | None:
     if found is None or found.state not in (Ending.ANSWERED, Ending.REFUSED):
         return None
     return NothingMore(found.reason or "Nothing more comes of this message.")
+
+
+def _made(shared: str, own: str) -> str:
+    """The person's own workspace, created where it is not the shared one."""
+    if own != shared:
+        Path(own).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return own

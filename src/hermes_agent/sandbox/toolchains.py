@@ -8,23 +8,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from hermes_agent.sandbox.walls import words
+
 # Programs and what belongs to them; shown read-only where they are there. They hold no credentials, or `closed` of
 # the walls names those.
-TOOLCHAINS = (
-    *(".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx", ".local/pipx", ".pyenv", ".virtualenvs"),
-    *(".local/share/virtualenvs", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda/envs"),
-    *(".nvm", ".fnm", ".local/share/fnm", ".volta", ".npm-global", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
-    *(".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", "go/bin", ".sdkman", ".jenv", ".rbenv", ".rvm"),
-    *(".gem/ruby", ".asdf", ".local/share/mise", ".local/share/rtx", ".ghcup", ".opam", ".juliaup", ".dotnet"),
-    *(
-        ".swiftly",
-        ".nix-profile",
-        "bin",
-        ".config/git/ignore",
-        ".config/git/attributes",
-        ".gitignore",
-        ".tool-versions",
-    ),
+TOOLCHAINS = words(
+    """
+    .local/bin .local/lib .local/share/uv .local/share/pipx .local/pipx .pyenv .virtualenvs
+    .local/share/virtualenvs miniconda3 anaconda3 miniforge3 mambaforge micromamba .conda/envs .nvm .fnm
+    .local/share/fnm .volta .npm-global .local/share/pnpm .bun/bin .deno/bin .rustup .cargo/bin .cargo/env
+    .cargo/config.toml go/bin .sdkman .jenv .rbenv .rvm .gem/ruby .asdf .local/share/mise .local/share/rtx
+    .ghcup .opam .juliaup .dotnet .swiftly .nix-profile bin .config/git/ignore .config/git/attributes .gitignore
+    .tool-versions
+    """
 )
 # Variables that name a cache, and its folder below the wall's own, one for each workspace: what a command leaves in
 # a cache is read neither outside the wall nor by commands of another workspace.
@@ -42,9 +38,11 @@ CACHES = {
     "GRADLE_USER_HOME": "{}/gradle",
     "MAVEN_OPTS": "-Dmaven.repo.local={}/maven",
 }
-ROOTS = (
-    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "FNM_DIR", "VOLTA_HOME", "RUSTUP_HOME", "GOROOT"),
-    *("JAVA_HOME", "SDKMAN_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "RBENV_ROOT", "DOTNET_ROOT"),
+ROOTS = words(
+    """
+    VIRTUAL_ENV CONDA_PREFIX PYENV_ROOT NVM_DIR FNM_DIR VOLTA_HOME RUSTUP_HOME GOROOT JAVA_HOME SDKMAN_DIR
+    ASDF_DATA_DIR MISE_DATA_DIR RBENV_ROOT DOTNET_ROOT
+    """
 )
 """Variables that name the folder of a tool chain."""
 PROGRAMS = ("bin", "sbin", "shims", "condabin")
@@ -52,22 +50,18 @@ INSTALLED = ("lib", "libexec", "versions", "pyvenv.cfg")
 """One of these beside a folder of programs belongs to them."""
 
 GIT_CONFIGS = (".gitconfig", ".config/git/config")
-GIT_SECTIONS = (
-    *("user", "author", "committer", "core", "init", "pull", "push", "fetch", "merge", "mergetool", "diff", "difftool"),
-    *("rebase", "branch", "color", "commit", "tag", "log", "status", "column", "advice", "rerere", "apply", "format"),
-    *("i18n", "safe", "submodule", "filter", "grep", "help", "pack", "gc", "index", "feature", "sequence", "stash"),
+GIT_SECTIONS = words(
+    """
+    user author committer core init pull push fetch merge mergetool diff difftool rebase branch color commit tag
+    log status column advice rerere apply format i18n safe submodule filter grep help pack gc index feature
+    sequence stash
+    """
 )
 # What needs a key that is closed, or runs a program of the person's.
-GIT_DROPPED = (
-    "gpgsign",
-    "signingkey",
-    "sshcommand",
-    "askpass",
-    "hookspath",
-    "gitproxy",
-    "fsmonitor",
-    "editor",
-    "pager",
+GIT_DROPPED = words(
+    """
+    gpgsign signingkey sshcommand askpass hookspath gitproxy fsmonitor editor pager
+    """
 )
 _SECTION = re.compile(r"\s*\[\s*([\w.-]+)[^\]]*\]")
 _KEY = re.compile(r"\s*([\w-]+)")
@@ -85,7 +79,10 @@ def toolchains(person: str, variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _led(entry: str, person: str) -> Iterator[str]:
-    """What an entry of PATH leads to: its folder, and where that is part of something installed, all of it."""
+    """What an entry of PATH leads to: its folder, and where that is part of something installed, all of it. An entry
+    that holds the person's home leads nowhere."""
+    if f"{person}/".startswith(f"{entry.rstrip('/')}/"):
+        return
     yield entry
     parent, _, name = entry.rstrip("/").rpartition("/")
     is_own = parent in (person, f"{person}/.local", f"{person}/.cargo") or parent.count("/") < 2

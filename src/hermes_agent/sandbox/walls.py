@@ -11,96 +11,55 @@ from hermes_agent.core.dataclass import dataclass
 
 Access = Literal["write", "read", "none"]
 
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a table."""
+    return tuple(text.split())
+
+
 # The system: what programs are made of. Not shown: /root, /home, /tmp, /run, /mnt, /media, /srv, and the data of
 # services in /var.
-SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"),
-    *("/sys/devices", "/sys/kernel/mm"),
-    *(
-        "/var/lib/dpkg",
-        "/var/lib/rpm",
-        "/var/lib/texmf",
-        "/var/lib/gems",
-        "/var/lib/ghc",
-        "/var/lib/ca-certificates-java",
-    ),
-    *("/var/cache/fontconfig", "/home/linuxbrew/.linuxbrew", "/Library", "/System", "/Applications"),
+SYSTEM = words(
+    """
+    /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu /snap /sys/devices /sys/kernel/mm
+    /var/lib/dpkg /var/lib/rpm /var/lib/texmf /var/lib/gems /var/lib/ghc /var/lib/ca-certificates-java
+    /var/cache/fontconfig /home/linuxbrew/.linuxbrew /Library /System /Applications
+    """
 )
 UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
 """Folders that hold the system: none of them is a workspace."""
-SYSTEM_CREDENTIALS = (
-    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
-    *("/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/krb5.keytab", "/etc/security/opasswd"),
-    *("/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"),
-    *("/etc/wireguard", "/etc/openvpn", "/etc/ppp", "/etc/NetworkManager/system-connections", "/etc/wpa_supplicant"),
-    *("/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher", "/etc/mysql/debian.cnf", "/etc/cups/ssl"),
+SYSTEM_CREDENTIALS = words(
+    """
+    /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private
+    /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/security/opasswd /etc/ssh/ssh_host_rsa_key
+    /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key /etc/wireguard /etc/openvpn /etc/ppp
+    /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes /etc/rancher
+    /etc/mysql/debian.cnf /etc/cups/ssl
+    """
 )
 # Below the person's own home.
 CREDENTIAL_FOLDERS = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".terraform.d", ".claude", ".codex", ".gemini"),
-    *(
-        ".config/gcloud",
-        ".config/gh",
-        ".config/glab-cli",
-        ".config/hub",
-        ".config/op",
-        ".config/rclone",
-        ".config/sops",
+    *words(
+        """
+    .ssh .gnupg .aws .azure .kube .password-store .terraform.d .claude .codex .gemini .config/gcloud .config/gh
+    .config/glab-cli .config/hub .config/op .config/rclone .config/sops .config/doctl .config/heroku
+    .config/stripe .config/age .config/containers .config/github-copilot .local/share/keyrings
+    .local/share/kwalletd .mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware
+    .config/microsoft-edge .config/vivaldi .config/opera Library/Keychains Library/Cookies
+    """
     ),
-    *(
-        ".config/doctl",
-        ".config/heroku",
-        ".config/stripe",
-        ".config/age",
-        ".config/containers",
-        ".config/github-copilot",
-    ),
-    *(".local/share/keyrings", ".local/share/kwalletd", ".mozilla", ".thunderbird", ".config/google-chrome"),
-    *(".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera"),
-    *(
-        "Library/Keychains",
-        "Library/Cookies",
-        "Library/Application Support/Google",
-        "Library/Application Support/Firefox",
-    ),
+    "Library/Application Support/Google",
+    "Library/Application Support/Firefox",
 )
-CREDENTIAL_FILES = (
-    *(
-        ".netrc",
-        ".pgpass",
-        ".my.cnf",
-        ".git-credentials",
-        ".config/git/credentials",
-        ".npmrc",
-        ".yarnrc.yml",
-        ".pypirc",
-    ),
-    *(
-        ".docker/config.json",
-        ".cargo/credentials",
-        ".cargo/credentials.toml",
-        ".m2/settings.xml",
-        ".m2/settings-security.xml",
-    ),
-    *(
-        ".gradle/gradle.properties",
-        ".gem/credentials",
-        ".composer/auth.json",
-        ".terraformrc",
-        ".vault-token",
-        ".boto",
-        ".s3cfg",
-    ),
-    *(
-        ".cache/huggingface/token",
-        ".huggingface/token",
-        ".config/pip/pip.conf",
-        ".pip/pip.conf",
-        ".hermes/.env",
-        ".claude.json",
-    ),
-    *(".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history"),
-    *(".sqlite_history", ".lesshst", ".local/share/fish/fish_history", ".Xauthority", ".ICEauthority"),
+CREDENTIAL_FILES = words(
+    """
+    .netrc .pgpass .my.cnf .git-credentials .config/git/credentials .npmrc .yarnrc.yml .pypirc
+    .docker/config.json .cargo/credentials .cargo/credentials.toml .m2/settings.xml .m2/settings-security.xml
+    .gradle/gradle.properties .gem/credentials .composer/auth.json .terraformrc .vault-token .boto .s3cfg
+    .cache/huggingface/token .huggingface/token .config/pip/pip.conf .pip/pip.conf .hermes/.env .claude.json
+    .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history .sqlite_history
+    .lesshst .local/share/fish/fish_history .Xauthority .ICEauthority
+    """
 )
 
 

@@ -21,7 +21,16 @@ from hermes_agent.tools.excerpt import Caps, caps_of, cleaned
 from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, hiding_of, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.starting import attached, decided, exec_name, lent_in, origin_of, started, told_meanwhile
+from hermes_agent.tools.starting import (
+    Outside,
+    attached,
+    decided,
+    exec_name,
+    lent_in,
+    origin_of,
+    started,
+    told_meanwhile,
+)
 
 MOST_PATTERNS, LONGEST_PATTERN = 10, 300
 LONGEST_LINE = 1000  # characters of a line that are looked at
@@ -92,12 +101,6 @@ ELSEWHERE = "One that began on another machine, or ended long ago, is not known 
 LIMIT_SPARE = 0.5  # seconds after its end here in which the place ends a command: it does where nobody is here any more
 ENDED_BY_FORCE = (137, 143)
 MARGIN = 600  # bytes of an answer that are not output
-WALL_LOOKS = 4000  # characters at the end of the output in which a sign of the wall is looked for
-WALL_SIGNS = re.compile(
-    r"[^\n:]*(Read-only file system|Permission denied|Operation not permitted|Could not resolve host"
-    r"|Network is unreachable|Temporary failure in name resolution|Could not read from remote repository"
-    r"|Cannot connect to the Docker daemon)"
-)
 
 
 class ShellTools:
@@ -109,34 +112,18 @@ class ShellTools:
     ) -> None:
         caps = caps or Caps()
         self._place = place
-        self._settings = settings
+        self._settings, self.outside = settings, Outside(place)
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._covers = Covers(hiding or Hiding())
-        self._polled: dict[str, int] = {}
-        self._let_out: set[str] = set()
-        self._stopped: dict[tuple[str, str], str] = {}
-        self._lookouts: dict[str, Lookout] = {}
+        self._polled, self._lookouts = dict[str, int](), dict[str, Lookout]()
 
     async def directory(self, session: str) -> str:
         """The working directory of the session's next command; empty before its first."""
         return await self._place.directory(exec_name(session))
 
     def exported(self, session: str) -> Mapping[str, str]:
-        """The environment variables of the session's shell; empty before its first command, or on another machine.
-        Blocks."""
+        """The variables of the session's shell; empty before its first command, or on another machine. Blocks."""
         return self._place.exported(exec_name(session))
-
-    def wall(self) -> str:
-        """The name of the wall that commands run behind; empty if there is none. May block, the first time."""
-        return self._place.wall()
-
-    def stopped(self, session: str, command: str) -> str:
-        """What the wall refused this command when it last ran in the session; empty if nothing."""
-        return self._stopped.get((exec_name(session), command), "")
-
-    def let_out(self, key: str) -> None:
-        """Let the command of the call with this key run outside the wall."""
-        self._let_out.add(key)
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only", origin=Origin.WORKSPACE)
     async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
@@ -175,9 +162,8 @@ class ShellTools:
             watch=tuple(watch or ()),
             lent=lent_in(command, context.key),
             limit=0.0 if background else seconds + LIMIT_SPARE,
-            outside=context.key in self._let_out,
+            outside=self.outside.may(context.key),
         )
-        self._let_out.discard(context.key)
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
@@ -253,19 +239,8 @@ class ShellTools:
             ended, reason = None, f"the command took more than {running.command.limit - LIMIT_SPARE:.0f} s"
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), Origin.TOOL, is_error=True)
-        ending = _ending(await decided(ended, context), running)
-        return said(_joined(output, f"{ending}{self._hint(ended, running, output)}"), origin_of(ended))
-
-    def _hint(self, ended: Ended, running: Running, output: str) -> str:
-        """What the wall stopped, where a command failed that may work outside it."""
-        command = running.command
-        if command.outside or not ended.code or not self._place.wall():
-            return ""
-        found = WALL_SIGNS.search(output[-WALL_LOOKS:])
-        words = "; ".join(ended.stopped) or (f"it seems: {found[0].strip()}" if found else "")
-        if words:
-            self._stopped[command.shell, command.text] = words
-        return f"\n[the wall stopped it ({words}); outside=true asks the person to run it outside]" if words else ""
+        hint = self.outside.hint(ended, running, output)
+        return said(_joined(output, f"{_ending(await decided(ended, context), running)}{hint}"), origin_of(ended))
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
@@ -350,13 +325,10 @@ class ShellTools:
     async def _find(self, group: str, short: str) -> Running:
         ids = await self._place.list(group)
         exec_id = next((found for found in ids if _short(found) == short), "")
-        running = await self._place.attach(exec_id) if exec_id else None
-        if running is None:
-            known = ", ".join(map(_short, ids)) or "none"
-            raise ToolError(
-                f"There is no background command `{short}` here.", hint=f"Here there are: {known}. {ELSEWHERE}"
-            )
-        return running
+        if running := await self._place.attach(exec_id) if exec_id else None:
+            return running
+        hint = f"Here there are: {', '.join(map(_short, ids)) or 'none'}. {ELSEWHERE}"
+        raise ToolError(f"There is no background command `{short}` here.", hint=hint)
 
     async def _listed(self, group: str) -> str:
         rows = []

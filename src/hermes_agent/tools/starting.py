@@ -15,6 +15,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Ended, Place, PlaceFailed, Running
+from hermes_agent.sandbox.walls import Walls
 
 UNKNOWN = "Whether it ran is unknown: it may have ended, or still run."
 LOOK = "Check what it did before you do it again."
@@ -127,3 +128,53 @@ def lent_in(command: str, key: str) -> tuple[str, ...]:
     if LENT not in command:
         return ()  # making the pattern takes longer than all else here
     return tuple(dict.fromkeys(re.findall(rf"'([^']*/{exec_name(key)}-\w+{re.escape(LENT)})'", command)))
+
+
+WALL_LOOKS = 4000  # characters at the end of the output in which a sign of the wall is looked for
+WALL_SIGNS = re.compile(
+    r"[^\n:]*(Read-only file system|Permission denied|Operation not permitted|Could not resolve host"
+    r"|Network is unreachable|Temporary failure in name resolution|Could not read from remote repository"
+    r"|Cannot connect to the Docker daemon)"
+)
+MISSING = re.compile(r"(?:^|[\s'\"`:])(/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|cannot be found|not found)")
+_SYSTEM = Walls()
+
+
+class Outside:
+    """Which calls may run outside the wall of a place, and what the wall refused the commands of each session."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._let_out: set[str] = set()
+        self._stopped: dict[tuple[str, str], str] = {}
+
+    def wall(self) -> str:
+        """The name of the wall that commands run behind; empty if there is none. May block, the first time."""
+        return self._place.wall()
+
+    def let_out(self, key: str) -> None:
+        """Let the command of the call with this key run outside."""
+        self._let_out.add(key)
+
+    def may(self, key: str) -> bool:
+        """Whether the call was let out; asked once."""
+        was = key in self._let_out
+        self._let_out.discard(key)
+        return was
+
+    def stopped(self, session: str, command: str) -> str:
+        """What the wall refused this command when it last ran in the session; empty if nothing."""
+        return self._stopped.get((exec_name(session), command), "")
+
+    def hint(self, ended: Ended, running: Running, output: str) -> str:
+        """What the wall seems to have stopped where a command failed, as a line for the model; empty if nothing."""
+        command, latest = running.command, output[-WALL_LOOKS:]
+        found = WALL_SIGNS.search(latest)
+        missing = (each[1] for each in MISSING.finditer(latest))
+        hidden = next((path for path in missing if _SYSTEM.access(path, command.folder) == "none"), "")
+        seems = found[0].strip() if found else f"{hidden} is not shown to it" if hidden else ""
+        words = "; ".join(ended.stopped) or (f"it seems: {seems}" if seems else "")
+        if command.outside or not ended.code or not words or not self.wall():
+            return ""
+        self._stopped[command.shell, command.text] = words
+        return f"\n[the wall stopped it ({words}); outside=true asks the person to run it outside]"

@@ -27,14 +27,14 @@ async def test_what_the_wall_stopped_is_told_with_the_way_out() -> None:
     context = Context("/w")
 
     assert "outside=true asks the person" in await ran(tools, context)
-    assert "Read-only file system" in tools.stopped(context.session, "touch /srv/x")
+    assert "Read-only file system" in tools.outside.stopped(context.session, "touch /srv/x")
     assert not fake.started[0].command.outside
 
 
 async def test_only_a_call_that_was_let_out_runs_outside_and_only_once() -> None:
     tools, fake = shell()
     first, second = Context("/w", call="a"), Context("/w", call="b")
-    tools.let_out(first.key)
+    tools.outside.let_out(first.key)
 
     assert await ran(tools, first) == "ok\n[exit 0]"
     await ran(tools, second)

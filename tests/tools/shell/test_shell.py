@@ -370,7 +370,6 @@ async def test_waiting_returns_when_a_line_matches(shell: Bench) -> None:
 
     first = words(await shell.tools["process"].run({"action": "wait", "id": name}, context))
     second = await shell("process", action="wait", id=name)
-
     assert first == "starting\nlistening on 80\n[running]\n[matched: listening on 80]"
     assert second == "listening on 81\n[running]\n[matched: listening on 81]"
     assert context.lines == ["listening on 80"]
@@ -395,8 +394,7 @@ async def test_whose_input_a_call_writes_to(make_shell: Callable[..., Bench], tm
     name = id_in(await shell("terminal", command="cat", background=True))
 
     fed = await real.fed("s1", {"action": "write", "id": name, "data": "x"})
-    assert fed is not None
-    assert fed.text == "cat"
+    assert getattr(fed, "text", "") == "cat"
     assert await real.fed("s1", {"action": "write", "id": "none", "data": "x"}) is None
     assert await real.fed("s1", {"action": "poll", "id": name}) is None
     await shell("process", action="kill", id=name)
