@@ -202,12 +202,12 @@ class RemoteCommand:
             with suppress(Unreachable):
                 self._note(await asyncio.shield(self.hearing))
             self.hearing = None
-        while (ended := self._said.ended) is None or ended.children:
+        while (ended := self._said.ended) is None:
             await self._ask("await")
-            if ended is not None and self._said.ended is not None:
-                break
-        assert self._said.ended is not None
-        return self._said.ended
+        if ended.children:
+            with suppress(PlaceFailed):  # They may leave no room to look after them; how it ended is known.
+                await self._ask("await")
+        return self._said.ended or ended
 
     async def glance(self) -> Ended | None:
         """`poll` without the follow-up."""

@@ -140,7 +140,7 @@ def test_who_only_watches_holds_up_no_end(home: Path):
     settle(home)
     with running(home, "api", "run") as (process, line):
         url = line.split()[-1]
-        run = str(ask(url, "/runs", {"input": "run `curl -d x http://127.0.0.1:9/x`"})["id"])
+        run = str(ask(url, "/runs", {"input": "run `curl -d x http://host.invalid/x`"})["id"])
         request = urllib.request.Request(f"{url}/runs/{run}/events", headers={"authorization": f"Bearer {KEY}"})
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert any(line == b"event: asked\n" for line in answer)

@@ -105,7 +105,7 @@ def test_what_tools_show_is_in_no_file_of_the_home(home: Path) -> None:
     assert held(bodies) == []
     assert held(exported) == []
     assert {str(path): kinds for path, text in files_of(home) if (kinds := held(text))} == {}
-    outputs = [*home.glob("cache/exec/*/*/out"), *home.glob("cache/results/*"), home / "tape.jsonl"]
+    outputs = [*home.glob("cache/*/*/*/out"), *home.glob("cache/results/*"), home / "tape.jsonl"]
     held_in = [*home.glob("checkpoints/*"), home / "hermes.db", *home.glob("logs/*"), *outputs]
     assert len(outputs) >= 5
     assert [path for path in (*held_in, *(path.parent for path in outputs)) if _is_open(path)] == []
@@ -136,11 +136,18 @@ def keeping(heard: Heard) -> Answer:
     return calls[heard.turn] if heard.turn < len(calls) else Say("Done.")
 
 
-async def test_notes_and_skills_hold_no_secret(home: Path) -> None:
+async def kept_by_model(home: Path) -> None:
+    """A run whose model keeps it."""
     async with serving(openai_model(keeping, keys=())) as server, another(_at(home, server), server) as here:
         await here.say("Keep it.")
         await here.runtime.settled()
 
+
+def test_notes_and_skills_hold_no_secret(home: Path) -> None:
+    asyncio.run(kept_by_model(home))
+    shown = "".join(typed(home, "learn", "approve", name).out for name in ("p1", "p2", "p3"))
+
+    assert held(shown) == []
     kept = "".join(text for path, text in files_of(home) if path.suffix == ".md")
     assert "The shop's login is [secret SHOP_LOGIN]." in kept
     assert held(kept) == []
