@@ -170,7 +170,7 @@ async def test_nothing_is_lost_and_nobody_is_named_who_did_not_do_it(
     assert max(Counter(north.notes).values()) == 1
     assert {*by_hand, *(note for number, note in told.notes.items() if number not in refused)} <= set(north.notes)
     assert set(north.notes) <= {*by_hand, *told.notes.values()}
-    assert {entry for entry, author in north.writers.items() if author is Author.OWNER} == set(by_hand)
+    assert {entry for entry, author in north.writers.items() if author is Author.FOUND} == set(by_hand)
     assert {author for author, _ in authors} == {"foreground"}
     if not refused:
         assert set(north.skills) == set(told.made) - told.gone

@@ -30,6 +30,8 @@ async def sources_of(store: Store, entries: Sequence[Entry], own: Origin) -> Sou
 
 DICTATED, MEANT = 1.0, 0.6
 """Of the words of a sentence, so many a person typed: for a model that saw anything else, and for one that did not."""
+NEAR = 2
+"""Lines before what is new that it is read together with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +50,12 @@ class LessonGate:
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
         """Pass, or make the draft wait."""
-        known = {line.strip() for line in draft.known.splitlines()}
+        known = [line.strip() for line in draft.known.splitlines()]
         new = "\n".join(line for line in draft.words.splitlines() if line.strip() not in known)
         if new.strip() and sources.typed(new, self.share):
             return Passed()
-        return self._of_outside(sources) or _of_words(new, sources) or Passed()
+        before = " ".join(known[-NEAR:])
+        return self._of_outside(sources) or _of_words(new, before, sources) or Passed()
 
     def _of_outside(self, sources: Sources) -> Waits | None:
         if self.trust is Trust.OUTSIDE:
@@ -61,7 +64,7 @@ class LessonGate:
         return None
 
 
-def _of_words(new: str, sources: Sources) -> Waits | None:
+def _of_words(new: str, before: str, sources: Sources) -> Waits | None:
     if copied := sources.copied(new):
         span = max(copied, key=lambda each: each.end - each.start)
         words = " ".join(new[span.start : span.end].split())
@@ -70,6 +73,6 @@ def _of_words(new: str, sources: Sources) -> Waits | None:
         return Waits(why=Why.OUTSIDE, taint=f"no person named: {', '.join(hosts[:5])}")
     if grave := alarms(new, Severity.BLOCK):
         return Waits(why=Why.OUTSIDE, taint=f"the scanner is alarmed: {grave[0].what}")
-    if act := would(new):
+    if act := would(new) or (would(f"{before} {new}") if not would(before) else ""):  # It may come in parts.
         return Waits(why=Why.ASKED, taint=f"it would have the agent {act}")
     return None

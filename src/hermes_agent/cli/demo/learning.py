@@ -38,6 +38,8 @@ async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bo
     )
     print_line(f"Folder: {folder}")
     async with demo_stage(folder, SHOP) as stage:
+        heading("   What is learned in a folder that nobody trusts waits for its owner's word: hermes trust add")
+        await output_of(stage, variables, "trust", "add")
         first = await conversation(stage, variables, "1. The task is new")
         heading(
             "   The reply is there. Beside whatever comes next, the conversation is looked over (hermes learn review):"
