@@ -296,7 +296,7 @@ print("init", libc.ptrace(16, 1, 0, 0), ctypes.get_errno())
 async def test_calls_without_business_in_a_wall_are_refused(jailed: Jailed) -> None:
     code, output = await jailed(f"python3 -c '{CALLS}'")
 
-    assert code == 0
+    assert code == 0, output
     assert [line.split()[1:] for line in output.splitlines()] == [["-1", "1"]] * 4, output
 
 

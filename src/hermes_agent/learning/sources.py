@@ -107,6 +107,7 @@ MOST_COVERED = 0.8
 
 WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 SENTENCE = re.compile(r"[^\n.!?:;\"。!?:;]+(?:[.!?:](?=[^\s\"])[^\n.!?:;\"。!?:;]+)*")
+LINE_END = re.compile(r"\n[ \t>#*|-]*")
 OPAQUE = re.compile(r"(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{20,}")
 """A word that may say anything to whoever decodes it."""
 NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MULTILINE)
@@ -250,7 +251,8 @@ class Sources:
         """The parts of a text that stand in the workspace alone, each with its source."""
         text = plain(text)
         found: dict[Span, str] = {}
-        for span, key in (*_keys(text), *_short(text)):
+        joined = LINE_END.sub(lambda found: " " * len(found[0]), text)
+        for span, key in (*_keys(text), *_keys(joined), *_short(text)):
             if key in self._theirs and key not in self._clean:
                 found[span] = self._theirs[key]
         if not found and (source := self._covered(text)):
