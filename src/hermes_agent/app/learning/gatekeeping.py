@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from hermes_agent.agent.agent import Proposed
@@ -48,6 +49,8 @@ class LearningHook:
         record = await self.store.sessions.get(context.session)
         if draft is None or record is None:
             return
+        base = await self.proposing.hands_of(record).content(draft)
+        draft = replace(draft, known=(base or b"").decode("utf-8", "replace"))
         own = label_of(self.standings.of(record.principal), record.conversation)
         entries = await self.store.history.entries(context.session)
         sources = await sources_of(self.store, entries, own)
@@ -55,7 +58,7 @@ class LearningHook:
         gate = LessonGate(trust=trust, share=DICTATED if trust else MEANT)
         verdict = await gate.judge(draft, sources)
         if isinstance(verdict, Waits):
-            number = await self._put(draft, verdict, record, len(entries))
+            number = await self._put(draft, verdict, (record, len(entries)), base)
             raise PutAside(
                 f"Put aside as p{number}: it is not live, and waits until the person says so.",
                 hint="Do not write it again; go on, and mention it in your reply.",
@@ -65,7 +68,8 @@ class LearningHook:
         """Nothing to add."""
         return answer
 
-    async def _put(self, draft: Draft, waits: Waits, record: Session, last: int) -> int:
+    async def _put(self, draft: Draft, waits: Waits, seen: tuple[Session, int], base: bytes | None) -> int:
+        record, last = seen
         job = Job(
             id=draft.key,
             kind=JobKind.REVIEW,
@@ -77,7 +81,6 @@ class LearningHook:
             created=self.clock.now(),
         )
         evidence = Evidence(through="foreground", sort=draft.teaches.value).text
-        base = await self.proposing.hands_of(record).content(draft)
         return await self.proposing.put(draft, waits, job, evidence, base)
 
 
