@@ -25,7 +25,9 @@ async def run(home: Home, settings: TerminalSettings, text: str, folder: Path) -
     place = make_place(home, settings, {"PATH": "/usr/bin:/bin", "MY_TOKEN": "secret"})
     running = await place.start("g/a", Command(text=text, folder=str(folder)))
     await running.wait()
-    return (await running.read(0, 1000)).decode()
+    output = await running.read(0, 1000)
+    await place.close()
+    return output.decode()
 
 
 @pytest.mark.parametrize(("jail", "records"), [("auto", {"exec", "jailed"}), ("none", {"exec"})])
@@ -74,6 +76,18 @@ def test_an_address_in_the_list_is_reached_directly_but_for_hermes_itself():
 
     assert made is not None
     assert made._direct == {"*", "127.0.0.1:5432"}
+
+
+async def test_a_site_that_is_blocked_for_the_web_is_blocked_for_commands(made: Home, tmp_path: Path):
+    place = make_place(made, TerminalSettings(), {"PATH": "/usr/bin:/bin"}, blocked=("ads.example",))
+    if not place.wall():
+        pytest.skip("no wall works here")
+    running = await place.start("g/a", Command(text="curl -sI http://x.ads.example/", folder=str(tmp_path)))
+    ended, output = await running.wait(), await running.read(0, 1000)
+    await place.close()
+
+    assert b"403" in output
+    assert any("web.blocked" in words for words in ended.stopped)
 
 
 def test_a_list_of_hosts_is_for_this_machine_only(made: Home):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,14 @@ WALLED = "hermes_agent.sandbox.walled:WalledPlace"
 THIN = "hermes_agent.sandbox.landlock:Thin"
 
 
-def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
-    """Build the place without starting it. `variables`: this process's environment. Raises `PlaceFailed` if its
-    requirements are missing."""
+def make_place(
+    home: Home, settings: TerminalSettings, variables: Mapping[str, str], *, blocked: Sequence[str] = ()
+) -> Place:
+    """Build the place without starting it. `variables`: this process's environment; `blocked`: sites that the proxy
+    refuses. Raises `PlaceFailed` if its requirements are missing."""
     seen = scrubbed(variables, settings.env_passthrough)
     if settings.place == "local":
-        return _local(home, settings, seen)
+        return _local(home, settings, seen, blocked)
     told = {name: value for name, value in seen.items() if name in (*QUIET, *settings.env_passthrough)}
     try:
         build = late(PLACES[settings.place])
@@ -81,12 +83,13 @@ def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str,
     return place
 
 
-def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
+def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str], blocked: Sequence[str]) -> Place:
     shown = walls(home, settings, env)
     jail = partial(jail_or_none, settings.jail, shown)
     closed = (str(home.root), str(home.base))
     thin = partial(late(THIN), replace(shown, readable=(), writable=("/",), closed=closed))
-    place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin, network=network_of(settings))
+    network = network_of(settings, blocked)
+    place: Place = late(WALLED)(folder=home.cache, env=env, jail=jail, thin=thin, network=network)
     return place
 
 
@@ -101,7 +104,7 @@ def _network_words(settings: TerminalSettings) -> str:
     return "watched connections" if is_supported() else "no network (the kernel lets nobody watch connections)"
 
 
-def network_of(settings: TerminalSettings) -> Network | None:
+def network_of(settings: TerminalSettings, blocked: Sequence[str] = ()) -> Network | None:
     """What jailed commands on this machine reach; None where nobody watches."""
     if has_network(settings):
         return None
@@ -109,7 +112,7 @@ def network_of(settings: TerminalSettings) -> Network | None:
         return Network()
     named = settings.network if isinstance(settings.network, tuple) else ()
     hosts = tuple(host for host in named if not host.endswith(tuple(f":{port}" for port in OWN_PORTS)))
-    addresses = Addresses(private=[host for host in hosts if "*" not in host])
+    addresses = Addresses(blocked=blocked, private=[host for host in hosts if "*" not in host])
     return Network(late(PROXY)(addresses, Callers(), hosts), hosts)
 
 

@@ -68,11 +68,11 @@ SMALL_WINDOW = 16_384
 def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> Needs:
     """Dependency container for tools: the home, each settings section, these values, and the execution place."""
 
-    def place_by(maker: str) -> Place:
-        return lazy_place(settings.terminal.place, lambda: late(maker)(home, settings.terminal, environment()))
+    def place_by(maker: str, **more: object) -> Place:
+        return lazy_place(settings.terminal.place, lambda: late(maker)(home, settings.terminal, environment(), **more))
 
     sections = (getattr(settings, field.name) for field in fields(settings))
-    place, todos = place_by(PLACE), Todos(home.cache / "todo")
+    place, todos = place_by(PLACE, blocked=settings.web.blocked), Todos(home.cache / "todo")
     guard = Guard(
         home=home.root,
         person=Path.home(),
