@@ -92,7 +92,7 @@ class Walls:
 
     def access(self, path: str, workspace: str) -> Access:
         """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
-        named, root = _named(self), os.path.realpath(workspace)
+        named, root = _named(self), real(workspace)
         is_open = self.opens(root)
         while True:
             if path == root and is_open:
@@ -113,10 +113,17 @@ class Walls:
 
     def shown(self, workspace: str = "") -> Mapping[str, Access]:
         """Each named path and its access, the workspace among them; real paths, parents first."""
-        named, root = dict(_named(self)), os.path.realpath(workspace) if workspace else ""
+        named, root = dict(_named(self)), real(workspace) if workspace else ""
         if root and self.opens(root):
             named[root] = "write"
         return dict(sorted(named.items(), key=lambda item: item[0].count("/") if item[0] != "/" else 0))
+
+
+@cache
+def real(workspace: str) -> str:
+    """The real path of a workspace, which stays the one that it was first: who may write beside a workspace could put a
+    link in its place."""
+    return os.path.realpath(workspace)
 
 
 @cache
