@@ -239,8 +239,8 @@ def _seen(folder: str, hidden: Iterable[str]) -> Iterator[str]:
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
-    """Allow this below `path`, a real one: one that is not there needs no rule, and one that leads elsewhere since it was
-    looked at gets none."""
+    """Allow this below `path`, a real one. One that is not there needs no rule, and one that leads elsewhere since then
+    gets none."""
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

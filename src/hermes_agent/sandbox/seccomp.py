@@ -35,16 +35,14 @@ io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, syslo
 swapoff 168 225, reboot 169 142, quotactl 179 60, quotactl_fd 443 443, settimeofday 164 170, clock_settime 227 112,
 vhangup 153 58, iopl 172 -, ioperm 173 -, modify_ldt 154 -, uselib 134 -, lookup_dcookie 212 18
 """
-# What a process table and a namespace for memory of one's own would hold: where there are none, the memory and the queues
-# of others, and the limits and the priority of their processes.
+# Where no namespaces stand: the memory and the queues of others, and the limits and the priority of their processes.
 SHARED = """
 shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semop 65 193, semctl 66 191, semtimedop 220 192,
 msgget 68 186, msgsnd 69 189, msgrcv 70 188, msgctl 71 187, mq_open 240 180, mq_unlink 241 181
 """
-LIMITS, PRIORITIES = (
-    "prlimit64 302 261",
-    {"setpriority 141 140": 2, "ioprio_set 251 30": 3},
-)  # the number of "all of a user"
+LIMITS = "prlimit64 302 261"
+PRIORITIES = {"setpriority 141 140": 2, "ioprio_set 251 30": 3}
+"""Each with what means all processes of a user."""
 LOAD_FILTER = "seccomp 317 277"
 LOOKED_AT = "clone 56 220, ioctl 16 29, personality 135 92, ptrace 101 117, socket 41 198"
 MACHINES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}  # how the kernel names an architecture in a filter

@@ -163,8 +163,12 @@ async def test_a_workspace_in_another_one_cannot_be_exchanged_for_a_link(walled:
 LIMIT = "import resource as r; r.prlimit({}, r.RLIMIT_NOFILE, (64, 64))"
 
 
+def sleeper() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "60"])
+
+
 async def test_the_limits_of_another_process_are_not_changed(walled: Walled) -> None:
-    with subprocess.Popen(["sleep", "60"]) as outside:
+    with sleeper() as outside:
         try:
             before = resource.prlimit(outside.pid, resource.RLIMIT_NOFILE)
 
