@@ -114,7 +114,7 @@ class Bubblewrap:
                 continue
             else:
                 mounts[path] = [f"{BINDS[access]}-try", path, path]
-            mounts |= {each: [BINDS["write"], each, each] for each in way or ()}
+            mounts |= {each: [f"{BINDS['write']}-try", each, each] for each in way or ()}
         if walls.network:
             resolver = os.path.realpath("/etc/resolv.conf")
             mounts.setdefault(resolver, ["--ro-bind-try", resolver, resolver])
