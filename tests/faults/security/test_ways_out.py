@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.errors import ToolError
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.walls import SYSTEM, Walls
+from hermes_agent.tools.files.writing import ABSENT, Writer
 
 SECRET = "k-4711-never-shown"
 
@@ -194,3 +196,17 @@ async def test_shared_memory_of_others_is_neither_read_nor_removed(walled: Walle
         assert said[0] == "-1"
     finally:
         libc.shmctl(memory, 0, 0)
+
+
+def test_no_folder_is_made_where_a_link_leads_that_came_since(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/in").symlink_to(tmp_path / "outside")
+    located = tmp_path / "work/in/a/b/file"
+
+    with pytest.raises(ToolError):
+        Writer().swap(located, "in/a/b/file", b"x", over=ABSENT)
+    Writer().swap(tmp_path / "work/new/a/file", "new/a/file", b"x", over=ABSENT)
+
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert (tmp_path / "work/new/a/file").read_bytes() == b"x"
