@@ -25,7 +25,9 @@ async def run(home: Home, settings: TerminalSettings, text: str, folder: Path) -
     place = make_place(home, settings, {"PATH": "/usr/bin:/bin", "MY_TOKEN": "secret"})
     running = await place.start("g/a", Command(text=text, folder=str(folder)))
     await running.wait()
-    return (await running.read(0, 1000)).decode()
+    output = (await running.read(0, 1000)).decode()
+    await place.close()
+    return output
 
 
 @pytest.mark.parametrize(("jail", "records"), [("auto", {"exec", "jailed"}), ("none", {"exec"})])

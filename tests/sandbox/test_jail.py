@@ -242,7 +242,7 @@ async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None
 def test_folders_that_hold_the_system_are_no_workspace(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
 
-    for folder in ("/", "/usr/../etc", str(tmp_path / "link")):
+    for folder in ("/", "/usr/../etc", str(tmp_path / "link"), "/bin", "/lib", "/sbin", "/boot", "/home"):
         with pytest.raises(PlaceFailed, match="holds the system"):
             check_workspace(folder, Walls())
     check_workspace(str(tmp_path), Walls())

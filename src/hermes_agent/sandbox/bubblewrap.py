@@ -127,8 +127,8 @@ def _way(path: str, shown: Mapping[str, Access]) -> list[str] | None:
     """The folders on the way from what is shown to a path in it, where they can be written: they become mounts too, for
     who could move one away would put another in its place. None for a path that is in nothing shown, or not there."""
     way: list[str] = []
-    parent = path
-    while os.path.lexists(path) and parent != "/":
+    parent = path if os.path.lexists(path) else "/"
+    while parent != "/":
         parent = parent.rpartition("/")[0] or "/"
         match shown.get(parent):
             case "none":

@@ -26,8 +26,12 @@ SYSTEM = words(
     /var/cache/fontconfig /home/linuxbrew/.linuxbrew /Library /System /Applications
     """
 )
-UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
-"""Folders that hold the system: none of them is a workspace."""
+UNBOUNDED = words(
+    """
+    / /bin /boot /dev /etc /home /lib /lib64 /proc /run /sbin /sys /usr /usr/bin /usr/lib /usr/lib64 /usr/sbin /var
+    """
+)
+"""Folders that hold the system, or all homes: none of them is a workspace."""
 SYSTEM_CREDENTIALS = words(
     """
     /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private
