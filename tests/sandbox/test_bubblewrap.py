@@ -46,7 +46,7 @@ def test_a_closed_folder_is_covered_after_it_is_opened_and_the_way_to_it_cannot_
     said = arguments(Walls(closed=(f"{tmp_path}/work/a/.ssh",)), cell)
 
     opened = said.index(f"--bind-try {tmp_path}/work {tmp_path}/work")
-    way = said.index(f"--bind {tmp_path}/work/a {tmp_path}/work/a")
+    way = said.index(f"--bind-try {tmp_path}/work/a {tmp_path}/work/a")
     assert opened < way < said.index(f"--tmpfs {tmp_path}/work/a/.ssh")
 
 

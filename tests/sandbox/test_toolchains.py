@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_path_leads_to_what_is_installed_and_never_to_the_home_itself(person: Pa
 
     assert {f"{tmp_path}/venv", f"{tmp_path}/plain/bin", f"{tmp_path}/odd"} <= set(shown)
     assert not {str(person), f"{tmp_path}/plain", f"{person}/.local", "relative", "/no", "x"} & set(shown)
+
+
+@pytest.mark.parametrize("entry", ["{0}/bin/..", "{0}/.", "/{0}", "{0}/../me", "{0}/self", "/tmp", "/etc/..", "//"])
+def test_no_other_name_of_the_home_shows_it(person: Path, entry: str) -> None:
+    (person / "self").symlink_to(person)
+    named = entry.format(person)
+
+    for variables in ({"PATH": f"/usr/bin:{named}"}, {"VIRTUAL_ENV": named}):
+        shown = map(os.path.realpath, toolchains(str(person), variables))
+        assert not {str(person), "/tmp", "/"} & set(shown)
 
 
 CONFIG = """\

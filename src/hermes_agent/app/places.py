@@ -17,7 +17,7 @@ from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.notifications import is_supported
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
-from hermes_agent.sandbox.toolchains import toolchains
+from hermes_agent.sandbox.toolchains import is_apart, toolchains
 from hermes_agent.sandbox.traffic import Callers
 from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
 from hermes_agent.tools.settings import TerminalSettings
@@ -127,7 +127,7 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
     for path in (*readable, *writable):
         if not Walls(closed=tuple(closed)).opens(os.path.realpath(path)):
             raise PlaceFailed(f"{path} is closed to commands: take it out of `terminal.readable` and `writable`.")
-    interpreter = (sys.prefix, sys.base_prefix)
+    interpreter = (prefix for prefix in (sys.prefix, sys.base_prefix) if is_apart(prefix, str(person)))
     return Walls(
         readable=(*SYSTEM, *toolchains(str(person), variables), *interpreter, *readable),
         writable=writable,

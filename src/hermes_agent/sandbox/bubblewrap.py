@@ -83,7 +83,7 @@ class Bubblewrap:
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
         kernel = ["--proc", "/proc", "--remount-ro", "/proc"]
         own = [word for part in _record(cell, self.walls) for word in part] if cell else []
-        return [self._path, *spaces, "--cap-drop", "ALL", *words, *kernel, *own]
+        return [self._path, *spaces, "--cap-drop", "ALL", *words, *kernel, *own, "--remount-ro", "/"]
 
     def _home(self, home: Path) -> str:
         """Where commands see the session's home: at the place of the person's, so that paths stay what they are."""
@@ -104,9 +104,17 @@ class Bubblewrap:
                 mounts[where] = ["--bind", str(home), where]
             if walls.caches:
                 shown[os.path.realpath(cell.caches(walls))] = "write"
-        mounts |= {path: [f"{BINDS[access]}-try", path, path] for path, access in shown.items() if access != "none"}
-        for path in [path for path, access in shown.items() if access == "none"]:
-            mounts |= _covered(path, shown)
+        for path, access in shown.items():
+            way = _way(path, shown)
+            if access == "none" and way is not None:
+                mounts[path] = _hidden(path)
+            elif (
+                access == "none" or os.path.realpath(path) != path
+            ):  # bwrap would follow a link that was put there since
+                continue
+            else:
+                mounts[path] = [f"{BINDS[access]}-try", path, path]
+            mounts |= {each: [f"{BINDS['write']}-try", each, each] for each in way or ()}
         if walls.network:
             resolver = os.path.realpath("/etc/resolv.conf")
             mounts.setdefault(resolver, ["--ro-bind-try", resolver, resolver])
@@ -115,22 +123,22 @@ class Bubblewrap:
         return mounts | {link: ["--symlink", to, link] for link, to in links.items()}
 
 
-def _covered(path: str, shown: Mapping[str, Access]) -> Mapping[str, Sequence[str]]:
-    """What covers a closed path in something shown. The folders on the way to it become mounts too: who could move
-    one away would move the closed path to where nobody covers it."""
+def _way(path: str, shown: Mapping[str, Access]) -> list[str] | None:
+    """The folders on the way from what is shown to a path in it, where they can be written: they become mounts too, for
+    who could move one away would put another in its place. None for a path that is in nothing shown, or not there."""
     way: list[str] = []
-    parent = path
-    while os.path.lexists(path) and parent != "/":
+    parent = path if os.path.lexists(path) else "/"
+    while parent != "/":
         parent = parent.rpartition("/")[0] or "/"
         match shown.get(parent):
             case "none":
                 break
             case "write":
-                return {each: [BINDS["write"], each, each] for each in way} | {path: _hidden(path)}
+                return way
             case "read":
-                return {path: _hidden(path)}
+                return []
         way.append(parent)
-    return {}
+    return None
 
 
 def _links(name: str) -> Iterator[tuple[str, str]]:

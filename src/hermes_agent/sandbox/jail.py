@@ -16,7 +16,7 @@ from hermes_agent.host.process import Child
 from hermes_agent.sandbox.notifications import Handler
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.toolchains import CACHES, GIT_CONFIGS, git_config
-from hermes_agent.sandbox.walls import UNBOUNDED, Walls
+from hermes_agent.sandbox.walls import UNBOUNDED, Walls, real
 
 # Each kind of jail and what builds it; the first that works on this machine is taken where none is named.
 JAILS: dict[str, str] = {
@@ -66,15 +66,15 @@ class Cell:
             (home / GIT_CONFIGS[0]).write_text(git_config(walls.person))
         own, named = f"{walls.person}/", (*walls.readable, *walls.writable, self.workspace)
         for name in (name for name in named if walls.person and name.startswith(own)):
-            link, real = home / name.removeprefix(own), realpath(name)
-            if links_all or real != name:
+            link, to = home / name.removeprefix(own), realpath(name)
+            if links_all or to != name:
                 with suppress(OSError):
                     link.parent.mkdir(parents=True, exist_ok=True)
-                    link.symlink_to(real)
+                    link.symlink_to(to)
 
     def caches(self, walls: Walls) -> str:
         """The folder of this workspace's caches."""
-        return f"{walls.caches}/{short_hash(realpath(self.workspace))}"
+        return f"{walls.caches}/{short_hash(real(self.workspace))}"
 
     def variables(self, walls: Walls, env: Mapping[str, str], *, home: str, temporary: str) -> dict[str, str]:
         """The environment of its program. One of a kept shell has its own, and is left alone."""
@@ -115,12 +115,12 @@ class CannotJail(PlaceFailed):
 
 def check_workspace(folder: str, walls: Walls) -> None:
     """Raise `PlaceFailed` where a workspace would be the whole machine, or the home of Hermes."""
-    real = realpath(folder)
-    if real in UNBOUNDED:
+    root = real(folder)
+    if root in UNBOUNDED:
         raise PlaceFailed(
             f"Commands behind a wall may write to their folder, and {folder} holds the system: work elsewhere."
         )
-    if not walls.opens(real):
+    if not walls.opens(root):
         raise PlaceFailed(
             f"{folder} is closed to commands (the home of Hermes, or a store of credentials): work elsewhere."
         )

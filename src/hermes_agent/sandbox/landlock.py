@@ -59,8 +59,8 @@ class Landlock:
         self._handled = _known(EVERYTHING, version)
         self._system = _SystemRules(walls)
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
-        self._filter = program(sockets="inet" if walls.network else "none")
-        self._watched_filter = program()
+        self._filter = program(sockets="inet" if walls.network else "none", alone=True)
+        self._watched_filter = program(alone=True)
         self._group = ControlGroup(walls.processes, walls.memory_mb)
         self.limits = limits(walls, self._group.held | {"pids"})  # it would count all processes of this user
         self.unheld = unheld(walls, self._group.held)
@@ -101,7 +101,7 @@ class Landlock:
         yield from _shown_rules({path: shown[path] for path in shown if path not in self._system.closed})
         yield "/proc", READ
         for device in DEVICES:
-            yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
+            yield os.path.realpath(f"/dev/{device}"), READ | WRITE_FILE | IOCTL_DEV
         yield from dict.fromkeys(self._own(cell), EVERYTHING).items()
         yield from _record_rules(cell, self.walls).items()
 
@@ -145,9 +145,9 @@ def _walled(enter: Callable[[], None], begin: Callable[[], Child]) -> Child:
 
 def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
     """The command's own record, which is in a closed folder."""
-    own = {str(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
+    own = {os.path.realpath(cell.folder / name): READ_FILE | WRITE_FILE | TRUNCATE for name in cell.files}
     read = [record for record in (cell.kept, cell.folder / "command", *cell.borrows(walls)) if record is not None]
-    return own | {str(record): READ_FILE for record in read}
+    return own | {os.path.realpath(record): READ_FILE for record in read}
 
 
 def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
@@ -239,12 +239,15 @@ def _seen(folder: str, hidden: Iterable[str]) -> Iterator[str]:
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
-    """Allow this below `path`; one that is not there needs no rule."""
+    """Allow this below `path`, a real one. One that is not there needs no rule, and one that leads elsewhere since then
+    gets none."""
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
+        if os.readlink(f"/proc/self/fd/{handle}") != path:  # noqa: PTH115 - many, as text
+            return
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= OF_A_FILE
         checked(libc().syscall(ADD, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", access, handle), 0))

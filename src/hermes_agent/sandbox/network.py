@@ -49,6 +49,7 @@ STREAM, SEQUENCES, KIND = 1, 5, 15
 ROUTE = 0
 # Names of calls and their numbers on x86-64 and on ARM; those that connect with `FAST_OPEN` with the place of its flag.
 CALLS = "socket 41 198, connect 42 203, listen 50 201"
+PAIR = "socketpair 53 199"  # of those for datagrams each half sends to any name
 SENDS = {"sendto 44 206": 3, "sendmsg 46 211": 2, "sendmmsg 307 269": 3}
 Address = IPv4Address | IPv6Address
 
@@ -295,5 +296,6 @@ def steps(machine: str = "") -> tuple[Step, ...]:
         *when(calls["connect"], [HANDED_OVER]),
         *when(calls["listen"], [HANDED_OVER]),
         *when(calls["socket"], [*socket, error(errno.EAFNOSUPPORT)]),
+        *(step for number in numbers(PAIR, machine).values() for step in when(number, unix)),
         *(step for number, flags in sends for step in when(number, [argument(flags), *fast_open])),
     )

@@ -35,6 +35,14 @@ io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, syslo
 swapoff 168 225, reboot 169 142, quotactl 179 60, quotactl_fd 443 443, settimeofday 164 170, clock_settime 227 112,
 vhangup 153 58, iopl 172 -, ioperm 173 -, modify_ldt 154 -, uselib 134 -, lookup_dcookie 212 18
 """
+# Where no namespaces stand: the memory and the queues of others, and the limits and the priority of their processes.
+SHARED = """
+shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semop 65 193, semctl 66 191, semtimedop 220 192,
+msgget 68 186, msgsnd 69 189, msgrcv 70 188, msgctl 71 187, mq_open 240 180, mq_unlink 241 181
+"""
+LIMITS = "prlimit64 302 261"
+PRIORITIES = {"setpriority 141 140": 2, "ioprio_set 251 30": 3}
+"""Each with what means all processes of a user."""
 LOAD_FILTER = "seccomp 317 277"
 LOOKED_AT = "clone 56 220, ioctl 16 29, personality 135 92, ptrace 101 117, socket 41 198"
 MACHINES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}  # how the kernel names an architecture in a filter
@@ -43,11 +51,11 @@ CLONE3 = 435  # its flags lie in memory, where no filter looks: without it progr
 Step = tuple[int, int, int, int]
 
 
-def program(*, sockets: str = "all", machine: str = "") -> bytes:
-    """The filter as the kernel takes it. `sockets`: `all`, `inet` (none with a path or name), or `none`. Empty for a
-    kind of machine whose numbers are not known here."""
+def program(*, sockets: str = "all", machine: str = "", alone: bool = False) -> bytes:
+    """The filter as the kernel takes it. `sockets`: `all`, `inet` (none with a path or name), or `none`. `alone`: no
+    namespaces stand besides. Empty for a kind of machine whose numbers are not known here."""
     machine = machine or platform.machine()
-    return packed(_steps(machine, sockets)) if machine in MACHINES else b""
+    return packed(_steps(machine, sockets, alone=alone)) if machine in MACHINES else b""
 
 
 def packed(steps: Iterable[Step]) -> bytes:
@@ -70,7 +78,7 @@ def filter_file(code: bytes) -> int:
     return handle
 
 
-def _steps(machine: str, sockets: str) -> Iterator[Step]:
+def _steps(machine: str, sockets: str, *, alone: bool) -> Iterator[Step]:
     looked_at = numbers(LOOKED_AT, machine)
     yield from head(machine)
     for number in numbers(REFUSED, machine).values():
@@ -81,10 +89,25 @@ def _steps(machine: str, sockets: str) -> Iterator[Step]:
     yield from when(looked_at["ptrace"], [argument(1), *_refused((INIT,)), ALLOWED])
     allowed = [step for value in PERSONALITIES for step in when(value, [ALLOWED])]
     yield from when(looked_at["personality"], [argument(0), *allowed, error(errno.EPERM)])
+    if alone:
+        yield from _others(machine)
     if sockets != "all":
         refused = [argument(0), *_refused((AF_UNIX,)), ALLOWED] if sockets == "inet" else [error(errno.EPERM)]
         yield from when(looked_at["socket"], refused)
     yield ALLOWED
+
+
+def _others(machine: str) -> Iterator[Step]:
+    """What concerns other processes, which are not named: 0 is the one that calls."""
+    refused = error(errno.EPERM)
+    for number in numbers(SHARED, machine).values():
+        yield from when(number, [refused])
+    for number in numbers(LIMITS, machine).values():
+        yield from when(number, [argument(0), *when(0, [ALLOWED]), refused])
+    for row, all_of_a_user in PRIORITIES.items():
+        for number in numbers(row, machine).values():
+            own = [argument(1), *when(0, [ALLOWED]), refused]
+            yield from when(number, [argument(0), *when(all_of_a_user, [refused]), *own])
 
 
 def head(machine: str) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from hermes_agent.sandbox.walls import words
+from hermes_agent.sandbox.walls import UNBOUNDED, words
 
 # Programs and what belongs to them; shown read-only where they are there. They hold no credentials, or `closed` of
 # the walls names those.
@@ -45,6 +45,7 @@ ROOTS = words(
     """
 )
 """Variables that name the folder of a tool chain."""
+EVERYBODYS = (*UNBOUNDED, "/tmp", "/var/tmp")
 PROGRAMS = ("bin", "sbin", "shims", "condabin")
 INSTALLED = ("lib", "libexec", "versions", "pyvenv.cfg")
 """One of these beside a folder of programs belongs to them."""
@@ -75,7 +76,14 @@ def toolchains(person: str, variables: Mapping[str, str]) -> tuple[str, ...]:
     named += [variables[name] for name in ROOTS if variables.get(name, "").startswith("/")]
     entries = [entry for entry in variables.get("PATH", "").split(":") if entry.startswith("/")]
     found = [*named, *(folder for entry in entries for folder in _led(entry, person))]
-    return tuple(dict.fromkeys(folder for folder in found if os.path.exists(folder)))  # noqa: PTH110 - many, as text
+    return tuple(dict.fromkeys(folder for folder in found if os.path.exists(folder) and is_apart(folder, person)))  # noqa: PTH110 - many, as text
+
+
+def is_apart(folder: str, person: str) -> bool:
+    """Whether a folder holds neither the home of a person nor what is everybody's, by whatever name it goes."""
+    real, home = os.path.realpath(folder), os.path.realpath(person)
+    is_another_home = real.rpartition("/")[0] == "/home"
+    return not (is_another_home or real in EVERYBODYS or f"{home}/".startswith(f"{real.rstrip('/')}/"))
 
 
 def _led(entry: str, person: str) -> Iterator[str]:

@@ -26,8 +26,12 @@ SYSTEM = words(
     /var/cache/fontconfig /home/linuxbrew/.linuxbrew /Library /System /Applications
     """
 )
-UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
-"""Folders that hold the system: none of them is a workspace."""
+UNBOUNDED = words(
+    """
+    / /bin /boot /dev /etc /home /lib /lib64 /proc /run /sbin /sys /usr /usr/bin /usr/lib /usr/lib64 /usr/sbin /var
+    """
+)
+"""Folders that hold the system, or all homes: none of them is a workspace."""
 SYSTEM_CREDENTIALS = words(
     """
     /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private
@@ -35,6 +39,9 @@ SYSTEM_CREDENTIALS = words(
     /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key /etc/wireguard /etc/openvpn /etc/ppp
     /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes /etc/rancher
     /etc/mysql/debian.cnf /etc/cups/ssl
+    /etc/apt/auth.conf /etc/apt/auth.conf.d /etc/ipsec.secrets /etc/ipsec.d/private /etc/swanctl /etc/postfix/sasl
+    /etc/exim4/passwd.client /etc/msmtprc /etc/ldap.secret /etc/pam_ldap.secret /etc/chrony/chrony.keys /etc/bind/rndc.key
+    /etc/samba/private /etc/smbcredentials /etc/davfs2/secrets /etc/grafana /etc/vault.d /etc/boto.cfg /etc/s3cmd.cfg
     """
 )
 # Below the person's own home.
@@ -92,7 +99,7 @@ class Walls:
 
     def access(self, path: str, workspace: str) -> Access:
         """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
-        named, root = _named(self), os.path.realpath(workspace)
+        named, root = _named(self), real(workspace)
         is_open = self.opens(root)
         while True:
             if path == root and is_open:
@@ -113,10 +120,17 @@ class Walls:
 
     def shown(self, workspace: str = "") -> Mapping[str, Access]:
         """Each named path and its access, the workspace among them; real paths, parents first."""
-        named, root = dict(_named(self)), os.path.realpath(workspace) if workspace else ""
+        named, root = dict(_named(self)), real(workspace) if workspace else ""
         if root and self.opens(root):
             named[root] = "write"
         return dict(sorted(named.items(), key=lambda item: item[0].count("/") if item[0] != "/" else 0))
+
+
+@cache
+def real(workspace: str) -> str:
+    """The real path of a workspace, which stays the one that it was first: who may write beside a workspace could put a
+    link in its place."""
+    return os.path.realpath(workspace)
 
 
 @cache

@@ -334,3 +334,16 @@ async def test_programs_in_a_wall_reach_what_the_owner_named_and_it_is_known_who
         assert "http_proxy" not in place.exported("g")
         await place.close()
     assert reached == ["/curl", "/python"] * 2
+
+
+def test_a_proxy_that_begins_in_another_loop_leaves_no_socket_of_the_first_open() -> None:
+    proxy = EgressProxy(Addresses(), Callers())
+    first = asyncio.run(proxy.open())
+
+    async def again() -> None:
+        assert await proxy.open() != 0
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", first)
+        await proxy.close()
+
+    asyncio.run(again())

@@ -69,8 +69,7 @@ class Writer:
         if over.content is not None and not os.access(real, os.W_OK):
             raise ToolError(f"{shown} is read-only.")
         try:
-            real.parent.mkdir(parents=True, exist_ok=True)
-            with _folder(real, shown, "write") as folder:
+            with _folder(real, shown, "write", makes=True) as folder:
                 self._replace(real.name, shown, folder, content, over)
                 _flush(folder)
         except OSError as error:
@@ -123,10 +122,19 @@ def _current(name: str, folder: int) -> tuple[int, int, int, int] | None:
 
 
 @contextmanager
-def _folder(real: Path, shown: str, verb: str) -> Iterator[int]:
-    """The folder of a located file, as a handle that no link can lead elsewhere."""
-    folder = opened(real.parent, shown, verb, os.O_DIRECTORY)
+def _folder(real: Path, shown: str, verb: str, *, makes: bool = False) -> Iterator[int]:
+    """The folder of a located file, as a handle that no link can lead elsewhere; `makes` it where it is missing."""
+    there, missing = real.parent, list[str]()
+    while makes and not os.path.lexists(there):
+        missing.append(there.name)
+        there = there.parent
+    folder = opened(there, shown, verb, os.O_DIRECTORY)
     try:
+        for name in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            above, folder = folder, os.open(name, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            os.close(above)
         yield folder
     finally:
         os.close(folder)

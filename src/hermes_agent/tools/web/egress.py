@@ -77,6 +77,7 @@ class EgressProxy:
         self._open: Counter[Caller] = Counter()
         self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._socket: socket.socket | None = None
         self._starting = asyncio.Lock()
         self._port = 0
 
@@ -84,20 +85,28 @@ class EgressProxy:
         """Start it in the running loop, where it does not run there yet. Returns its port on 127.0.0.1."""
         async with self._starting:
             if self._server is None or self._server.get_loop() is not asyncio.get_running_loop():
-                self._server = await asyncio.start_server(self._accept, HERE, 0, limit=HEAD_BYTES)
-                self._port = self._server.sockets[0].getsockname()[1]
+                self._drop()
+                self._socket = socket.create_server((HERE, 0))
+                self._port = self._socket.getsockname()[1]
+                self._server = await asyncio.start_server(self._accept, sock=self._socket, limit=HEAD_BYTES)
         return self._port
 
     async def close(self) -> None:
         """End it with every connection."""
         if self._server is not None:
             self._server.close()
-            self._server = None
+        self._drop()
         serving = list(self._serving)
         for task in serving:
             task.cancel()
         if serving:
             await asyncio.wait(serving)
+
+    def _drop(self) -> None:
+        """Close what a loop listened with that has ended: no server of it can."""
+        self._server = None
+        if self._socket is not None:
+            self._socket.close()
 
     def admit(self, caller: Caller) -> str:
         """A token for a session that names itself: the password of its `Proxy-Authorization`, under any user."""
