@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -166,9 +167,9 @@ class ShellTools:
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
-            spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
+            over = spawn(self._kept(running), name=f"secrets of {running.exec_id}")
             begun = f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}"
-            return said(begun, Origin.RUNTIME)
+            return replace(said(begun, Origin.WORKSPACE), over=over)
         return await self._finish(running, context, seconds)
 
     @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait", origin=Origin.WORKSPACE)
@@ -192,7 +193,7 @@ class ShellTools:
         match action:
             case "write":
                 await running.write(data.encode("utf-8", "replace"))
-                return said(f"Sent {len(data)} characters.", Origin.RUNTIME)
+                return said(f"Sent {len(data)} characters.", Origin.WORKSPACE)
             case "kill":
                 gone = await running.kill()
                 state = await self._state(running) if gone else "It was killed, but something of it still runs."
@@ -241,6 +242,11 @@ class ShellTools:
             return said(_joined(output, f"[{reason} and was ended]"), Origin.TOOL, is_error=True)
         hint = self.outside.hint(ended, running, output)
         return said(_joined(output, f"{_ending(await decided(ended, context), running)}{hint}"), origin_of(ended))
+
+    async def _kept(self, running: Running) -> bool:
+        """Mask the output until the end; whether the command may have talked to anybody."""
+        await self._covers.keep(running)
+        return origin_of(await running.poll()) is not Origin.WORKSPACE
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
