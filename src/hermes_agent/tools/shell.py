@@ -41,6 +41,12 @@ LINE_END = r"[\r\n]+"
 _NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
 
 
+async def _kept(covers: Covers, running: Running) -> bool:
+    """Mask the output until the end; whether the command may have talked to anybody."""
+    await covers.keep(running)
+    return origin_of(await running.poll()) is not Origin.WORKSPACE
+
+
 def check_patterns(patterns: Sequence[str]) -> None:
     """Raise `BadArguments` for an invalid regular expression, or one that could backtrack endlessly."""
     if len(patterns) > MOST_PATTERNS:
@@ -167,7 +173,7 @@ class ShellTools:
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
-            over = spawn(self._kept(running), name=f"secrets of {running.exec_id}")
+            over = spawn(_kept(self._covers, running), name=f"secrets of {running.exec_id}")
             begun = f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}"
             return replace(said(begun, Origin.WORKSPACE), over=over)
         return await self._finish(running, context, seconds)
@@ -242,11 +248,6 @@ class ShellTools:
             return said(_joined(output, f"[{reason} and was ended]"), Origin.TOOL, is_error=True)
         hint = self.outside.hint(ended, running, output)
         return said(_joined(output, f"{_ending(await decided(ended, context), running)}{hint}"), origin_of(ended))
-
-    async def _kept(self, running: Running) -> bool:
-        """Mask the output until the end; whether the command may have talked to anybody."""
-        await self._covers.keep(running)
-        return origin_of(await running.poll()) is not Origin.WORKSPACE
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
