@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hermes_agent.learning.wording import WORDS, stems
+from hermes_agent.learning.wording import WORDS, stems, tone
 from tests.faults.security.lessons import ACTING, PARAPHRASED, TAUGHT, problems
 from tests.faults.security.test_labels import HARM, LESSONS, PROBLEMS
 
@@ -42,10 +42,6 @@ def weights(acting: Iterable[str], honest: Iterable[str]) -> dict[str, int]:
     return {word: round(10 * weight) for word, weight in found.items() if abs(weight) >= LEAST or not word}
 
 
-def score(text: str, found: dict[str, int]) -> int:
-    return found[""] + sum(found.get(word, 0) for word in stems(text))
-
-
 def crossed(acting: Sequence[str], honest: Sequence[str]) -> tuple[list[int], list[int]]:
     """The scores of all, each by the weights of the nine tenths that it is not in."""
     told: tuple[list[int], list[int]] = ([], [])
@@ -53,7 +49,7 @@ def crossed(acting: Sequence[str], honest: Sequence[str]) -> tuple[list[int], li
         rest = [[text for at, text in enumerate(each) if at % 10 != part] for each in (acting, honest)]
         found = weights(*rest)
         for scores, each in zip(told, (acting, honest), strict=True):
-            scores += [score(text, found) for text in each[part::10]]
+            scores += [tone(text, found) for text in each[part::10]]
     return told
 
 

@@ -6,7 +6,7 @@ import base64
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import repeat
 from pathlib import Path
@@ -26,8 +26,8 @@ WORDS = Path(__file__).parent / "words.tsv"
 WORD = re.compile(r"[^\W_]+")
 SENTENCE = re.compile(r"(?:[^.!?\n\u3002]|[.!?](?=\S))+")
 STEM = 6
-MOST_WORDS = 40
-"""A text of more is read by sentences alone."""
+LEAST_WORDS, MOST_WORDS = 4, 60
+"""A text of more is read by sentences alone, one of fewer not at all."""
 
 
 @cache
@@ -45,11 +45,15 @@ def stems(text: str) -> frozenset[str]:
 
 def asks(text: str) -> bool:
     """Whether a text, or one of its sentences, sounds like somebody who wants something done elsewhere."""
-    weights = _weights()
-    whole = [text] if len(WORD.findall(text)) <= MOST_WORDS else []
-    return any(
-        sum(map(weights.get, stems(each), repeat(0)), weights[""]) > 0 for each in (*whole, *SENTENCE.findall(text))
-    )
+    return tone(text, _weights()) > 0
+
+
+def tone(text: str, weights: Mapping[str, int]) -> int:
+    """How much the worst sentence of a text, or a short one as a whole, sounds like that."""
+    sentences = [text, *SENTENCE.findall(text)]
+    read = [each for each in sentences if LEAST_WORDS <= len(WORD.findall(each)) <= MOST_WORDS or not each.isascii()]
+    scores = (sum(map(weights.get, stems(each), repeat(0)), weights[""]) for each in read)
+    return max(scores, default=0)
 
 
 @cache
