@@ -6,7 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src/hermes_agent"
 OUTSIDE = {
     "session_search": "past conversations hold anything",
-    "recall_search": "an external memory holds anything",
+    "recall_add", "recall_search": "an external memory holds anything",
     "fact_feedback": "quotes a fact of the memory",
     "fact_retract": "quotes a fact of the memory",
 }
