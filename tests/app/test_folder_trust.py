@@ -25,8 +25,6 @@ def work(tmp_path: Path) -> Path:
 
 
 async def test_files_of_the_folder_alone_are_its_own(folders: TrustedFolders, work: Path, tmp_path: Path):
-    (work / "received").mkdir()
-    (work / "received/b.txt").write_text("b")
     (tmp_path / "c.txt").write_text("c")
     (work / "link.txt").symlink_to(tmp_path / "c.txt")
     assert not await folders.labels(str(work), "s0").is_trusted(())
@@ -34,7 +32,10 @@ async def test_files_of_the_folder_alone_are_its_own(folders: TrustedFolders, wo
     labels = folders.labels(str(work), "s1")
 
     assert await labels.is_trusted((str(work / "a.txt"), str(work), str(work / "missing.txt")))
-    for path in (work / "received/b.txt", tmp_path / "c.txt", work / "link.txt"):
+    (work / "received").mkdir()
+    (work / "received/b.txt").write_text("b")
+    assert await labels.is_trusted((str(work / "a.txt"),))
+    for path in (work, work / "received/b.txt", tmp_path / "c.txt", work / "link.txt"):
         assert not await labels.is_trusted((str(path),)), path
 
 

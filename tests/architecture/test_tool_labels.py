@@ -6,6 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src/hermes_agent"
 OUTSIDE = {
     "session_search": "past conversations hold anything",
+    "recall_add": "an external memory says what it likes when it refuses",
     "recall_search": "an external memory holds anything",
     "fact_feedback": "quotes a fact of the memory",
     "fact_retract": "quotes a fact of the memory",

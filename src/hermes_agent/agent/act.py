@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import field, replace
 from typing import Any, Protocol, TypeVar
 
-from hermes_agent.agent.agent import Agent, Proposed
+from hermes_agent.agent.agent import Agent, Labels, Proposed
 from hermes_agent.agent.context import RunContext
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import NOWHERE, Effect
+from hermes_agent.core.effects import NOWHERE, Capability, Effect
 from hermes_agent.core.errors import (
     BadArguments,
     GoingInCircles,
@@ -242,10 +242,24 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
     journal.post(ended, changes=changes, durable=bool(changes))
     await journal.tell_waiting()
-    changes_files = item.facts is not None and item.facts.effect is not Effect.READS
-    if agent.labels and changes_files and max(context.trust, *map(trust_of, result.parts)) is Trust.OUTSIDE:
-        await agent.labels.doubt(since, agent.clock.now())
+    changes_files = item.tool is not None and (Capability.EXEC in item.tool.needs or not _reads(item))
+    if agent.labels and changes_files:
+        doubtful = max(context.trust, *map(trust_of, result.parts)) is Trust.OUTSIDE
+        if doubtful:
+            await agent.labels.doubt(since, agent.clock.now())
+        if result.over is not None:
+            journal.spawn(_doubted(agent, agent.labels, result.over, since, sure=doubtful), name="doubt")
     return result
+
+
+def _reads(item: Planned) -> bool:
+    return item.facts is None or item.facts.effect is Effect.READS
+
+
+async def _doubted(agent: Agent, labels: Labels, over: asyncio.Task[bool], since: float, *, sure: bool) -> None:
+    """Note the doubt in what a command wrote that went on after its call."""
+    if await over or sure:
+        await labels.doubt(since, agent.clock.now())
 
 
 async def _answered(item: Planned, context: RunContext, work: Awaitable[Answer]) -> Answer:
@@ -268,7 +282,8 @@ async def _labelled(agent: Agent, proposed: Proposed, context: RunContext, resul
     labels, facts = agent.labels, proposed.facts
     theirs = {part.origin for part in result.parts} & {Origin.FILE, Origin.WORKSPACE}
     paths = facts.paths if Origin.FILE in theirs else ()
-    trusted = bool(theirs) and labels is not None and paths is not None and await labels.is_trusted(paths)
+    said = "\n".join(map(str, proposed.arguments.values())) if Capability.EXEC in proposed.tool.needs else ""
+    trusted = bool(theirs) and labels is not None and paths is not None and await labels.is_trusted(paths, said)
     own = Origin.WORKSPACE if trusted else Origin.FILE
     parts = [replace(part, origin=own) if part.origin in theirs else part for part in result.parts]
     if context.inner:

@@ -71,11 +71,12 @@ class Labels(Protocol):
     """Which files are the trusted workspace's.
 
     - `is_trusted` says whether all of these absolute paths (none: the workspace) lie in a trusted folder, and hold
-      nothing that came there while a call ran that had the outside in view, or talked to it;
+      nothing that came there while a call ran that had the outside in view, or talked to it; for a command, `said` are
+      its words, and no file that they name may be another;
     - `doubt` notes that files which change in these seconds since 1970 are such.
     """
 
-    async def is_trusted(self, paths: Sequence[str]) -> bool: ...
+    async def is_trusted(self, paths: Sequence[str], said: str = "") -> bool: ...
 
     async def doubt(self, since: float, until: float) -> None: ...
 

@@ -100,7 +100,7 @@ class Journal:
         self._lease = lease
         self._clock = clock
         self._show = show
-        self._spawn = spawn
+        self.spawn = spawn
         self._pending: list[Batch] = []
         self._flushing: Awaitable[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -217,7 +217,7 @@ class Journal:
             self._timer.cancel()
             self._timer = None
         if self._pending and self._flushing is None:
-            self._flushing = self._spawn(self._flush(), name=f"journal {self.session.id}")
+            self._flushing = self.spawn(self._flush(), name=f"journal {self.session.id}")
 
     async def _flush(self) -> None:
         written = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import read_small
 from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.walls import Walls
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.places import PROJECT_FOLDERS
@@ -32,6 +35,10 @@ LARGEST = 1 << 22
 MOST_LOOKED_AT = 2_000
 """Files of a folder that are looked at for one answer; one with more, some of them doubtful, is doubtful."""
 MOST_SPANS, MOST_SESSIONS = 500, 10_000
+MOST_SAID = 20_000
+"""Characters of a command in which names of files are looked for."""
+NAMES = re.compile(r"""[^\s'"`;|&<>()\[\]{}=,:]+""")
+WALLS, SYSTEM = Walls(), (("dev",), ("proc",), ("sys",))
 SLACK = 2.0
 """Seconds by which the clocks of a file system and of this program may differ."""
 
@@ -136,7 +143,8 @@ class TrustedFolders:
     def labels(self, workspace: str, session: str) -> FolderLabels:
         """What a run of that session may count as the workspace's."""
         root = self.root(workspace)
-        return FolderLabels(folders=self, root=root, home=self._home, trusted=self.is_trusted(workspace, session))
+        trusted = self.is_trusted(workspace, session)
+        return FolderLabels(folders=self, root=root, home=self._home, workspace=Path(workspace), trusted=trusted)
 
     def _is_wide(self, root: Path) -> bool:
         """Whether so much lies in the folder that nobody can vouch for it."""
@@ -162,13 +170,16 @@ class FolderLabels:
     folders: TrustedFolders
     root: Path
     home: Path
+    workspace: Path
     trusted: bool
 
-    async def is_trusted(self, paths: Sequence[str]) -> bool:
+    async def is_trusted(self, paths: Sequence[str], said: str = "") -> bool:
         """See `agent.Labels`. Waits for nothing but a look into a folder of which something is in doubt."""
         if not self.trusted:
             return False
         known = self.folders.folders().get(str(self.root), Folder())
+        if said:
+            return await asyncio.to_thread(self._names_ours, said[:MOST_SAID], known.doubt)
         found = [_real(path) for path in paths]
         if known.doubt and any(not path.is_file() for path in found):
             return await asyncio.to_thread(lambda: all(self._is_ours(path, known.doubt) for path in found))
@@ -178,6 +189,19 @@ class FolderLabels:
         """See `agent.Labels`."""
         await self.folders.doubt(self.root, since, until)
 
+    def _names_ours(self, said: str, spans: Sequence[tuple[float, float]]) -> bool:
+        """Whether a command names no file that is somebody else's: by a path, or by the name of a doubtful one."""
+        names = list(dict.fromkeys(NAMES.findall(said)))
+        for path in filter(None, (_existing(self.workspace, name) for name in names)):
+            if path.parts[1:2] in SYSTEM or (self.root.is_relative_to(path) and path != self.root):
+                continue
+            inside = path.is_relative_to(self.root)
+            if not self._is_ours(path, spans) if inside else WALLS.access(str(path), str(self.root)) == "none":
+                return False
+        ends = [name.rpartition("/")[2] for name in names]
+        below = islice(_below(self.root), MOST_LOOKED_AT) if spans else ()
+        return not any(any(fnmatch(each.name, end) for end in ends) and _changed_within(each, spans) for each in below)
+
     def _is_ours(self, path: Path, spans: Sequence[tuple[float, float]]) -> bool:
         inside = path.is_relative_to(self.root) and path.relative_to(self.root).parts[:1] != (RECEIVED,)
         hidden = path.is_relative_to(self.home) and not self.root.is_relative_to(self.home)
@@ -185,14 +209,24 @@ class FolderLabels:
             return False
         while not path.exists() and path != self.root:  # What is said of a missing file names those beside it.
             path = path.parent
+        if path == self.root and any(_below(path / RECEIVED)):
+            return False
         if not spans:
             return True
-        looked = [path] if not path.is_dir() else list(islice(_below(path), MOST_LOOKED_AT))
+        above = [folder / name for folder in path.parents if folder.is_relative_to(self.root) for name in SPEAKING]
+        looked = [path, *above] if not path.is_dir() else list(islice(_below(path), MOST_LOOKED_AT))
         return len(looked) < MOST_LOOKED_AT and not any(_changed_within(each, spans) for each in looked)
 
 
 def _real(path: str) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _existing(folder: Path, name: str) -> Path | None:
+    try:
+        return (folder / Path(name).expanduser()).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -3,6 +3,7 @@ tool."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -90,10 +91,12 @@ class CallContext(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a call for the model. A plain `str` stands for one text part with the origin of the tool's mark."""
+    """The result of a call for the model. A plain `str` stands for one text part with the origin of the tool's mark.
+    `over` ends with what goes on after the call, and says whether that may have talked to anybody."""
 
     parts: tuple[Text | Image | File, ...]
     is_error: bool = False
+    over: asyncio.Task[bool] | None = None
 
 
 class Tool(Protocol):

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Sequence
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.edits import replace as replaced
+from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import Entry, PrefixFrozen
 from hermes_agent.core.messages import Origin, Trust
 from hermes_agent.learning.drafts import Draft, Passed, Verdict, Waits
-from hermes_agent.learning.sources import Piece, Sources, pieces_of, prompt_in
-from hermes_agent.learning.wording import would
+from hermes_agent.learning.sources import NOT, WORDS, Piece, Sources, pieces_of, prompt_in
+from hermes_agent.learning.wording import asks, would
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.database import Store
@@ -31,7 +33,7 @@ async def sources_of(store: Store, entries: Sequence[Entry], own: Origin) -> Sou
 DICTATED, MEANT = 1.0, 0.6
 """Of the words of a sentence, so many a person typed: for a model that saw anything else, and for one that did not."""
 NEAR = 2
-"""Lines before what is new that it is read together with."""
+"""Lines beside what is new that it is read together with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ class LessonGate:
     - What the person typed is theirs, whatever was in view.
     - Else with the outside in view it waits.
     - What copies the workspace, names a host known only from there, or alarms the scanner waits.
-    - So does whatever would have the agent send, pay, fetch and run, and the like (see `wording.would`).
+    - So does whatever would have the agent send, pay, fetch and run, and the like (see `wording.would`), and with a
+      workspace in view also what only sounds like it (`wording.asks`).
     """
 
     trust: Trust = Trust.CLEAN
@@ -54,8 +57,12 @@ class LessonGate:
         new = "\n".join(line for line in draft.words.splitlines() if line.strip() not in known)
         if new.strip() and sources.typed(new, self.share):
             return Passed()
-        before = " ".join(known[-NEAR:])
-        return self._of_outside(sources) or _of_words(new, before, sources) or Passed()
+        return (
+            self._of_outside(sources)
+            or _of_words(new, _around(draft, known, new), sources)
+            or self._of_tone(new, sources)
+            or Passed()
+        )
 
     def _of_outside(self, sources: Sources) -> Waits | None:
         if self.trust is Trust.OUTSIDE:
@@ -63,8 +70,35 @@ class LessonGate:
             return Waits(why=Why.OUTSIDE, taint=f"written in sight of {', '.join(read)[:200] or 'what is outside'}")
         return None
 
+    def _of_tone(self, new: str, sources: Sources) -> Waits | None:
+        if max(self.trust, sources.trust) and asks(new):
+            return Waits(why=Why.ASKED, taint="it reads like somebody else's order")
+        return None
 
-def _of_words(new: str, before: str, sources: Sources) -> Waits | None:
+
+def _around(draft: Draft, known: Sequence[str], new: str) -> tuple[str, str]:
+    """What stands around the new words when they are written, and what stood there: it may come in parts."""
+    words = {name: str(draft.call.arguments.get(name) or "") for name in ("old_string", "new_string")}
+    try:
+        after = replaced(draft.known, words["old_string"], words["new_string"], everywhere=True).content
+    except ToolError:
+        before = " ".join(known[-NEAR:])
+        return f"{before} {new}", before
+    lines = [line.strip() for line in after.splitlines()]
+    return _changed(lines, known), _changed(known, lines)
+
+
+def _changed(lines: Sequence[str], others: Sequence[str]) -> str:
+    """The lines that are not among the others, with those near them."""
+    at = [number for number, line in enumerate(lines) if line not in others]
+    return " ".join(lines[max(0, at[0] - NEAR) : at[-1] + NEAR + 1]) if at else ""
+
+
+def _denials(text: str) -> int:
+    return sum(word.casefold() in NOT for word in WORDS.findall(text))
+
+
+def _of_words(new: str, around: tuple[str, str], sources: Sources) -> Waits | None:
     if copied := sources.copied(new):
         span = max(copied, key=lambda each: each.end - each.start)
         words = " ".join(new[span.start : span.end].split())
@@ -73,6 +107,7 @@ def _of_words(new: str, before: str, sources: Sources) -> Waits | None:
         return Waits(why=Why.OUTSIDE, taint=f"no person named: {', '.join(hosts[:5])}")
     if grave := alarms(new, Severity.BLOCK):
         return Waits(why=Why.OUTSIDE, taint=f"the scanner is alarmed: {grave[0].what}")
-    if act := would(new) or (would(f"{before} {new}") if not would(before) else ""):  # It may come in parts.
+    now, before = around
+    if act := would(new) or (would(now) if not would(before) or _denials(now) < _denials(before) else ""):
         return Waits(why=Why.ASKED, taint=f"it would have the agent {act}")
     return None

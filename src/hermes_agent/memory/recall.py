@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.messages import Origin
-from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import Backend, BackendFor, Exchange, SourceFor
 from hermes_agent.memory.entries import check
@@ -156,12 +156,12 @@ class RecallTools:
         async with asyncio.timeout(KEEPING):
             return fenced(await memory.recall(query[:LONGEST_QUERY])) or "Nothing fits."
 
-    @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,), origin=Origin.RUNTIME)
-    async def recall_add(self, context: CallContext, fact: str) -> str:
+    @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,))
+    async def recall_add(self, context: CallContext, fact: str) -> Answer:
         """Keep one fact in the memory of earlier conversations: one sentence that stands by itself."""
         check(fact)
         await (await self._backend_for(context)).add(fact.strip(), await self._source_for(context))
-        return "Kept."
+        return Answer(parts=(Text(text="Kept.", origin=Origin.RUNTIME),))
 
 
 def fenced(found: Sequence[str]) -> str:

@@ -322,9 +322,9 @@ class RecordedLabels:
     labels: Labels
     track: RecordedTrack
 
-    async def is_trusted(self, paths: Sequence[str]) -> bool:
+    async def is_trusted(self, paths: Sequence[str], said: str = "") -> bool:
         """As the labels say it."""
-        trusted = await self.labels.is_trusted(paths)
+        trusted = await self.labels.is_trusted(paths, said)
         self.track.file.add(TrustLooked(track=self.track.name, paths=tuple(paths), trusted=trusted))
         return trusted
 

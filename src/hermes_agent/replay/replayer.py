@@ -315,7 +315,7 @@ class ReplayedLabels:
 
     trusted: dict[tuple[str, ...], list[bool]]
 
-    async def is_trusted(self, paths: Sequence[str]) -> bool:
+    async def is_trusted(self, paths: Sequence[str], said: str = "") -> bool:  # noqa: ARG002 - the Protocol's shape
         """What the recording says next, and at its end the last."""
         found = self.trusted.get(tuple(paths), [False])
         return found.pop(0) if len(found) > 1 else found[0]

@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -38,6 +39,12 @@ CHUNK = 256 << 10
 LINE_END = r"[\r\n]+"
 # A repeated group that repeats something itself may take longer than anybody lives.
 _NESTED = r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]"
+
+
+async def _kept(covers: Covers, running: Running) -> bool:
+    """Mask the output until the end; whether the command may have talked to anybody."""
+    await covers.keep(running)
+    return origin_of(await running.poll()) is not Origin.WORKSPACE
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
@@ -166,9 +173,9 @@ class ShellTools:
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
-            spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
+            over = spawn(_kept(self._covers, running), name=f"secrets of {running.exec_id}")
             begun = f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}"
-            return said(begun, Origin.RUNTIME)
+            return replace(said(begun, Origin.WORKSPACE), over=over)
         return await self._finish(running, context, seconds)
 
     @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait", origin=Origin.WORKSPACE)
@@ -192,7 +199,7 @@ class ShellTools:
         match action:
             case "write":
                 await running.write(data.encode("utf-8", "replace"))
-                return said(f"Sent {len(data)} characters.", Origin.RUNTIME)
+                return said(f"Sent {len(data)} characters.", Origin.WORKSPACE)
             case "kill":
                 gone = await running.kill()
                 state = await self._state(running) if gone else "It was killed, but something of it still runs."
