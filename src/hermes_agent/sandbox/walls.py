@@ -40,8 +40,9 @@ SYSTEM_CREDENTIALS = words(
     /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes /etc/rancher
     /etc/mysql/debian.cnf /etc/cups/ssl
     /etc/apt/auth.conf /etc/apt/auth.conf.d /etc/ipsec.secrets /etc/ipsec.d/private /etc/swanctl /etc/postfix/sasl
-    /etc/exim4/passwd.client /etc/msmtprc /etc/ldap.secret /etc/pam_ldap.secret /etc/chrony/chrony.keys /etc/bind/rndc.key
-    /etc/samba/private /etc/smbcredentials /etc/davfs2/secrets /etc/grafana /etc/vault.d /etc/boto.cfg /etc/s3cmd.cfg
+    /etc/exim4/passwd.client /etc/msmtprc /etc/ldap.secret /etc/pam_ldap.secret /etc/chrony/chrony.keys
+    /etc/bind/rndc.key /etc/samba/private /etc/smbcredentials /etc/davfs2/secrets
+    /etc/grafana /etc/vault.d /etc/boto.cfg /etc/s3cmd.cfg
     """
 )
 # Below the person's own home.
