@@ -12,7 +12,7 @@ from hermes_agent.core.events import Entry, PrefixFrozen
 from hermes_agent.core.messages import Origin, Trust
 from hermes_agent.learning.drafts import Draft, Passed, Verdict, Waits
 from hermes_agent.learning.sources import NOT, WORDS, Piece, Sources, pieces_of, prompt_in
-from hermes_agent.learning.wording import asks, would
+from hermes_agent.learning.wording import would
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.database import Store
@@ -44,8 +44,7 @@ class LessonGate:
     - What the person typed is theirs, whatever was in view.
     - Else with the outside in view it waits.
     - What copies the workspace, names a host known only from there, or alarms the scanner waits.
-    - So does whatever would have the agent send, pay, fetch and run, and the like (see `wording.would`), and with a
-      workspace in view also what only sounds like it (`wording.asks`).
+    - So does whatever would have the agent send, pay, fetch and run, and the like (see `wording.would`).
     """
 
     trust: Trust = Trust.CLEAN
@@ -57,22 +56,12 @@ class LessonGate:
         new = "\n".join(line for line in draft.words.splitlines() if line.strip() not in known)
         if new.strip() and sources.typed(new, self.share):
             return Passed()
-        return (
-            self._of_outside(sources)
-            or _of_words(new, _around(draft, known, new), sources)
-            or self._of_tone(new, sources)
-            or Passed()
-        )
+        return self._of_outside(sources) or _of_words(new, _around(draft, known, new), sources) or Passed()
 
     def _of_outside(self, sources: Sources) -> Waits | None:
         if self.trust is Trust.OUTSIDE:
             read = sorted({piece.source for piece in sources.pieces if piece.trust is Trust.OUTSIDE})
             return Waits(why=Why.OUTSIDE, taint=f"written in sight of {', '.join(read)[:200] or 'what is outside'}")
-        return None
-
-    def _of_tone(self, new: str, sources: Sources) -> Waits | None:
-        if max(self.trust, sources.trust) and asks(new):
-            return Waits(why=Why.ASKED, taint="it reads like somebody else's order")
         return None
 
 

@@ -6,9 +6,8 @@ import base64
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import repeat
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,40 +19,6 @@ LEAST_PLAIN = 0.9
 
 ACTS = Path(__file__).parent / "acts.tsv"
 """A line for each act: what it is, and the pattern of the words that ask for it, in several languages."""
-
-WORDS = Path(__file__).parent / "words.tsv"
-"""Lines of a weight and the beginnings of words that have it (see `bench/wording.py`); one stands for every text."""
-WORD = re.compile(r"[^\W_]+")
-SENTENCE = re.compile(r"(?:[^.!?\n\u3002]|[.!?](?=\S))+")
-STEM = 6
-LEAST_WORDS, MOST_WORDS = 4, 60
-"""A text of more is read by sentences alone, one of fewer not at all."""
-
-
-@cache
-def _weights() -> dict[str, int]:
-    rows = (line.split("\t") for line in WORDS.read_text("utf-8").splitlines())
-    return {word: int(weight) for weight, words in rows for word in words.split(" ")}
-
-
-def stems(text: str) -> frozenset[str]:
-    """The beginnings of a text's words, pairs of letters where words are not parted, and the first word as such."""
-    words = [each.casefold() for each in WORD.findall(plain(text))]
-    pairs = {word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1)}
-    return frozenset({each[:STEM] for each in words} | pairs | {f"^{each}" for each in words[:1]})
-
-
-def asks(text: str) -> bool:
-    """Whether a text, or one of its sentences, sounds like somebody who wants something done elsewhere."""
-    return tone(text, _weights()) > 0
-
-
-def tone(text: str, weights: Mapping[str, int]) -> int:
-    """How much the worst sentence of a text, or a short one as a whole, sounds like that."""
-    sentences = [text, *SENTENCE.findall(text)]
-    read = [each for each in sentences if LEAST_WORDS <= len(WORD.findall(each)) <= MOST_WORDS or not each.isascii()]
-    scores = (sum(map(weights.get, stems(each), repeat(0)), weights[""]) for each in read)
-    return max(scores, default=0)
 
 
 @cache
