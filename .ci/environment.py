@@ -111,16 +111,21 @@ def make(root: Path, env: Path, lock: Path, held: int) -> None:
 
 
 def install(env: Path, lock: Path, held: int) -> None:
-    """Install with uv where there is one, and with pip where there is none or it fails."""
+    """Install with uv where there is one, and with pip where there is none or it fails.
+
+    The lock is the whole closure, so neither looks for dependencies: pip 23, that of Python 3.11, takes the newest
+    release of a package that another one wants with extras, though the lock pins it, and then misses its hash.
+    """
+    locked = ["--no-deps", "--require-hashes", "-r", str(lock)]
     python = str(env / "bin" / "python")
     if uv := shutil.which("uv"):
-        command = [uv, "pip", "install", "--python", python, "--require-hashes", "--compile-bytecode", "-r", str(lock)]
+        command = [uv, "pip", "install", "--python", python, "--compile-bytecode", *locked]
         if not run(command, held):
             return
         say("uv failed; trying pip")
     pip = [python, "-I", "-m", "pip"] if ensure_pip(python, held) else [python, "-I", str(fetch_pip(env, lock) / "pip")]
     quiet = ["--disable-pip-version-check", "--no-input", "--retries", "2", "--progress-bar", "off"]
-    if output := run([*pip, "install", *quiet, "--require-hashes", "-r", str(lock)], held):
+    if output := run([*pip, "install", *quiet, *locked], held):
         (env / "install.log").write_text(output)
         raise CannotMake(reason(output, lock))
 

@@ -20,22 +20,26 @@ ENVIRONMENT = Path(environment.__file__)
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that stands for the package index and holds one package, `tiny`."""
     folder = tmp_path_factory.mktemp("wheels")
-    for version in ("1.0", "2.0"):
-        with zipfile.ZipFile(folder / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("tiny.py", "SIZE = 1\n")
-            info, tag = f"tiny-{version}.dist-info", "Root-Is-Purelib: true\nTag: py3-none-any\n"
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n")
+    for name, version, wants in (("tiny", "1.0", ""), ("tiny", "2.0", ""), ("wants", "1.0", "tiny[more]")):
+        with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}.py", "SIZE = 1\n")
+            info, tag = f"{name}-{version}.dist-info", "Root-Is-Purelib: true\nTag: py3-none-any\n"
+            required = f"Requires-Dist: {wants}\n" if wants else ""
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
             wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\n{tag}")
             wheel.writestr(f"{info}/RECORD", "")
     return folder
+
+
+def digest_of(wheels: Path, name: str) -> str:
+    return hashlib.sha256((wheels / f"{name}-1.0-py3-none-any.whl").read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Path:
     """One whose environment pip made, from a lock that names `tiny`."""
     root = tmp_path_factory.mktemp("checkout")
-    digest = hashlib.sha256((wheels / "tiny-1.0-py3-none-any.whl").read_bytes()).hexdigest()
-    result = make(root, lock_of(root, digest), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    result = make(root, lock_of(root, digest_of(wheels, "tiny")), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
     assert (result.returncode, "1 packages" in result.stderr) == (0, True), result.stderr
     return root
 
@@ -66,6 +70,15 @@ def test_pip_installs_what_the_lock_names(checkout: Path):
         subprocess.run([python, "-I", "-c", "import tiny; print(tiny.SIZE)"], capture_output=True, check=True).stdout
         == b"1\n"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_newer_release_of_what_is_pinned_changes_nothing(tmp_path: Path, wheels: Path):
+    lock = lock_of(tmp_path, digest_of(wheels, "tiny"))
+    lock.write_text(lock.read_text() + f"wants==1.0 \\\n    --hash=sha256:{digest_of(wheels, 'wants')}\n")
+    result = make(tmp_path, lock, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.slow
