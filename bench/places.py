@@ -8,19 +8,19 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import asyncssh
 
 from bench.figures import Figure
-from hermes_agent.app.places import walls
+from hermes_agent.app.places import make_place
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.backends.docker import build as build_docker
-from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.backends.ssh import build as build_ssh
-from hermes_agent.sandbox.jail import CannotJail, jail_of, scrubbed
+from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.settings import ContainerSettings
 from hermes_agent.sandbox.walls import Walls
@@ -34,6 +34,8 @@ from tests.tools.bench import Bench
 TIMES, FAR_TIMES = 100, 20
 PAUSE_SECONDS = 0.03
 Call = Callable[[], Awaitable[object]]
+JAILS: Mapping[Literal["bubblewrap", "landlock"], float] = {"bubblewrap": 8, "landlock": 3}
+"""The kinds of jail, and how many milliseconds each may add."""
 
 
 def measure() -> list[Figure]:
@@ -50,7 +52,7 @@ async def _near(folder: Path) -> list[Figure]:
     here = _local(folder, "none")
     bare, plain = await _beside(_bare, _true(here, folder / "a"), TIMES)
     figures = [Figure(name="terminal `true`, this machine", value=plain, floor=bare, unit="ms", limit=3)]
-    for kind in ("bubblewrap", "landlock"):
+    for kind, most in JAILS.items():
         try:
             jail_of(kind, Walls())
         except CannotJail:
@@ -58,7 +60,6 @@ async def _near(folder: Path) -> list[Figure]:
         inside = _local(folder, kind)
         floor, jailed = await _beside(_true(here, folder / f"b{kind}"), _true(inside, folder / kind), TIMES)
         await inside.close()
-        most = {"bubblewrap": 8, "landlock": 3}[kind]
         figures.append(Figure(name=f"jailed by {kind} adds", value=jailed - floor, unit="ms", limit=most))
     await here.close()
     return figures
@@ -111,12 +112,10 @@ async def _machine(folder: Path) -> list[Figure]:
     ]
 
 
-def _local(folder: Path, jail: str) -> LocalPlace:
-    """With the walls that a person has by default."""
-    home = Home(root=folder / "home", base=folder / "home")
-    shown = walls(home, TerminalSettings(), os.environ)
-    make = None if jail == "none" else lambda: jail_of(jail, shown)
-    return LocalPlace(folder=home.cache / f"exec-{jail}", env=scrubbed(os.environ), jail=make)
+def _local(folder: Path, jail: Literal["bubblewrap", "landlock", "none"]) -> Place:
+    """As a person has it by default, with its network watched."""
+    home = Home(root=folder / f"home-{jail}", base=folder / f"home-{jail}")
+    return make_place(home, TerminalSettings(jail=jail), os.environ)
 
 
 def _true(place: Place, workspace: Path) -> Call:

@@ -104,14 +104,13 @@ class Bubblewrap:
                 mounts[where] = ["--bind", str(home), where]
             if walls.caches:
                 shown[os.path.realpath(cell.caches(walls))] = "write"
+        known: dict[str, bool] = {"": False, "/": False}
         for path, access in shown.items():
             way = _way(path, shown)
             if access == "none" and way is not None:
-                mounts[path] = _hidden(path)
-            elif (
-                access == "none" or os.path.realpath(path) != path
-            ):  # bwrap would follow a link that was put there since
-                continue
+                mounts |= _hidden(path)
+            elif access == "none" or _is_linked(path, known) or not os.path.lexists(path):
+                continue  # bwrap would follow a link that was put there since; what is not there takes time as well
             else:
                 mounts[path] = [f"{BINDS[access]}-try", path, path]
             mounts |= {each: [f"{BINDS['write']}-try", each, each] for each in way or ()}
@@ -119,7 +118,8 @@ class Bubblewrap:
             resolver = os.path.realpath("/etc/resolv.conf")
             mounts.setdefault(resolver, ["--ro-bind-try", resolver, resolver])
         names = [*walls.readable, *walls.writable, walls.person or "/", cell.workspace if cell else "/"]
-        links = {link: to for name in names for link, to in _links(name) if not _within(link, mounts)}
+        linked = [name for name in names if _is_linked(os.path.abspath(name), known)]  # noqa: PTH100 - links stay
+        links = {link: to for name in linked for link, to in _links(name) if not _within(link, mounts)}
         return mounts | {link: ["--symlink", to, link] for link, to in links.items()}
 
 
@@ -127,18 +127,21 @@ def _way(path: str, shown: Mapping[str, Access]) -> list[str] | None:
     """The folders on the way from what is shown to a path in it, where they can be written: they become mounts too, for
     who could move one away would put another in its place. None for a path that is in nothing shown, or not there."""
     way: list[str] = []
-    parent = path if os.path.lexists(path) else "/"
-    while parent != "/":
-        parent = parent.rpartition("/")[0] or "/"
-        match shown.get(parent):
-            case "none":
-                break
-            case "write":
-                return way
-            case "read":
-                return []
+    parent = path
+    while (parent := parent.rpartition("/")[0] or "/") not in shown:
+        if parent == "/":
+            return None
         way.append(parent)
-    return None
+    if shown[parent] == "none" or not os.path.lexists(path):
+        return None
+    return way if shown[parent] == "write" else []
+
+
+def _is_linked(path: str, known: dict[str, bool]) -> bool:
+    """Whether a link is on the way to a path, or there; each folder is looked at once."""
+    if path not in known:
+        known[path] = _is_linked(path.rpartition("/")[0], known) or Path(path).is_symlink()
+    return known[path]
 
 
 def _links(name: str) -> Iterator[tuple[str, str]]:
@@ -166,10 +169,15 @@ def _tmpfs(path: str, size: int) -> list[str]:
     return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
-def _hidden(path: str) -> list[str]:
-    if Path(path).is_dir():
-        return ["--perms", "0755", "--size", str(SMALL), "--tmpfs", path]
-    return ["--ro-bind", "/dev/null", path]
+def _hidden(path: str) -> dict[str, Sequence[str]]:
+    """The mount over a closed path; none over what this user can neither open, nor make so, nor put something in the
+    place of."""
+    folder = path.rpartition("/")[0] or "/"
+    opens = os.access(path, os.R_OK) or os.access(path, os.X_OK) or os.access(folder, os.W_OK)
+    if not opens and os.lstat(path).st_uid != os.geteuid():
+        return {}
+    words = ["--perms", "0755", "--size", str(SMALL), "--tmpfs"] if Path(path).is_dir() else ["--ro-bind", os.devnull]
+    return {path: [*words, path]}
 
 
 def _record(cell: Cell, walls: Walls) -> Iterator[tuple[str, str, str]]:

@@ -21,7 +21,7 @@ def words(text: str) -> tuple[str, ...]:
 # services in /var.
 SYSTEM = words(
     """
-    /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu /snap /sys/devices /sys/kernel/mm
+    /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu /snap /sys/devices
     /var/lib/dpkg /var/lib/rpm /var/lib/texmf /var/lib/gems /var/lib/ghc /var/lib/ca-certificates-java
     /var/cache/fontconfig /home/linuxbrew/.linuxbrew /Library /System /Applications
     """
@@ -35,10 +35,9 @@ UNBOUNDED = words(
 SYSTEM_CREDENTIALS = words(
     """
     /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private
-    /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/security/opasswd /etc/ssh/ssh_host_rsa_key
-    /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key /etc/wireguard /etc/openvpn /etc/ppp
-    /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes /etc/rancher
-    /etc/mysql/debian.cnf /etc/cups/ssl
+    /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/security/opasswd /etc/ssh /etc/wireguard /etc/openvpn
+    /etc/ppp /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes
+    /etc/rancher /etc/mysql/debian.cnf /etc/cups/ssl
     /etc/apt/auth.conf /etc/apt/auth.conf.d /etc/ipsec.secrets /etc/ipsec.d/private /etc/swanctl /etc/postfix/sasl
     /etc/exim4/passwd.client /etc/msmtprc /etc/ldap.secret /etc/pam_ldap.secret /etc/chrony/chrony.keys
     /etc/bind/rndc.key /etc/samba/private /etc/smbcredentials /etc/davfs2/secrets
