@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 import hermes_agent
@@ -128,6 +133,54 @@ async def test_cargo_builds_offline(home: Home, settings: TerminalSettings, pers
     code, output = await said_in(home, settings, person / "project")("cargo build -q --offline && target/debug/it")
 
     assert (code, output) == (0, "built\n"), output
+
+
+SERVES = "python3 -m http.server --bind 127.0.0.1 0 >served 2>&1 & "
+ASKS = "while ! grep -q port served; do sleep 0.05; done; port=$(sed -n 's/.* port \\([0-9]*\\).*/\\1/p' served); "
+
+
+@pytest.mark.slow
+async def test_pip_and_npm_install_from_a_server_of_the_workspace_that_the_person_s_browser_reaches(
+    home: Home, settings: TerminalSettings, person: Path
+) -> None:
+    needs("npm")
+    project = person / "project"
+    with zipfile.ZipFile(project / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "print('from a wheel')")
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("tiny-1.0.dist-info/RECORD", "")
+    with tarfile.open(project / "small-1.0.0.tgz", "w:gz") as archive:
+        for name, text in (
+            ("package.json", '{"name": "small", "version": "1.0.0"}'),
+            ("index.js", "console.log('js')"),
+        ):
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    (project / "package.json").write_text('{"name": "mine", "version": "1.0.0"}')
+    place = make_place(home, settings, os.environ)
+    serving = Command(text=f"{SERVES}wait", folder=str(project), background=True)
+    installs = (
+        f"{ASKS} at=http://127.0.0.1:$port; {sys.executable} -m venv --without-pip env && "
+        f"{sys.executable} -m pip --python env/bin/python install -q --no-deps --find-links $at --no-index tiny && "
+        "env/bin/python -m tiny && npm install --no-audit --no-fund --silent $at/small-1.0.0.tgz && node -e "
+        "'require(\"small\")'"
+    )
+    try:
+        server = await place.start("g/serves", serving)
+        installing = await place.start("g/installs", Command(text=installs, folder=str(project), limit=60))
+        code = (await installing.wait()).code
+        said = (await installing.read(0, 1 << 16)).decode()
+        port = re.findall(r"port (\d+)", (project / "served").read_text())[0]
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            page = await browser.get(f"http://127.0.0.1:{port}/package.json")
+    finally:
+        await server.kill()
+        await place.close()
+
+    assert (code, said.splitlines()[-2:]) == (0, ["from a wheel", "js"]), said
+    assert '"small"' in page.text
 
 
 async def test_node_runs_a_child_and_writes_its_cache(say: Say) -> None:
