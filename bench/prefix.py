@@ -24,6 +24,8 @@ from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.store.breaks import Break
 from hermes_agent.store.usage import UsageRow
 from hermes_agent.testing.model_servers import openai_model, serving
+from tests.app.place import place
+from tests.learning.harness import is_review
 
 TURNS = 1_000
 CALLS = 3
@@ -34,6 +36,8 @@ STARTS = 5
 
 WINDOW = 128_000
 FILES = 40
+REVIEWS, LONG = 12, 10_000
+"""Of a conversation, and from how many tokens on it counts."""
 STEP = 256
 """Tokens that a provider may miss because it caches in steps."""
 
@@ -200,7 +204,41 @@ def figures(lived: Lived) -> list[Figure]:
     ]
 
 
+def reviewing(heard: Heard) -> list[Piece]:
+    """Talks at length and looks for skills; in a review notes one thing and says so."""
+    chance = Random(len(heard.messages))
+    if heard.last.role is Role.USER:
+        note = {"target": "memory", "action": "add", "content": f"{prose(chance, 12)}."}
+        return [Call("memory", note)] if is_review(heard) else [Say(prose(chance, 40)), Call("skills_list", {})]
+    return [Say(prose(chance, 20 if is_review(heard) else 120))]
+
+
+async def review_shares(folder: Path) -> list[tuple[int, float]]:
+    """Of each review of a growing conversation in which nothing is from outside: the tokens of its first request, and
+    the percentage of all its input that the provider had not in its cache."""
+    chance, found = Random(7), []
+    more = "  window: 128000\nmemory:\n  nudge_interval: 1\n"
+    async with place(folder, reviewing, Options(reviews=False), more=more) as here:
+        for _ in range(REVIEWS):
+            await here.say(prose(chance, 800))
+            await here.runtime.learner.run()
+        rows = [row for row in await here.runtime.store.usage.rows(here.record.id) if row.purpose == "review"]
+    for run in dict.fromkeys(row.run for row in rows):
+        used = [row.usage for row in rows if row.run == run]
+        share = PERCENT * (1 - sum(each.cached for each in used) / sum(each.input for each in used))
+        found.append((used[0].input, share))
+    return found
+
+
+def review_figures(shares: Sequence[tuple[int, float]]) -> list[Figure]:
+    """The worst of the reviews of a conversation that is no longer short."""
+    long = [(size, share) for size, share in shares if size >= LONG]
+    name = f"{len(long)} reviews of {long[0][0]:,} to {long[-1][0]:,} tokens: not from the cache, the worst"
+    return [Figure(name=name, value=max(share for _, share in long), unit="%", limit=5.0)]
+
+
 def measure() -> list[Figure]:
     """In a temporary folder, with a window of 128,000 tokens."""
-    with tempfile.TemporaryDirectory() as folder:
-        return figures(asyncio.run(live(Path(folder))))
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        shares = asyncio.run(review_shares(Path(other)))
+        return [*figures(asyncio.run(live(Path(folder)))), *review_figures(shares)]
