@@ -11,6 +11,7 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import Entry, PrefixFrozen
 from hermes_agent.core.messages import Origin, Trust
 from hermes_agent.learning.drafts import Draft, Passed, Verdict, Waits
+from hermes_agent.learning.grounding import Ground
 from hermes_agent.learning.sources import NOT, WORDS, Piece, Sources, pieces_of, prompt_in
 from hermes_agent.learning.wording import would
 from hermes_agent.scanner.finding import Severity
@@ -45,6 +46,7 @@ class LessonGate:
     - Else with the outside in view it waits.
     - What copies the workspace, names a host known only from there, or alarms the scanner waits.
     - So does whatever would have the agent send, pay, fetch and run, and the like (see `wording.would`).
+    - With the workspace in view, so does what has no ground in what was typed or run (see `grounding`).
     """
 
     trust: Trust = Trust.CLEAN
@@ -56,7 +58,14 @@ class LessonGate:
         new = "\n".join(line for line in draft.words.splitlines() if line.strip() not in known)
         if new.strip() and sources.typed(new, self.share):
             return Passed()
-        return self._of_outside(sources) or _of_words(new, _around(draft, known, new), sources) or Passed()
+        found = self._of_outside(sources) or _of_words(new, _around(draft, known, new), sources)
+        return found or self._of_ground(new, sources) or Passed()
+
+    def _of_ground(self, new: str, sources: Sources) -> Waits | None:
+        strange = Ground.of(sources.pieces).strange(new) if self.trust is Trust.WORKSPACE else []
+        if strange:
+            return Waits(why=Why.ASKED, taint=f"neither you nor a command named: {', '.join(strange[:5])[:120]}")
+        return None
 
     def _of_outside(self, sources: Sources) -> Waits | None:
         if self.trust is Trust.OUTSIDE:

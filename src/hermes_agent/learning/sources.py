@@ -322,16 +322,17 @@ class Sources:
         strange: set[str] = set()
         if piece.trust is Trust.WORKSPACE:
             strange = set(self.strange_hosts(text))
-            keys = keys if self._is_own(piece) and not strange else keys - self._theirs.keys()
+            keys = keys if is_own(piece) and not strange else keys - self._theirs.keys()
         self._clean |= keys
         self._hosts |= {each.text for each in named_in(text) if each.sort == "host"} - strange
 
-    def _is_own(self, piece: Piece) -> bool:
-        """Whether this is a command that the agent ran, and plain work: short, no quoted prose, nothing that a lesson
-        may not say."""
-        command = piece.text
-        prose = re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command)
-        return piece.command and len(command) <= LONGEST_COMMAND and not prose and not would(command)
+
+def is_own(piece: Piece) -> bool:
+    """Whether this is a command that the agent ran, and plain work: short, no quoted prose, nothing that a lesson may
+    not say."""
+    command = piece.text
+    prose = re.search(r"""(["'])[^"']*\s[^"']*\s[^"']*\1""", command)
+    return piece.command and len(command) <= LONGEST_COMMAND and not prose and not would(command)
 
 
 def _words(text: str) -> list[str]:
