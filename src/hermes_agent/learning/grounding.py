@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,12 @@ SAY_NOTHING = frozenset(
     """
     )
 )
+KEPT = ("ss", "us", "is")
+ENDINGS = (
+    *(("ically", "ic"), ("ies", "y"), ("ied", "y"), ("ying", "y"), ("sses", "ss")),
+    *((ending, "") for ending in ("ing", "ed", "ly", "es", "s")),
+)
+LEAST_LEFT = 3
 FRONT = re.compile(r"^(?:---|name:|description:|#)")
 SHORTEST = 4
 """Letters of a word that tells what a line is about; words of a line that has to."""
@@ -43,55 +49,66 @@ SHORTEST = 4
 
 @cache
 def everyday() -> frozenset[str]:
-    """The words of the list."""
-    return frozenset(EVERYDAY.read_text("utf-8").split())
+    """The words of the list, without their endings."""
+    return frozenset(map(base, EVERYDAY.read_text("utf-8").split()))
+
+
+def base(word: str) -> str:
+    """An English word without its ending; what is left need not be a word."""
+    stripped = () if word.endswith(KEPT) else ENDINGS
+    for ending, left in stripped:
+        if len(word) - len(ending) >= LEAST_LEFT and word.endswith(ending):
+            word = word.removesuffix(ending) + left
+            break
+    if len(word) > LEAST_LEFT and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+        return word[:-1]
+    return word[:-1] if len(word) > LEAST_LEFT and word.endswith("e") else word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What a lesson may name beside everyday words: the words that a person typed, and those of the commands that the
-    agent ran to an end without error, and the files that it worked on."""
+    """What a lesson may name beside everyday words: `typed` by a person, and `ran`, the words of the commands that the
+    agent ran to an end without error."""
 
-    own: frozenset[str]
+    typed: frozenset[str]
+    ran: frozenset[str]
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Ground:
         """The ground that a conversation gives."""
-        return cls(own=frozenset(word for piece in pieces for word in _given(piece)))
+        said = (piece.text for piece in pieces if piece.by == "person" and piece.trust is Trust.CLEAN)
+        typed = frozenset(base(part) for text in said for word in _tokens(text) for part in _parts(word))
+        commands = (part for piece in pieces if is_own(piece) for part in PART.split(piece.text))
+        ran = frozenset(word for part in commands if not PROSE.match(part) for word in _tokens(part))
+        return cls(typed=typed, ran=ran | {word.rpartition("/")[2] for word in ran})
 
     def strange(self, text: str) -> list[str]:
-        """The words of a text that have no ground, in its order; of a line that touches none of what was typed or run,
-        the first words, since everyday words can say much."""
-        found = [word for word in _tokens(plain(text)) if not self._has(word)]
-        if found:
+        """The words of a text that have no ground, in its order. Where all have, the lines that touch nothing of what
+        was typed or run, by their beginnings: everyday words can say much."""
+        text = plain(text)
+        if found := [word for word in _tokens(text) if not self._has(word)]:
             return list(dict.fromkeys(found))
-        lines = (line.strip() for line in plain(text).splitlines())
+        lines = (line.strip() for line in text.splitlines())
         return [line[:60] for line in lines if line and not FRONT.match(line) and not self._touches(line)]
 
     def _has(self, word: str) -> bool:
-        if word in self.own or word in ALONE or NUMBER.fullmatch(word):
+        if word in ALONE or NUMBER.fullmatch(word) or self._knows(word):
             return True
-        known, parts = everyday(), LETTERS.findall(word)
-        if not word.isascii() or len(word) == 1:
-            return False
-        return all(part in self.own or part in known or (len(part) == 1 and len(parts) > 1) for part in parts)
+        parts = LETTERS.findall(word)
+        known = all(self._knows(part) or (len(part) == 1 and len(parts) > 1) for part in parts)
+        return word.isascii() and len(word) > 1 and known
+
+    def _knows(self, part: str) -> bool:
+        return part in self.ran or base(part) in everyday() or base(part) in self.typed
 
     def _touches(self, line: str) -> bool:
-        words = [part for word in _tokens(line) for part in {word, *LETTERS.findall(word)}]
-        return len(words) < SHORTEST or any(
-            len(word) >= SHORTEST and word in self.own and word not in SAY_NOTHING for word in words
-        )
+        words = {part for word in _tokens(line) for part in _parts(word)}
+        telling = (base(word) for word in words if len(word) >= SHORTEST and word not in SAY_NOTHING)
+        return len(words) < SHORTEST or any(map(self.typed.__contains__, telling)) or bool(words & self.ran)
 
 
-def _given(piece: Piece) -> Iterator[str]:
-    if piece.by == "person" and piece.trust is Trust.CLEAN:
-        for word in _tokens(plain(piece.text)):
-            yield from (word, *LETTERS.findall(word))
-    elif is_own(piece):
-        for part in PART.split(piece.text):
-            if not PROSE.match(part):
-                yield from _tokens(part)
-                yield from (name for word in _tokens(part) for name in (word.rpartition("/")[2],) if name)
+def _parts(word: str) -> set[str]:
+    return {word, *LETTERS.findall(word)}
 
 
 def _tokens(text: str) -> list[str]:
