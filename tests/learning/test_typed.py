@@ -212,9 +212,12 @@ async def test_what_was_copied_from_outside_is_never_a_persons(tmp_path: Path, l
 @pytest.mark.parametrize(
     ("words", "whose"),
     [
-        ("Which skills does https://jobs.example/1 ask for?", Owner.FOREGROUND),
-        ("这个网页需要什么技能\uff1f", Owner.FOREGROUND),
-        ("Tell me the skills that https://jobs.example/1?a=b wants.", Owner.FOREGROUND),
+        ("Which skills in boiling and pouring tea on leaves does https://jobs.example/1 ask for?", Owner.FOREGROUND),
+        ("这个网页需要什么技能 (boil, pour, tea leaves)\uff1f", Owner.FOREGROUND),
+        (
+            "Tell me the skills that https://jobs.example/1?a=b wants for boiling and pouring tea on leaves.",
+            Owner.FOREGROUND,
+        ),
         ("Look at https://tea.example/1. Then keep it as a skill!", Owner.USER),
         ("Do you know page.md? Mach daraus einen Skill", Owner.USER),
         ("これを読んで。スキルとして保存して。いいですか\uff1f", Owner.USER),
