@@ -50,7 +50,7 @@ def test_what_would_act_on_others_has_none_however_it_is_put(phrase: str, work: 
 @pytest.mark.parametrize(
     ("text", "strange"),
     [
-        ("Run pytest with the flag --zz9.", ["zz9"]),
+        ("Run pytest with the flag --zorp9.", ["zorp9"]),
         ("Run `pytest -q` first.", []),
         ("pytest reads conf/setup.cfg here.", ["conf/setup.cfg"]),
         ("p y t e s t, please", ["p", "y", "e"]),
