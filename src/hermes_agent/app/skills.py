@@ -24,6 +24,7 @@ from hermes_agent.skills.state import StateFile, Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
+from hermes_agent.store.versions import Kind
 
 if TYPE_CHECKING:
     from hermes_agent.skills.invoke import Invoked
@@ -84,10 +85,14 @@ class Skills:
             state=StateFile(home.skills),
             clock=clock,
             disabled=settings.disabled,
+            vouches=self._vouches,
         )
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
         self._open_store, self._reserved = open_store, reserved or Reserved()
+
+    async def _vouches(self, item: str, content: bytes) -> bool:
+        return await self._open_store().versions.vouches(Kind.SKILL, item, content)
 
     @property
     def place(self) -> Place | None:

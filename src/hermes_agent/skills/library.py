@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.tasks import spawn
+from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.places import Found, Places, Root, found_in
 from hermes_agent.skills.skill import FILE, Layer, Occasion, Ours, Skill, SkillHeader
@@ -45,14 +46,31 @@ class NotHere(ToolError):
     kind = "not_here"
 
 
+Vouches = Callable[[str, bytes], Awaitable[bool]]
+"""Whether somebody known answers for that content of an item, such as `name/SKILL.md`."""
+
+
+async def nobody_asks(item: str, content: bytes) -> bool:  # noqa: ARG001  the shape of `Vouches`
+    """Where there is no ledger, the home's skills are taken as they are."""
+    return True
+
+
 class Library:
     """Finds and reads skills by name. A session sees those of the home, installed ones, those of its workspace's
-    project, external folders and the bundled ones; for equal names the earlier layer wins."""
+    project, external folders and the bundled ones; for equal names the earlier layer wins. `vouches` is asked about the
+    files of the home's."""
 
     def __init__(
-        self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
+        self,
+        *,
+        index: SkillsIndex,
+        places: Places,
+        state: StateFile,
+        clock: Clock,
+        disabled: Collection[str] = (),
+        vouches: Vouches = nobody_asks,
     ) -> None:
-        self.places, self.state = places, state
+        self.places, self.state, self._vouches = places, state, vouches
         self._index, self._clock, self.disabled = index, clock, frozenset(disabled)
         self._read: OrderedDict[tuple[str, str], Skill] = OrderedDict()
         self._looking: dict[str, asyncio.Task[None]] = {}
@@ -60,6 +78,7 @@ class Library:
         self._roots: dict[str, tuple[str, ...]] = {}
         self._pages: dict[tuple[str, str, str, int], list[SkillHeader]] = {}
         self._seen: dict[str, int] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
 
     async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> SkillHeader:
         """The skill of this name. Raises `NoSkill` with the nearest names, or `BadSkill`; with an occasion `NotHere`
@@ -199,10 +218,29 @@ class Library:
             await self._index.update(batch, gone)
             gone = []
 
-    def origin_of(self, header: SkillHeader) -> Origin:
-        """The label of a skill's text; a copy of somebody else's skill stays theirs."""
+    async def origin_of(self, header: SkillHeader, *, whole: bool = True) -> Origin:
+        """The label of a skill's text, or of its SKILL.md alone; a copy of somebody else's skill stays theirs, and what
+        nobody known wrote in the home is nobody's."""
         layer, _ = base_of(self.state.get(), header.name)
-        return Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
+        origin = Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
+        if header.layer is not Layer.USER or origin is not Origin.SKILL:
+            return origin
+        files = {header.path / FILE, *(await asyncio.to_thread(own_files, header.path) if whole else ())}
+        known = [await self._is_known(f"{header.name}/{path.relative_to(header.path)}", path) for path in files]
+        return Origin.SKILL if all(known) else Origin.TOOL
+
+    async def _is_known(self, item: str, path: Path) -> bool:
+        """Whether somebody known answers for a file as it is; asked again when it changed."""
+        try:
+            found = await asyncio.to_thread(path.stat)
+            stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+            if self._known.get(str(path)) != stamp:
+                if not await self._vouches(item, await asyncio.to_thread(path.read_bytes)):
+                    return False
+                self._known[str(path)] = stamp
+        except OSError:
+            return False
+        return True
 
     def _offered(self, found: Sequence[SkillHeader], occasion: Occasion | None) -> list[SkillHeader]:
         hidden = self._hidden()
@@ -286,6 +324,7 @@ LONGEST_INDEX = 2_400
 MOST_FAMILIES = 60
 MOST_PINNED = 8
 FEWEST_WORDS = 2
+CHANGED = "not the home's own"
 
 
 async def index_text(library: Library, workspace: str, occasion: Occasion) -> tuple[str, tuple[str, ...]]:
@@ -296,14 +335,14 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
     if len(headers) <= WHOLE_UP_TO:
         pins = [header.name for header in await _pinned(library, workspace, occasion)]
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
-        named = _fitting([f"- {_shown(library, header)}" for header in headers], "more: skills_list")
+        named = _fitting([f"- {await _shown(library, header)}" for header in headers], "more: skills_list")
         return "\n".join([HOW, named, *first]), tuple(header.name for header in headers)
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
-        lines += [PINNED, *(f"- {_shown(library, header)}" for header in pinned)]
+        lines += [PINNED, *[f"- {await _shown(library, header)}" for header in pinned]]
     return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
 
 
@@ -321,7 +360,7 @@ class Candidates:
         if len(heard.split()) < FEWEST_WORDS:
             return ""
         headers = await self._library.candidates(heard, self._workspace, self._occasion)
-        return "\n".join(f"- {_shown(self._library, header)}" for header in headers)
+        return "\n".join([f"- {await _shown(self._library, header)}" for header in headers])
 
 
 def whole_line(header: SkillHeader) -> str:
@@ -329,10 +368,12 @@ def whole_line(header: SkillHeader) -> str:
     return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
 
 
-def _shown(library: Library, header: SkillHeader) -> str:
+async def _shown(library: Library, header: SkillHeader) -> str:
     """A skill as one line that any prompt may hold: a stranger's words about their skill do not speak there."""
-    own = library.origin_of(header) is Origin.SKILL
-    return header.line if own else f"{header.name} [{header.layer.value}; skill_view tells what for]"
+    if await library.origin_of(header, whole=False) is Origin.SKILL:
+        return header.line
+    whose = CHANGED if header.layer is Layer.USER else header.layer.value
+    return f"{header.name} [{whose}; skill_view tells what for]"
 
 
 async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[SkillHeader]:

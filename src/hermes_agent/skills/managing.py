@@ -50,7 +50,7 @@ class SkillReading:
             headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
             headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [(whole_line(header), self._origin(header)) for header in headers]
+        lines = [(whole_line(header), await self._origin(header)) for header in headers]
         if not query and len(headers) == PAGE:
             lines.append((f"[more: after={headers[-1].name}]", Origin.SKILL))
         if not query and not family and not after:
@@ -61,9 +61,9 @@ class SkillReading:
         shown = [first, *((f"\n{text}", origin) for text, origin in rest)]
         return Answer(parts=tuple(Text(text=text, origin=origin) for text, origin in shown))
 
-    def _origin(self, header: SkillHeader) -> Origin:
+    async def _origin(self, header: SkillHeader) -> Origin:
         """The label of a skill's text; a project's is a file of the workspace, whatever that is."""
-        return Origin.WORKSPACE if header.layer is Layer.PROJECT else self._library.origin_of(header)
+        return Origin.WORKSPACE if header.layer is Layer.PROJECT else await self._library.origin_of(header)
 
     @tool(effect=Effect.READS, origin=Origin.SKILL)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
@@ -81,7 +81,7 @@ class SkillReading:
             await self._usage.count(header.name, "views")
             if self.note_read is not None:
                 await self.note_read(context.session, header.name)
-        return Answer(parts=(Text(text=text, origin=self._origin(header)),))
+        return Answer(parts=(Text(text=text, origin=await self._origin(header)),))
 
 
 BY_THE_AGENT = By(author=Author.FOREGROUND)
