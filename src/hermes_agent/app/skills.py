@@ -16,7 +16,7 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.library import Candidates, Library, index_text
+from hermes_agent.skills.library import Candidates, Library, changed_outside, index_text
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.skills.skill import Occasion
@@ -159,7 +159,8 @@ class Skills:
     ) -> tuple[Text, ...] | None:
         """Expand a line such as `/skill words` into message parts of `who`, the skill text first; None if no skill
         has that name. Raises `ToolError`."""
-        run, here = partial(self._run, workspace), self.occasion(session, conversation)
+        ran: list[str] = []
+        run, here = partial(self._run, workspace, ran), self.occasion(session, conversation)
         found: Invoked | None = await _part("invoke").invoke(
             self.library, line, workspace=workspace, session=session, run=run, occasion=here
         )
@@ -169,22 +170,25 @@ class Skills:
             await self.usage.count(name, "uses")
         name = f"[{who.name}] " if Conversation.parse(conversation).is_shared else ""
         words = (Text(text=f"\n\n{name}{found.words}", origin=Origin(who.standing)),) if found.words else ()
-        return (Text(text=found.text, origin=found.origin), *words)
+        return (Text(text=found.text, origin=Origin.TOOL if ran else found.origin), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:
         """Text of the skills and bundles with these comma-separated names, as the first part of a message. Raises
         `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
-        run, here = partial(self._run, workspace), self.occasion(session, conversation)
+        ran: list[str] = []
+        run, here = partial(self._run, workspace, ran), self.occasion(session, conversation)
         found: Invoked = await _part("invoke").preloaded(
             self.library, chosen, workspace=workspace, session=session, run=run, occasion=here
         )
         for name in found.names:
             await self.usage.count(name, "uses")
-        return Text(text=f"{found.text}\n\n", origin=found.origin)
+        return Text(text=f"{found.text}\n\n", origin=Origin.TOOL if ran else found.origin)
 
-    async def _run(self, workspace: str, command: str) -> str:
-        """Run a trusted skill's inline command. Returns its output, or why it did not run."""
+    async def _run(self, workspace: str, ran: list[str], command: str) -> str:
+        """Run a trusted skill's inline command. Returns its output, or why it did not run. What it says is not the
+        skill's: it is noted in `ran`."""
+        ran.append(command)
         if self._place is None:
             return f"[not run: `{command}`]"
         try:
@@ -224,7 +228,11 @@ class Offer:
         found = await self._library.broken(self._workspace) if self._told else ()
         told = [f"The skill in {folder} cannot be used: {problem}" for folder, problem in found[:SHOWN]]
         more = [f"{len(found) - SHOWN} more skills cannot be used: `hermes skills list`."] if len(found) > SHOWN else ()
-        return (*told, *more)
+        changed = await changed_outside(self._library, self._workspace, self._occasion) if self._told else ()
+        theirs = [
+            f"The skill {name} was changed outside: `hermes learn adopt {name}` makes it yours." for name in changed
+        ]
+        return (*told, *more, *theirs[:SHOWN])
 
     @property
     def tail(self) -> tuple[Candidates, ...]:

@@ -346,6 +346,13 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
     return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
 
 
+async def changed_outside(library: Library, workspace: str, occasion: Occasion) -> list[str]:
+    """Of the skills that a prompt names one by one, those of the home that nobody known wrote as they are."""
+    headers = await library.all(workspace, occasion, limit=WHOLE_UP_TO)
+    own = [header for header in headers if header.layer is Layer.USER]
+    return [header.name for header in own if await library.origin_of(header, whole=False) is Origin.TOOL]
+
+
 class Candidates:
     """Source of the prompt's tail that lists the skills that fit the person's message."""
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.events import MessageTaken, PrefixFrozen, ToolEnded
+from hermes_agent.core.events import MessageTaken, Notice, PrefixFrozen, ToolEnded
 from hermes_agent.core.messages import Text, ToolResult, Trust, trust_of
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.versions import Kind
 from tests.app.place import Place
 from tests.faults.security.test_labels import FORMS, PAYLOAD, live
+from tests.learning.curator.harness import Upkeep, kept_home
 from tests.learning.harness import SOON, Script, learning_place, note, reviewed, skill
 
 OWN = "The report goes out on Friday."
@@ -89,6 +91,7 @@ async def _shown(here: Place, words: str) -> list[tuple[str, Trust]]:
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_is_not_the_homes_own_is_outside_however_it_is_shown(tmp_path: Path, way: str, trusted: bool):
     words, calls = WAYS[way]
+    clean = []
     for kind, find in KINDS.items():
         root = tmp_path / kind.replace(" ", "-")
         work = root / "work"
@@ -108,8 +111,60 @@ async def test_what_is_not_the_homes_own_is_outside_however_it_is_shown(tmp_path
             await here.say(words)
             shown = await _shown(here, words)
 
-        own = kind == "project" and trusted
-        clean = [
-            text for text, trust in shown if PAYLOAD in text and trust < (Trust.WORKSPACE if own else Trust.OUTSIDE)
-        ]
-        assert clean == [], kind
+        least = Trust.WORKSPACE if kind == "project" and trusted else Trust.OUTSIDE
+        clean += [(kind, text) for text, trust in shown if PAYLOAD in text and trust < least]
+    assert clean == []
+
+
+@pytest.mark.parametrize("kind", ["note", "person", "persona"])
+async def test_a_prompt_with_words_that_nobody_known_wrote_teaches_nothing_until_they_are_taken_on(
+    tmp_path: Path, kind: str
+):
+    said = note(FORMS["paraphrased"](PAYLOAD), "user" if kind == "note" else "memory")
+    script = Script([said, Say("Kept.")], clean=[said, Say("Kept.")], raw=[said, Say("Kept.")])
+    async with learning_place(tmp_path, script) as here:
+        KINDS[kind](tmp_path / "home", tmp_path)
+        name = {"note": "MEMORY.md", "person": "USER.md", "persona": "SOUL.md"}[kind]
+        before = live(tmp_path)
+        await here.say("What is the time?")
+        await reviewed(here)
+        assert live(tmp_path) == before
+        told = [entry.event.text for entry in await here.log() if isinstance(entry.event, Notice)]
+        assert f"{name} was changed outside: `hermes learn adopt {name}` makes it yours." in told
+        fenced = here.server.exchanges[0].body["messages"][0]["content"]
+        outside = fenced.partition(PAYLOAD)[0]
+        assert outside.rfind("<outside>") > outside.rfind("</outside>")
+
+        await here.runtime.learner.learned.adopt(name, "")
+        await here.type("/new")
+        await here.say("What is the time?")
+        assert live(tmp_path) != before
+        assert "<outside>" not in here.server.exchanges[-1].body["messages"][0]["content"]
+
+
+async def test_what_the_owner_undoes_or_edits_is_the_homes_own_again(tmp_path: Path):
+    async with learning_place(tmp_path, Script([note(OWN), Say("Kept.")])) as here:
+        await here.say("Remember when the report goes out")
+        learned, notes = here.runtime.learner.learned, here.runtime.store.versions
+        KINDS["note"](tmp_path / "home", tmp_path)
+        await learned.undoing.notice()
+        assert await notes.is_found(Kind.MEMORY, "MEMORY.md")
+        await learned.undo(str((await learned.versions(1))[0].id), "")
+        assert not await notes.is_found(Kind.MEMORY, "MEMORY.md")
+        assert live(tmp_path) == f"{OWN}\n"
+
+
+async def test_the_curator_sees_nothing_that_is_not_the_homes_own(tmp_path: Path):
+    looks = [Call("skill_view", {"name": "report"}), Call("skill_view", {"name": "own"})]
+    async with kept_home(tmp_path, Upkeep([looks, Say("Done.")])) as kept:
+        await kept.make("own", "1. Look at the calendar.")
+        await kept.make("make-tea", "1. Boil the water.")
+        for kind in ("skill", "changed file"):
+            KINDS[kind](kept.root, tmp_path)
+        await kept.curating.run()
+        run = await kept.curating.run()
+        heard = str([each.body for each in kept.here.server.exchanges])
+
+    assert "make-tea" in heard
+    assert PAYLOAD not in heard
+    assert [each.name for each in run.changes] == []
