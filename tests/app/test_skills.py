@@ -157,5 +157,5 @@ async def test_skills_without_a_database_are_read_only(tmp_path):
 
     with pytest.raises(ConfigError):
         no_store()
-    assert await kept._run("/", "true") == "[not run: `true`]"
+    assert await kept._run("/", [], "true") == "[not run: `true`]"
     await kept.close()
