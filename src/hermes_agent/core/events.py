@@ -164,12 +164,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A person answered the question whose id is `question`."""
+    """A person answered the question whose id is `question`; `origin` labels their words."""
 
     question: str
     answer: str
     principal: str
     inbox: int = 0
+    origin: Origin = Origin.OWNER
     kind: Literal["answered"] = field(default="answered", init=False)
 
 
