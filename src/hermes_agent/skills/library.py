@@ -12,7 +12,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.messages import Origin
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import BadSkill, read, text_of
@@ -91,10 +91,12 @@ class Library:
         if good is not None:
             header = header_of(good)
             if occasion is not None and (where := occasion.elsewhere(header.ours)):
-                raise NotHere(f"The skill `{name}` is {where}.")
+                quoted = Quoted(text=where, origin=await self.origin_of(header))
+                raise NotHere(f"The skill `{name}` is not for here:", quoted=quoted)
             return header
         if found:
-            raise BadSkill(f"The skill `{name}` in {found[0].folder} cannot be used: {found[0].problem}")
+            quoted = Quoted(text=f"{found[0].folder}: {found[0].problem}", origin=Origin.TOOL)
+            raise BadSkill(f"The skill `{name}` cannot be used:", quoted=quoted)
         headers = await self.candidates(name.replace("-", " "), workspace, occasion, 10)
         names = [header.name for header in (*headers, *await self.all(workspace, occasion))]
         near = get_close_matches(name, names, 3, 0.5)
@@ -263,14 +265,23 @@ class Library:
         try:
             state = path.stat()
         except OSError as error:
-            raise NoSkill(f"The skill `{header.name}` is gone: {path} cannot be read.") from error
+            raise NoSkill(f"The skill `{header.name}` is gone: its file cannot be read.") from error
         key = (header.folder, f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
         if key not in self._read:
-            self._read[key] = read(text_of(path), path.parent.name)
+            self._read[key] = _read(path, header.name)
         self._read.move_to_end(key)
         while len(self._read) > KEPT:
             self._read.popitem(last=False)
         return self._read[key]
+
+
+def _read(path: Path, name: str) -> Skill:
+    """A skill from its file. What is said of a file that is none quotes it."""
+    try:
+        return read(text_of(path), path.parent.name)
+    except BadSkill as error:
+        quoted = Quoted(text=str(error), origin=Origin.TOOL)
+        raise BadSkill(f"The skill `{name}` cannot be used:", quoted=quoted) from error
 
 
 def header_of(row: Listed) -> SkillHeader:

@@ -13,6 +13,7 @@ from typing import Any
 
 import asyncssh
 
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
@@ -110,8 +111,9 @@ class Machine:
                 if ended.exit_status == 0:
                     return _bytes(ended.stdout)
                 if ended.exit_status is not None:
-                    why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or ended.exit_status
-                    raise PlaceFailed(f"Files could not be copied to or from {self._settings.host}: {why}.")
+                    why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or str(ended.exit_status)
+                    quoted = Quoted(text=why, origin=Origin.TOOL)
+                    raise PlaceFailed(f"Files could not be copied to or from {self._settings.host}:", quoted=quoted)
                 reason = "there was no answer"
             if left:
                 await self._drop()
@@ -144,13 +146,15 @@ class Machine:
             try:
                 return await self._greet()
             except asyncssh.PermissionDenied as error:
-                raise PlaceFailed(f"{self._settings.host} refused the key: {error.reason}.") from error
+                quoted = Quoted(text=error.reason, origin=Origin.TOOL)
+                raise PlaceFailed(f"{self._settings.host} refused the key:", quoted=quoted) from error
             except asyncssh.HostKeyNotVerifiable as error:
                 raise await asyncio.to_thread(self._unverified) from error
             except (OSError, asyncssh.Error) as error:
                 reason = error
                 await asyncio.sleep(pause)
-        raise PlaceFailed(f"{self._settings.host} cannot be reached: {reason}.")
+        quoted = Quoted(text=str(reason), origin=Origin.TOOL)
+        raise PlaceFailed(f"{self._settings.host} cannot be reached:", quoted=quoted)
 
     @property
     def by_hand(self) -> str:
