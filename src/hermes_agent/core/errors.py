@@ -283,7 +283,7 @@ def unexpected(error: Exception) -> ToolError:
     if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
         words = (error.strerror or "Permission denied").lower()
         what = Quoted(text=str(error.filename), origin=Origin.TOOL) if error.filename else None
-        return ToolError(f"Something cannot be used ({words}):" if what else f"It failed: {words}.", quoted=what)
+        return ToolError(f"Something cannot be used: {words}.", quoted=what)
     return ToolError(f"The tool failed: {type(error).__name__}:", quoted=Quoted(text=str(error), origin=Origin.TOOL))
 
 

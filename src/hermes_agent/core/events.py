@@ -91,11 +91,12 @@ class Compacted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
     """Text that a person wants in every request, even after compaction. `denies` lists what no call that changes
-    something may need while the pin holds ("read only")."""
+    something may need while the pin holds ("read only"); `origin` labels the words."""
 
     pin: str
     text: str
     denies: tuple[Capability, ...] = ()
+    origin: Origin = Origin.OWNER
     kind: Literal["pinned"] = field(default="pinned", init=False)
 
 

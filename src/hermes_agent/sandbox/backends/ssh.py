@@ -59,6 +59,11 @@ def build(
     return SyncedPlace("ssh", machine, copying)
 
 
+def _quoted(said: object) -> Quoted:
+    """What the other machine, or the way to it, said."""
+    return Quoted(text=str(said), origin=Origin.TOOL)
+
+
 class Machine:
     """Implements `Ways` and `Transport` for one machine, the same for every group and folder. Creates session
     folders where missing."""
@@ -96,7 +101,7 @@ class Machine:
                 process.stdin.write(data)
                 process.stdin.write_eof()
         except (OSError, asyncssh.Error) as error:
-            raise Unreachable(f"The connection to {self._settings.host} broke: {error}.") from error
+            raise Unreachable("The connection broke:", quoted=_quoted(error)) from error
         return MachineCall(process)
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes:
@@ -111,13 +116,13 @@ class Machine:
                 if ended.exit_status == 0:
                     return _bytes(ended.stdout)
                 if ended.exit_status is not None:
-                    why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or str(ended.exit_status)
-                    quoted = Quoted(text=why, origin=Origin.TOOL)
-                    raise PlaceFailed(f"Files could not be copied to or from {self._settings.host}:", quoted=quoted)
+                    why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or ended.exit_status
+                    host = self._settings.host
+                    raise PlaceFailed(f"Files could not be copied to or from {host}:", quoted=_quoted(why))
                 reason = "there was no answer"
             if left:
                 await self._drop()
-        raise Unreachable(f"The connection to {self._settings.host} broke: {reason}.")
+        raise Unreachable(f"The connection to {self._settings.host} broke:", quoted=_quoted(reason))
 
     async def restore(self) -> str:
         before = self._boot
@@ -146,15 +151,13 @@ class Machine:
             try:
                 return await self._greet()
             except asyncssh.PermissionDenied as error:
-                quoted = Quoted(text=error.reason, origin=Origin.TOOL)
-                raise PlaceFailed(f"{self._settings.host} refused the key:", quoted=quoted) from error
+                raise PlaceFailed(f"{self._settings.host} refused the key:", quoted=_quoted(error.reason)) from error
             except asyncssh.HostKeyNotVerifiable as error:
                 raise await asyncio.to_thread(self._unverified) from error
             except (OSError, asyncssh.Error) as error:
                 reason = error
                 await asyncio.sleep(pause)
-        quoted = Quoted(text=str(reason), origin=Origin.TOOL)
-        raise PlaceFailed(f"{self._settings.host} cannot be reached:", quoted=quoted)
+        raise PlaceFailed(f"{self._settings.host} cannot be reached:", quoted=_quoted(reason))
 
     @property
     def by_hand(self) -> str:
@@ -247,7 +250,7 @@ class MachineCall:
         try:
             content: bytes = await reading
         except (OSError, asyncssh.Error) as error:
-            raise Unreachable(f"The connection broke: {error}.") from error
+            raise Unreachable("The connection broke:", quoted=_quoted(error)) from error
         return content
 
 
