@@ -16,10 +16,10 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.library import Candidates, Library, changed_outside, index_text
+from hermes_agent.skills.library import WHOLE_UP_TO, Candidates, Library, index_text
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.skill import Occasion
+from hermes_agent.skills.skill import Layer, Occasion
 from hermes_agent.skills.state import StateFile, Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -228,9 +228,12 @@ class Offer:
         found = await self._library.broken(self._workspace) if self._told else ()
         told = [f"The skill in {folder} cannot be used: {problem}" for folder, problem in found[:SHOWN]]
         more = [f"{len(found) - SHOWN} more skills cannot be used: `hermes skills list`."] if len(found) > SHOWN else ()
-        changed = await changed_outside(self._library, self._workspace, self._occasion) if self._told else ()
+        headers = await self._library.all(self._workspace, self._occasion, limit=WHOLE_UP_TO) if self._told else ()
+        own = [header for header in headers if header.layer is Layer.USER]
         theirs = [
-            f"The skill {name} was changed outside: `hermes learn adopt {name}` makes it yours." for name in changed
+            f"The skill {each.name} was changed outside: `hermes learn adopt {each.name}` makes it yours."
+            for each in own
+            if await self._library.origin_of(each, whole=False) is Origin.TOOL
         ]
         return (*told, *more, *theirs[:SHOWN])
 

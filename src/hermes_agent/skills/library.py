@@ -50,15 +50,9 @@ Vouches = Callable[[str, bytes], Awaitable[bool]]
 """Whether somebody known answers for that content of an item, such as `name/SKILL.md`."""
 
 
-async def nobody_asks(item: str, content: bytes) -> bool:  # noqa: ARG001  the shape of `Vouches`
-    """Where there is no ledger, the home's skills are taken as they are."""
-    return True
-
-
 class Library:
-    """Finds and reads skills by name. A session sees those of the home, installed ones, those of its workspace's
-    project, external folders and the bundled ones; for equal names the earlier layer wins. `vouches` is asked about the
-    files of the home's."""
+    """Finds and reads skills by name. A session sees those of the home, installed ones, its project's, external and bundled
+    ones; for equal names the earlier layer wins. `vouches` is asked about the home's files, where there is a ledger."""
 
     def __init__(
         self,
@@ -68,7 +62,7 @@ class Library:
         state: StateFile,
         clock: Clock,
         disabled: Collection[str] = (),
-        vouches: Vouches = nobody_asks,
+        vouches: Vouches | None = None,
     ) -> None:
         self.places, self.state, self._vouches = places, state, vouches
         self._index, self._clock, self.disabled = index, clock, frozenset(disabled)
@@ -225,19 +219,20 @@ class Library:
         nobody known wrote in the home is nobody's."""
         layer, _ = base_of(self.state.get(), header.name)
         origin = Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
-        if header.layer is not Layer.USER or origin is not Origin.SKILL:
+        if header.layer is not Layer.USER or origin is not Origin.SKILL or (vouches := self._vouches) is None:
             return origin
         files = {header.path / FILE, *(await asyncio.to_thread(own_files, header.path) if whole else ())}
-        known = [await self._is_known(f"{header.name}/{path.relative_to(header.path)}", path) for path in files]
+        known = [await self._is_known(header, path, vouches) for path in files]
         return Origin.SKILL if all(known) else Origin.TOOL
 
-    async def _is_known(self, item: str, path: Path) -> bool:
+    async def _is_known(self, header: SkillHeader, path: Path, vouches: Vouches) -> bool:
         """Whether somebody known answers for a file as it is; asked again when it changed."""
         try:
             found = await asyncio.to_thread(path.stat)
             stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
             if self._known.get(str(path)) != stamp:
-                if not await self._vouches(item, await asyncio.to_thread(path.read_bytes)):
+                item = f"{header.name}/{path.relative_to(header.path)}"
+                if not await vouches(item, await asyncio.to_thread(path.read_bytes)):
                     return False
                 self._known[str(path)] = stamp
         except OSError:
@@ -335,7 +330,6 @@ LONGEST_INDEX = 2_400
 MOST_FAMILIES = 60
 MOST_PINNED = 8
 FEWEST_WORDS = 2
-CHANGED = "not the home's own"
 
 
 async def index_text(library: Library, workspace: str, occasion: Occasion) -> tuple[str, tuple[str, ...]]:
@@ -355,13 +349,6 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
     if pinned:
         lines += [PINNED, *[f"- {await _shown(library, header)}" for header in pinned]]
     return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
-
-
-async def changed_outside(library: Library, workspace: str, occasion: Occasion) -> list[str]:
-    """Of the skills that a prompt names one by one, those of the home that nobody known wrote as they are."""
-    headers = await library.all(workspace, occasion, limit=WHOLE_UP_TO)
-    own = [header for header in headers if header.layer is Layer.USER]
-    return [header.name for header in own if await library.origin_of(header, whole=False) is Origin.TOOL]
 
 
 class Candidates:
@@ -390,7 +377,7 @@ async def _shown(library: Library, header: SkillHeader) -> str:
     """A skill as one line that any prompt may hold: a stranger's words about their skill do not speak there."""
     if await library.origin_of(header, whole=False) is Origin.SKILL:
         return header.line
-    whose = CHANGED if header.layer is Layer.USER else header.layer.value
+    whose = "not the home's own" if header.layer is Layer.USER else header.layer.value
     return f"{header.name} [{whose}; skill_view tells what for]"
 
 
