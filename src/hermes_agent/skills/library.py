@@ -51,8 +51,8 @@ Vouches = Callable[[str, bytes], Awaitable[bool]]
 
 
 class Library:
-    """Finds and reads skills by name. A session sees those of the home, installed ones, its project's, external and bundled
-    ones; for equal names the earlier layer wins. `vouches` is asked about the home's files, where there is a ledger."""
+    """Finds and reads skills by name. A session sees those of the home, installed ones, its project's, external and
+    bundled ones; the earlier layer wins. `vouches` is asked about the home's files, where there is a ledger."""
 
     def __init__(
         self,
