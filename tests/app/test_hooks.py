@@ -21,6 +21,7 @@ from hermes_agent.app.hooks import (
 from hermes_agent.app.settings import HookSettings, Settings
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import MessageTaken, ToolEnded
+from hermes_agent.core.messages import Trust, trust_of
 from hermes_agent.host.config import load
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -264,6 +265,9 @@ async def test_a_whole_run_with_every_hook(tmp_path):
     assert call.is_error
     assert "Not that." in str(call.message)
     assert "[hook: seen]" in str(call.message)
+    shown = [*taken.message.parts, *call.message.parts[0].parts]
+    theirs = [part for part in shown if any(words in part.text for words in ("from a hook", "Not that.", "seen"))]
+    assert [trust_of(part) for part in theirs] == [Trust.OUTSIDE] * 3
     assert ended.text == "Another reply."
     assert [each["event"] for each in diary] == ["run:start", "run:end"]
     assert diary[1]["text"] == "Another reply."

@@ -36,6 +36,7 @@ def test_what_was_said_is_found_again_with_its_date_and_number(tmp_path: Path):
 def began(home: Path, soul: str) -> str:
     """A conversation of one message, with somebody of that description; its id."""
     (home / "SOUL.md").write_text(soul)
+    typed(home, "learn", "adopt", "SOUL.md")
     said = program("-z", "Today the heron came.", "--json", home=home)
     assert said.code == 0, said.err
     events = [json.loads(line) for line in said.out.splitlines()]

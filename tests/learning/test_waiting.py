@@ -127,6 +127,35 @@ async def test_a_conversation_that_comes_to_the_same_by_itself_releases_an_item_
     assert found.version
 
 
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        ("It rains in May. Take a coat.", ProposalState.RELEASED),
+        ("it rains in MAY; take a coat", ProposalState.RELEASED),
+        ("It rains in May.", ProposalState.WAITING),
+        ("It rains in May. Take a coat. Then go out.", ProposalState.WAITING),
+    ],
+)
+async def test_the_same_is_every_sentence_and_no_more(tmp_path, words: str, state: ProposalState):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/page.txt").write_text("It rains in May, so take a coat.\n")
+    lesson = note("It rains in May. Take a coat.")
+    script = Script(rounds("cat page.txt", "echo two", "echo three"), raw=[lesson, Say("Kept.")])
+    async with learning_place(tmp_path, script) as here:
+        await here.say("Read the page")
+        await reviewed(here)
+        (proposal,) = await waits(here)
+        script.talk, script.clean = looks(12), [note(words), Say("Kept.")]
+        for said in ("Look around", f"Keep this: {words}"):
+            await here.type("/new")
+            await here.say(said)
+        await reviewed(here)
+        found = await here.runtime.store.proposals.get(proposal.id)
+
+    assert words in (tmp_path / "home/memories/MEMORY.md").read_text()
+    assert found.state is state
+
+
 async def test_what_waited_too_long_is_gone(tmp_path):
     script = Script(looks(3), clean=[note("It rains."), Say("Kept.")])
     async with learning_place(tmp_path, script, more=PROPOSE) as here:

@@ -6,6 +6,7 @@ import pytest
 
 from hermes_agent.core.errors import BadArguments, HermesError, ToolError
 from hermes_agent.core.messages import Origin
+from hermes_agent.core.tool import Answer
 from hermes_agent.memory.entries import Operation
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.memory.tools import ConversationTools, MemoryTools, log, undo
@@ -21,6 +22,10 @@ from tests.tools.bench import Bench
 def tools(folder: Path, store: Store, settings: MemorySettings | None = None) -> MemoryTools:
     notes = notes_in(folder, store, settings)
     return MemoryTools(open_notes=lambda: notes, is_owner=lambda key: key == "cli:ann")
+
+
+def text_of(answer: Answer) -> str:
+    return "".join(part.text for part in answer.parts)
 
 
 async def begun(store: Store, conversation: str, principal: str = "cli:ann") -> None:
@@ -51,7 +56,7 @@ async def test_without_an_operation_the_notes_are_shown(tmp_path: Path, store: S
     made = tools(tmp_path, store)
     await made.memory(Call(), "memory", "add", "The build is make.")
 
-    assert "1. The build is make." in await made.memory(Call(call="call_2"), "memory")
+    assert "1. The build is make." in text_of(await made.memory(Call(call="call_2"), "memory"))
 
 
 async def test_a_duplicate_and_an_overflow_are_refused_with_the_entries(tmp_path: Path, store: Store):
@@ -62,8 +67,8 @@ async def test_a_duplicate_and_an_overflow_are_refused_with_the_entries(tmp_path
     for call, content in (("call_2", "First."), ("call_3", "x" * 95)):
         with pytest.raises(ToolError) as refused:
             await made.memory(Call(call=call), "memory", "add", content)
-        assert "1. First." in refused.value.hint
-        assert "6 of 100 characters" in refused.value.hint
+        assert "1. First." in refused.value.quoted.text
+        assert "6 of 100 characters" in refused.value.quoted.text
 
 
 async def test_a_guest_neither_sees_nor_writes_the_owners_notes(tmp_path: Path, store: Store):
@@ -71,7 +76,7 @@ async def test_a_guest_neither_sees_nor_writes_the_owners_notes(tmp_path: Path, 
     made = tools(tmp_path, store)
     await made.memory(Call(session="none"), "memory", "add", "Owner's own.")
 
-    seen = await made.memory(Call(speaker="telegram:7", call="call_2"), "memory")
+    seen = text_of(await made.memory(Call(speaker="telegram:7", call="call_2"), "memory"))
     await made.memory(Call(speaker="telegram:7", call="call_3"), "memory", "add", "Guest's own.")
 
     assert "Owner" not in seen
@@ -85,11 +90,11 @@ async def test_where_others_read_along_no_entry_is_shown(tmp_path: Path, store: 
     made = tools(tmp_path, store)
     await made.memory(Call(), "memory", "add", "Owner's own.")
 
-    seen = await made.memory(Call(call="call_2"), "memory")
+    seen = text_of(await made.memory(Call(call="call_2"), "memory"))
     with pytest.raises(ToolError) as refused:
         await made.memory(Call(call="call_3"), "memory", "add", "Owner's own.")
 
-    assert "Owner's" not in seen + refused.value.hint
+    assert "Owner's" not in seen + refused.value.quoted.text
 
 
 async def test_where_several_spoke_nothing_is_written(tmp_path: Path, store: Store):

@@ -36,6 +36,7 @@ from hermes_agent.core.messages import (
     Image,
     Message,
     Origin,
+    Quoted,
     Role,
     Text,
     ToolCall,
@@ -337,7 +338,8 @@ def _heed_pins(session: Session, tool: Tool, facts: CallFacts) -> None:
     """Raise `Refused` where the person pinned something that forbids the call."""
     for pin in session.pins.values():
         if facts.effect is not Effect.READS and not tool.needs.isdisjoint(pin.denies):
-            raise Refused(f"The person pinned: {pin.text}", hint="Only they can take the pin off (`/unpin`).")
+            quoted = Quoted(text=pin.text, origin=pin.origin)
+            raise Refused("The person pinned:", hint="Only they can take the pin off (`/unpin`).", quoted=quoted)
 
 
 def _heed_dependencies(session: Session, facts: CallFacts) -> None:

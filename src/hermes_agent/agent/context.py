@@ -12,7 +12,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.effects import NOWHERE
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, ToolProgress
-from hermes_agent.core.messages import Origin, ToolCall, Trust, trust_of
+from hermes_agent.core.messages import Origin, Text, ToolCall, Trust, trust_of
 from hermes_agent.core.tool import Answer, Question
 
 Within: TypeAlias = Callable[[ToolCall], Awaitable[Answer]]
@@ -121,4 +121,6 @@ class RunContext:
         finally:
             journal.in_hand.asking.discard(self._call.id)
         await journal.tell_waiting()
-        return session.answers[id_]
+        words = Text(text=session.answers[id_], origin=session.answerers[id_])
+        self.inner = max(self.inner, trust_of(words, self._agent.own))
+        return words.text

@@ -161,6 +161,9 @@ def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Ans
                     answer=inbound.text,
                     principal=inbound.principal.key,
                     inbox=letter.id,
+                    origin=max(
+                        (part.origin for part in inbound.parts), key=lambda each: each.trust, default=Origin.OWNER
+                    ),
                 )
             )
         elif not (inbound.resumes and speaks):

@@ -60,15 +60,15 @@ class _Past:
 class Session:
     """State of one conversation during a run.
 
-    `messages` is what the model sees; within a run it grows, and shrinks by a compaction or an undo. `number` is the
-    log's last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls in the log, also
-    of undone ones. `started` maps calls with a logged intent and no result to their effect. `speakers` are the
-    principals whose messages this run took, `heard` counts those messages, `rounds` the replies that requested tools;
-    `is_cut`: its last reply ended at the length limit. `began` is the event number at which the run began, `answered`
-    the tools that returned without an error at any time. `mark` is the marker of the runtime's own notes, `told` the
-    hash of the last text of each source of them, `pins` what no compaction removes. `compacted` is the length of
-    `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4, `prefix_trust` its
-    worst class.
+    `messages` is what the model sees; within a run it grows, and shrinks by a compaction or an undo. `number` is
+    the log's last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls in the
+    log, also of undone ones. `started` maps calls with a logged intent and no result to their effect. `answers` and
+    `answerers` map questions to what was answered and its label. `speakers` are the principals whose messages this
+    run took, `heard` counts those messages, `rounds` the replies that requested tools; `is_cut`: its last reply
+    ended at the length limit. `began` is the event number at which the run began, `answered` the tools that
+    returned without an error at any time. `mark` is the marker of the runtime's own notes, `told` the hash of the
+    last text of each source of them, `pins` what no compaction removes. `compacted` is the length of `messages`
+    after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4, `prefix_trust` its worst class.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Session:
     running: bool = False
     started: dict[str, Effect] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    answerers: dict[str, Origin] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     speakers: set[str] = field(default_factory=set)
     heard: int = 0
@@ -185,8 +186,9 @@ class Session:
                 self.started[call_id] = effect
             case Asked(question=question):
                 self.asked.add(question)
-            case Answered(question=question, answer=answer):
+            case Answered(question=question, answer=answer, origin=origin):
                 self.answers[question] = answer
+                self.answerers[question] = origin
             case Pinned(pin=pin):
                 self.pins[pin] = entry.event
             case Unpinned(pin=pin):

@@ -59,7 +59,11 @@ class Tail:
         """New context since the last time as an event; None where there is none. `senders` are lines on who said
         what in a shared session; `title` is the chat's name, where known."""
         pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
-        sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders, origin=Origin.MEMBER)]
+        whose = max((Origin.RUNTIME, *(pin.origin for pin in session.pins.values())), key=lambda each: each.trust)
+        sections = [
+            Section(name=PINS, text=pins, origin=whose),
+            Section(name=SENDERS, text=senders, origin=Origin.MEMBER),
+        ]
         sections += [Section(name=CHAT, text=NAMED.format(title), origin=Origin.GUEST)] if title else []
         sections += [
             Section(name=source.name, text=await self._said(source, session.id, heard), origin=source.origin)

@@ -20,11 +20,11 @@ def mark_of(instructions: str, first: str) -> str:
     ]
 
 
-def pins_of(instructions: str, system: str) -> tuple[Pinned, ...]:
+def pins_of(instructions: str, system: str, speaker: Principal) -> tuple[Pinned, ...]:
     """Pins for a request's instructions (this run) and system text (from then on), which compaction never changes."""
     named = hashlib.sha256(system.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    pins = (Pinned(pin=INSTRUCTIONS, text=instructions), Pinned(pin=f"{SYSTEM_PIN}{named}", text=system))
-    return tuple(pin for pin in pins if pin.text)
+    texts = {INSTRUCTIONS: instructions, f"{SYSTEM_PIN}{named}": system}
+    return tuple(Pinned(pin=pin, text=text, origin=origin_of(speaker)) for pin, text in texts.items() if text)
 
 
 def events_of(history: Iterable[Said], speaker: Principal) -> list[Durable]:

@@ -325,7 +325,7 @@ class AgentService:
             parts=wish.parts,
             received=self._runtime.clock.now(),
             busy=wish.busy,
-            pins=pins_of(wish.instructions, wish.system),
+            pins=pins_of(wish.instructions, wish.system, wish.who),
             model=wish.model,
             digest=wish.digest,
         )

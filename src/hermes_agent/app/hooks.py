@@ -25,7 +25,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.process import open_piped
@@ -196,6 +196,8 @@ def _verdict(out: bytes) -> Verdict:
 
 log = logging.getLogger(__name__)
 
+SAID = Origin.TOOL
+"""The label of what a hook says: its program runs outside the wall, so nobody knows whom it reached."""
 CONSENTS = "hooks-allowed.json"
 EVENTS = frozenset(
     {"gateway:start", "message:received", "run:start", "run:end", "tool:before", "tool:after", "reply:before"}
@@ -299,7 +301,7 @@ class Hooks:
             raise HermesError(verdict.block)
         if not verdict.context:
             return inbound
-        added = Text(text=f"\n\n[hook: {verdict.context}]", origin=Origin.RUNTIME)
+        added = Text(text=f"\n\n[hook: {verdict.context}]", origin=SAID)
         return replace(inbound, parts=(*inbound.parts, added))
 
     async def reply(self, session: str, ended: RunEnded) -> RunEnded:
@@ -346,7 +348,7 @@ class AroundCalls:
         """Raise `Refused` if a hook blocks the call or fails."""
         verdict = await self.hooks.fire("tool:before", _facts(proposed), tool=proposed.tool.schema.name, strict=True)
         if verdict.block:
-            raise Refused(verdict.block, hint=HINT)
+            raise Refused("A hook refused this call:", hint=HINT, quoted=Quoted(text=verdict.block, origin=SAID))
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """The answer, with the context that hooks add."""
@@ -356,7 +358,7 @@ class AroundCalls:
         words = verdict.context or verdict.block
         if not words:
             return answer
-        return replace(answer, parts=(*answer.parts, Text(text=f"\n[hook: {words}]", origin=Origin.RUNTIME)))
+        return replace(answer, parts=(*answer.parts, Text(text=f"\n[hook: {words}]", origin=SAID)))
 
 
 def _facts(proposed: Proposed) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.library import Candidates, Library, index_text
+from hermes_agent.skills.library import WHOLE_UP_TO, Candidates, Library, index_text
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.skills.skill import Occasion
+from hermes_agent.skills.skill import Layer, Occasion
 from hermes_agent.skills.state import StateFile, Usage
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
+from hermes_agent.store.versions import Kind
 
 if TYPE_CHECKING:
     from hermes_agent.skills.invoke import Invoked
@@ -84,10 +85,14 @@ class Skills:
             state=StateFile(home.skills),
             clock=clock,
             disabled=settings.disabled,
+            vouches=self._vouches,
         )
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
         self._open_store, self._reserved = open_store, reserved or Reserved()
+
+    async def _vouches(self, item: str, content: bytes) -> bool:
+        return await self._open_store().versions.vouches(Kind.SKILL, item, content)
 
     @property
     def place(self) -> Place | None:
@@ -154,7 +159,8 @@ class Skills:
     ) -> tuple[Text, ...] | None:
         """Expand a line such as `/skill words` into message parts of `who`, the skill text first; None if no skill
         has that name. Raises `ToolError`."""
-        run, here = partial(self._run, workspace), self.occasion(session, conversation)
+        ran: list[str] = []
+        run, here = partial(self._run, workspace, ran), self.occasion(session, conversation)
         found: Invoked | None = await _part("invoke").invoke(
             self.library, line, workspace=workspace, session=session, run=run, occasion=here
         )
@@ -164,22 +170,25 @@ class Skills:
             await self.usage.count(name, "uses")
         name = f"[{who.name}] " if Conversation.parse(conversation).is_shared else ""
         words = (Text(text=f"\n\n{name}{found.words}", origin=Origin(who.standing)),) if found.words else ()
-        return (Text(text=found.text, origin=found.origin), *words)
+        return (Text(text=found.text, origin=Origin.TOOL if ran else found.origin), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:
         """Text of the skills and bundles with these comma-separated names, as the first part of a message. Raises
         `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
-        run, here = partial(self._run, workspace), self.occasion(session, conversation)
+        ran: list[str] = []
+        run, here = partial(self._run, workspace, ran), self.occasion(session, conversation)
         found: Invoked = await _part("invoke").preloaded(
             self.library, chosen, workspace=workspace, session=session, run=run, occasion=here
         )
         for name in found.names:
             await self.usage.count(name, "uses")
-        return Text(text=f"{found.text}\n\n", origin=found.origin)
+        return Text(text=f"{found.text}\n\n", origin=Origin.TOOL if ran else found.origin)
 
-    async def _run(self, workspace: str, command: str) -> str:
-        """Run a trusted skill's inline command. Returns its output, or why it did not run."""
+    async def _run(self, workspace: str, ran: list[str], command: str) -> str:
+        """Run a trusted skill's inline command. Returns its output, or why it did not run. What it says is not the
+        skill's: it is noted in `ran`."""
+        ran.append(command)
         if self._place is None:
             return f"[not run: `{command}`]"
         try:
@@ -219,7 +228,14 @@ class Offer:
         found = await self._library.broken(self._workspace) if self._told else ()
         told = [f"The skill in {folder} cannot be used: {problem}" for folder, problem in found[:SHOWN]]
         more = [f"{len(found) - SHOWN} more skills cannot be used: `hermes skills list`."] if len(found) > SHOWN else ()
-        return (*told, *more)
+        headers = await self._library.all(self._workspace, self._occasion, limit=WHOLE_UP_TO) if self._told else ()
+        own = [header for header in headers if header.layer is Layer.USER]
+        theirs = [
+            f"The skill {each.name} was changed outside: `hermes learn adopt {each.name}` makes it yours."
+            for each in own
+            if await self._library.origin_of(each, whole=False) is Origin.TOOL
+        ]
+        return (*told, *more, *theirs[:SHOWN])
 
     @property
     def tail(self) -> tuple[Candidates, ...]:

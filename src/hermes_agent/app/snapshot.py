@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.errors import HermesError, HomeError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings
 from hermes_agent.core.messages import Origin
@@ -40,9 +40,9 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.notes import SOUL, Notes
 from hermes_agent.memory.notes import snapshot as notes_of
-from hermes_agent.memory.settings import label_of, person_of
+from hermes_agent.memory.settings import Person, Target, label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
@@ -306,22 +306,38 @@ def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> 
 async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:
     process, (skills, eligible) = snapshot.process, await offer.index()
     person = person_of(record.principal, process.standings.is_owner, record.conversation)
+    found, persona = await _found(snapshot.notes, person)
     look = partial(
         environment_of,
         home=process.home.root,
         workspace=Path(record.workspace),
         place=place_of(record.conversation, process.options.platform),
         now=process.machine.now(),
-        notes=lambda: notes_of(process.home, snapshot.settings.memory, person),
+        notes=lambda: notes_of(process.home, snapshot.settings.memory, person, found),
         window=window,
     )
     # What lies in the home is as near as the database: a thread would cost several times what it takes.
     is_near = Path(record.workspace).is_relative_to(process.home.root)
     around = look() if is_near else await asyncio.to_thread(look)
-    wrong = (*around.warnings, *snapshot.toolkit.wrong(), *await offer.broken())
+    told = [f"{SOUL} was changed outside: `hermes learn adopt {SOUL}` makes it yours."] if persona.trust else []
+    wrong = (*around.warnings, *told, *snapshot.toolkit.wrong(), *await offer.broken())
     trusted = await asyncio.to_thread(process.folders.is_trusted, record.workspace, record.id)
     vouched = Origin.WORKSPACE if trusted else Origin.FILE
-    return replace(around, skills=skills, warnings=wrong, eligible=eligible, vouched=vouched)
+    noted = Origin.FILE if found and around.memory else Origin.MEMORY
+    labels = {"vouched": vouched, "noted": noted, "persona": persona if around.identity else Origin.RUNTIME}
+    return replace(around, skills=skills, warnings=wrong, eligible=eligible, **labels)
+
+
+async def _found(notes: Notes, person: Person) -> tuple[frozenset[str], Origin]:
+    """The person's notes that nobody known wrote, and the label of SOUL.md. What cannot be read is told elsewhere."""
+    entries: frozenset[str] = frozenset()
+    persona = Origin.RUNTIME
+    with suppress(HomeError):
+        persona = Origin.RUNTIME if await notes.is_known(SOUL) else Origin.FILE
+    for target in () if person.shared else Target:
+        with suppress(HomeError):
+            entries |= await notes.found(person, target)
+    return entries, persona
 
 
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:

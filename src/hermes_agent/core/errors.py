@@ -30,10 +30,7 @@ HermesError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hermes_agent.core.messages import Quoted
+from hermes_agent.core.messages import Origin, Quoted
 
 
 class HermesError(Exception):
@@ -285,8 +282,9 @@ def unexpected(error: Exception) -> ToolError:
     """The `ToolError` that a model reads for an exception that its tool did not foresee."""
     if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
         words = (error.strerror or "Permission denied").lower()
-        return ToolError(f"{error.filename or 'Something'} cannot be used: {words}.")
-    return ToolError(f"The tool failed: {type(error).__name__}: {error}")
+        what = Quoted(text=str(error.filename), origin=Origin.TOOL) if error.filename else None
+        return ToolError(f"Something cannot be used: {words}.", quoted=what)
+    return ToolError(f"The tool failed: {type(error).__name__}:", quoted=Quoted(text=str(error), origin=Origin.TOOL))
 
 
 class NothingMore(HermesError):

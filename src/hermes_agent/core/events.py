@@ -91,11 +91,12 @@ class Compacted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
     """Text that a person wants in every request, even after compaction. `denies` lists what no call that changes
-    something may need while the pin holds ("read only")."""
+    something may need while the pin holds ("read only"); `origin` labels the words."""
 
     pin: str
     text: str
     denies: tuple[Capability, ...] = ()
+    origin: Origin = Origin.OWNER
     kind: Literal["pinned"] = field(default="pinned", init=False)
 
 
@@ -164,12 +165,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A person answered the question whose id is `question`."""
+    """A person answered the question whose id is `question`; `origin` labels their words."""
 
     question: str
     answer: str
     principal: str
     inbox: int = 0
+    origin: Origin = Origin.OWNER
     kind: Literal["answered"] = field(default="answered", init=False)
 
 

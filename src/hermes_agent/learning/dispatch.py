@@ -116,7 +116,11 @@ class Dispatch:
         tool = self.hands.tools(Backing())[call.name]
         tool.facts(bare.arguments, self.record.workspace)
         if draft is None:
-            answer = await tool.run(bare.arguments, self._context(self._key(call)))
+            try:
+                answer = await tool.run(bare.arguments, self._context(self._key(call)))
+            except ToolError as error:
+                self.read.extend([error.quoted.origin.trust] if error.quoted else ())
+                raise
             self.read.extend(map(trust_of, answer.parts))
             return answer
         return await self._write(draft)

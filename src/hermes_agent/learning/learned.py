@@ -13,7 +13,7 @@ from hermes_agent.core.events import Entry, PrefixFrozen, Replied
 from hermes_agent.learning.drafts import evidence_of
 from hermes_agent.learning.jobs import Brought, Sum, together
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
-from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.notes import SOUL, Notes
 from hermes_agent.skills.skill import Layer
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.skills.writing import Writer
@@ -33,7 +33,6 @@ from hermes_agent.store.versions import (
     Kind,
     Version,
     VersionState,
-    is_found,
 )
 
 
@@ -58,7 +57,7 @@ class Undoing:
         """Record what the files of skills and notes hold that nobody known wrote."""
         writer, notes = self.writer(), self.notes()
         known = await self.store.versions.items(Kind.MEMORY)
-        await notes.notice(tuple(dict.fromkeys((*NOTES, *known))))
+        await notes.notice(tuple(dict.fromkeys((*NOTES, SOUL, *known))))
         await writer.mend([each.name for each in await writer.library.all(limit=RECENT) if each.layer is Layer.USER])
 
     async def undo(self, version: Version, author: Author, principal: str, backing: Backing = NO_BACKING) -> int:
@@ -177,13 +176,14 @@ class Learned:
         return f"Version {version.id} of {version.change.item} is undone ({done})."
 
     async def adopt(self, name: str, principal: str) -> str:
-        """Make what was found in a skill or a notes file the owner's, as it is. Raises `HermesError`."""
+        """Make what was found in a skill, a notes file or SOUL.md the owner's, as it is. Raises `HermesError`."""
         await self.undoing.notice()
-        versions, heads = self.store.versions, []
+        versions, heads = self.store.versions, list[Version]()
         for kind in Kind:
             items = [item for item in await versions.items(kind) if item.partition("/")[0] == name]
-            histories = [await versions.list(kind, item, limit=RECENT) for item in items]
-            heads += [history[0] for history in histories if is_found(history)]
+            for item in items:
+                if await versions.is_found(kind, item):
+                    heads += filter(None, [await versions.latest(kind, item, private=item == SOUL)])
         if not heads:
             raise HermesError(f"Nothing of `{name}` was changed outside: `hermes learn log` lists the changes.")
 
@@ -200,8 +200,9 @@ class Learned:
                     after=text,
                     principal=principal,
                     folder=old.folder,
+                    private=old.private,
                 )
-                await versions.record(tx, change, VersionState.DONE, follows=head.id)
+                await versions.record(tx, change, VersionState.DONE, follows=None if old.private else head.id)
 
         await self.store.write(keep)
         return f"`{name}` is yours, as it is now."

@@ -13,6 +13,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, Protected
 from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import Origin, Quoted
+from hermes_agent.core.section import fenced
 from hermes_agent.host.atomic_swap import aside_of, replace_known
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.locks import held, in_thread
@@ -21,7 +23,18 @@ from hermes_agent.memory.entries import BETWEEN, Operation, applied, decoded, en
 from hermes_agent.memory.settings import MemorySettings, Person, Target
 from hermes_agent.scanner.scan import screened
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import OUTSIDE, UNTOUCHED, Author, By, Change, Kind, Overtaken, Version, VersionState
+from hermes_agent.store.versions import (
+    ADOPTING,
+    OUTSIDE,
+    UNTOUCHED,
+    Author,
+    By,
+    Change,
+    Kind,
+    Overtaken,
+    Version,
+    VersionState,
+)
 from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 
@@ -35,6 +48,8 @@ class Saved:
     edited: bool = False
 
 
+SOUL = "SOUL.md"
+"""Whom the agent is to be, in the owner's words: kept in the ledger as the notes are, and by each home for itself."""
 Draft = Callable[[bytes | None], bytes | None]
 
 
@@ -59,8 +74,8 @@ class Notes:
         self._files = WorkingCopy(self.store, Kind.MEMORY, self.home.memories / ".shown.json", merged)
 
     def path(self, item: str) -> Path:
-        """Path of a notes file."""
-        return self.home.memories / item
+        """Path of a notes file, or of SOUL.md."""
+        return self.home.soul_file if item == SOUL else self.home.memories / item
 
     def limit(self, target: Target) -> int:
         """Its maximum size in characters."""
@@ -85,7 +100,8 @@ class Notes:
             before = entries_of(decoded(content))
             after = applied(before, operations, limit)
             if touched := [entry for entry in before if entry not in after and entry in protected]:
-                raise Protected(f"A person wrote this entry, and only a person changes it: {touched[0][:80]}")
+                quoted = Quoted(text=touched[0][:80], origin=Origin.TOOL)
+                raise Protected("A person wrote this entry, and only a person changes it:", quoted=quoted)
             return joined(after).encode("utf-8", "replace")
 
         return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
@@ -152,7 +168,8 @@ class Notes:
         edit = None
         for _ in range(AGAIN):
             found = await self._found(item)
-            standing = await self._files.compare(item, found, partial(self._edit, item))
+            edit_of = partial(self._edit, item)
+            standing = await self._files.compare(item, found, edit_of, private=item == SOUL)
             content = standing.content
             if content == found or await in_thread(partial(self._replaced, item, content, found)):
                 edit = standing.edit or edit
@@ -202,17 +219,31 @@ class Notes:
         wrote: dict[str, Author] = {}
         for version in reversed(await self.store.versions.list(Kind.MEMORY, item, limit=10_000)):
             before, after = (entries_of(decoded(each)) for each in (version.change.before, version.change.after))
-            wrote.update((entry, version.change.author) for entry in after if entry not in before)
+            author, adopts = version.change.author, (version.change.author, version.change.action) in ADOPTING
+            wrote.update((entry, author) for entry in after if adopts or entry not in before)
         return {
             entry: wrote.get(entry, Author.FOUND)
             for entry in entries_of(decoded(await asyncio.to_thread(read_small, self.path(item))))
         }
+
+    async def found(self, person: Person, target: Target) -> frozenset[str]:
+        """The entries that nobody known wrote, and that the owner has not taken on."""
+        item = person.item(target)
+        if await self.is_known(item):
+            return frozenset()
+        return frozenset(entry for entry, author in (await self.writers(item)).items() if author is Author.FOUND)
+
+    async def is_known(self, item: str) -> bool:
+        """Whether somebody known answers for a file as it is, or there is none."""
+        content = await asyncio.to_thread(read_small, self.path(item))
+        return content is None or await self.store.versions.vouches(Kind.MEMORY, item, content, private=item == SOUL)
 
     def _change(self, item: str, by: By, action: str, before: bytes | None, after: bytes | None) -> Change:
         return Change(
             kind=Kind.MEMORY,
             item=item,
             at=self.clock.now(),
+            private=item == SOUL,
             author=by.author,
             action=action,
             before=before,
@@ -241,13 +272,16 @@ def _is_found(edit: Change | None) -> bool:
     return edit is not None and edit.author is Author.FOUND
 
 
+UNKNOWN = "Nobody known wrote this note."
 HEAD = "# What you noted in earlier conversations (tool memory; as it was when this one began)"
 TITLES = {Target.MEMORY: "Notes", Target.USER: "The person"}
 
 
-def snapshot(home: Home, settings: MemorySettings, person: Person) -> tuple[str, tuple[str, ...]]:
+def snapshot(
+    home: Home, settings: MemorySettings, person: Person, found: frozenset[str] = frozenset()
+) -> tuple[str, tuple[str, ...]]:
     """The prompt section with a person's notes, empty where there are none and in shared conversations; and
-    sentences for the person about what was left out.
+    sentences for the person about what was left out. Entries that were `found` stand fenced.
 
     Dangerous entries by the scanner are replaced by a note; what exceeds the limit is cut, with a note. Blocking.
     """
@@ -257,12 +291,13 @@ def snapshot(home: Home, settings: MemorySettings, person: Person) -> tuple[str,
         Target.MEMORY: (settings.memory_enabled, settings.memory_char_limit),
         Target.USER: (settings.user_profile_enabled, settings.user_char_limit),
     }
-    found = [_part(home, person, target, limit) for target, (on, limit) in wanted.items() if on]
-    shown = [text for text, _ in found if text]
-    return "\n\n".join([HEAD, *shown]) if shown else "", tuple(said for _, told in found for said in told)
+    parts = [_part(home, person, target, (limit, found)) for target, (on, limit) in wanted.items() if on]
+    shown = [text for text, _ in parts if text]
+    return "\n\n".join([HEAD, *shown]) if shown else "", tuple(said for _, told in parts for said in told)
 
 
-def _part(home: Home, person: Person, target: Target, limit: int) -> tuple[str, list[str]]:
+def _part(home: Home, person: Person, target: Target, bounds: tuple[int, frozenset[str]]) -> tuple[str, list[str]]:
+    limit, found = bounds
     try:
         entries = entries_of(decoded(read_small(home.memories / person.item(target))))
     except HomeError as error:
@@ -275,10 +310,17 @@ def _part(home: Home, person: Person, target: Target, limit: int) -> tuple[str, 
         told.append(f"{target.file} has {size:,} characters, {limit:,} are shown to the agent: shorten it.")
     for number, entry in enumerate(entries, 1):
         text, reason = screened(entry, f"{target.file}, entry {number}")
-        clean.append(text)
+        clean.append(fenced(text, UNKNOWN) if _is_among(entry, found) else text)
         told += [f"{target.file}: entry {number} was left out of the prompt ({reason})."] if reason else []
+    if any(_is_among(entry, found) for entry in entries):
+        told.append(f"{target.file} was changed outside: `hermes learn adopt {target.file}` makes it yours.")
     used = f"{size:,} of {limit:,} characters"
     return f"## {TITLES[target]} ({target.file}, {used})\n" + BETWEEN.join(clean), told
+
+
+def _is_among(entry: str, found: frozenset[str]) -> bool:
+    """Whether an entry, perhaps cut, is one of these."""
+    return any(each.startswith(entry) for each in found)
 
 
 def _within(entries: list[str], limit: int, name: str) -> list[str]:

@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError
 from hermes_agent.core.inbound import Standings
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.memory.entries import Action, Operation, decoded, size_of
@@ -44,7 +44,7 @@ class MemoryTools:
         content: str = "",
         old_text: str = "",
         operations: list[Operation] | None = None,
-    ) -> str:
+    ) -> str | Answer:
         """Keep what later conversations need: user = who the person is, likes, wants; memory = facts on projects,
         machines, ways of working. Short, lasting, declarative; no task state, no secrets. Nothing given: show.
 
@@ -59,14 +59,13 @@ class MemoryTools:
         if action is not None:
             wanted.insert(0, Operation(action=action, content=content, old_text=old_text))
         if not wanted:
-            entries = await notes.read(person, chosen)
-            return _usage(notes, chosen, entries) + _shown(person, entries)
+            return Answer(parts=await _shown(notes, person, chosen))
         try:
             saved = await notes.change(person, chosen, wanted, by)
         except ToolError as error:
-            entries = await notes.read(person, chosen)
-            told = f"{_usage(notes, chosen, entries)}{_shown(person, entries)}"
-            error.hint = " ".join(filter(None, (error.hint, told)))
+            shown = await _shown(notes, person, chosen)
+            worst = max((part.origin for part in shown), key=lambda each: each.trust)
+            error.quoted = Quoted(text="".join(part.text for part in shown), origin=worst)
             raise
         return _said(notes, chosen, saved)
 
@@ -105,11 +104,16 @@ def _usage(notes: Notes, target: Target, entries: tuple[str, ...]) -> str:
     return f"{target.file}: {len(entries)} entries, {size:,} of {limit:,} characters ({100 * size // limit} %)."
 
 
-def _shown(person: Person, entries: tuple[str, ...]) -> str:
-    """The entries, unless others would read them."""
+async def _shown(notes: Notes, person: Person, target: Target) -> tuple[Text, ...]:
+    """The entries with their labels, unless others would read them; first how much room they take."""
+    entries = await notes.read(person, target)
+    used = Text(text=_usage(notes, target, entries), origin=Origin.MEMORY)
     if person.shared:
-        return " (What they hold is not shown where others read along.)"
-    return "".join(f"\n{number}. {entry}" for number, entry in enumerate(entries, 1))
+        return used, Text(text=" (What they hold is not shown where others read along.)", origin=Origin.MEMORY)
+    found = await notes.found(person, target)
+    labels = [Origin.TOOL if entry in found else Origin.MEMORY for entry in entries]
+    both = zip(entries, labels, strict=True)
+    return used, *(Text(text=f"\n{n}. {entry}", origin=label) for n, (entry, label) in enumerate(both, 1))
 
 
 def memory_tools(needs: Needs) -> MemoryTools:

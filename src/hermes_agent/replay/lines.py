@@ -16,7 +16,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError, unexpected
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, Origin, Quoted
 from hermes_agent.core.model import Delta, Prefix, Reply, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limits, Rules
@@ -194,11 +194,13 @@ class Asked(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """An error as a cassette stores it: its class name, message and fields."""
+    """An error as a cassette stores it: its class name, message and fields; what it quotes with its label."""
 
     error: str
     text: str
     hint: str = ""
+    quoted: str = ""
+    label: str = ""
     tool_kind: str = ""
     limit: str = ""
     provider: str = ""
@@ -350,7 +352,10 @@ def noted(error: Exception) -> Raised:
         error = unexpected(error)
     held = {name: getattr(error, name) for name in FACTS if hasattr(error, name)}
     kind, notes = getattr(error, "kind", ToolError.kind), tuple(getattr(error, "__notes__", ()))
-    return Raised(error=type(error).__name__, text=str(error), tool_kind=kind, notes=notes, **held)
+    text = str(error)
+    if isinstance(error, ToolError) and error.quoted is not None:
+        text, held = error.message, {**held, "quoted": error.quoted.text, "label": error.quoted.origin.value}
+    return Raised(error=type(error).__name__, text=text, tool_kind=kind, notes=notes, **held)
 
 
 def raised(noted: Raised) -> HermesError:
@@ -362,7 +367,8 @@ def raised(noted: Raised) -> HermesError:
 def failed_call(noted: Raised) -> ToolError:
     """Recreate the error of a tool call."""
     kind = getattr(errors, noted.error, ToolError)
-    error: ToolError = kind(noted.text) if issubclass(kind, ToolError) else ToolError(noted.text)
+    quoted = Quoted(text=noted.quoted, origin=Origin(noted.label)) if noted.label else None
+    error: ToolError = (kind if issubclass(kind, ToolError) else ToolError)(noted.text, quoted=quoted)
     error.kind = noted.tool_kind or error.kind
     return _filled(error, noted)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Location
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import EXEC_ID, KEPT, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
@@ -160,9 +161,11 @@ class RemotePlace:
                 raise AlreadyStarted(f"{exec_id} was started before.")
             case "nodir":
                 await call.close()
-                raise PlaceFailed(f"The working directory {facts} does not exist in {self.name}.")
+                quoted = Quoted(text=facts, origin=Origin.TOOL)
+                raise PlaceFailed(f"The working directory does not exist in {self.name}:", quoted=quoted)
         await call.close()
-        raise PlaceFailed(facts or f"The command could not be started in {self.name}.")
+        quoted = Quoted(text=facts, origin=Origin.TOOL)
+        raise PlaceFailed(f"The command could not be started in {self.name}.", quoted=quoted if facts else None)
 
     async def _first(self, running: RemoteCommand, call: Call) -> RemoteCommand:
         """A background command's call has ended at once; any other's ends with the command."""
@@ -286,7 +289,7 @@ async def ask(reach: Transport, what: str, *arguments: str, data: bytes = b"") -
 
     word, facts, rest = await _retried(reach, attempt)
     if word == "fail":
-        raise PlaceFailed(facts)
+        raise PlaceFailed("The place failed:", quoted=Quoted(text=facts, origin=Origin.TOOL))
     return word, facts, rest
 
 

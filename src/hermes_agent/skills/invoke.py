@@ -156,7 +156,7 @@ async def invoke(
         skill = await library.read(header)
         # The words belong to the last of several: the others are given none.
         texts.append(await rendered(library, header, skill, words if header is headers[-1] else "", session, run))
-    return _invoked(library, headers, (*texts, *said), words)
+    return await _invoked(library, headers, (*texts, *said), words)
 
 
 async def preloaded(
@@ -172,11 +172,12 @@ async def preloaded(
         said += bundle[1] if bundle else []
     headers = list({header.name: header for header in headers}.values())
     texts = [await rendered(library, header, await library.read(header), "", session, run) for header in headers]
-    return _invoked(library, headers, (*texts, *said), "")
+    return await _invoked(library, headers, (*texts, *said), "")
 
 
-def _invoked(library: Library, headers: Sequence[SkillHeader], texts: Sequence[str], words: str) -> Invoked:
-    origin = max((library.origin_of(header) for header in headers), key=lambda each: each.trust, default=Origin.SKILL)
+async def _invoked(library: Library, headers: Sequence[SkillHeader], texts: Sequence[str], words: str) -> Invoked:
+    origins = [await library.origin_of(header) for header in headers]
+    origin = max(origins, key=lambda each: each.trust, default=Origin.SKILL)
     return Invoked(names=tuple(each.name for each in headers), text="\n\n".join(texts), words=words, origin=origin)
 
 

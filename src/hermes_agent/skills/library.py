@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,8 +12,9 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.messages import Origin
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import spawn
+from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.places import Found, Places, Root, found_in
 from hermes_agent.skills.skill import FILE, Layer, Occasion, Ours, Skill, SkillHeader
@@ -45,14 +46,25 @@ class NotHere(ToolError):
     kind = "not_here"
 
 
+Vouches = Callable[[str, bytes], Awaitable[bool]]
+"""Whether somebody known answers for that content of an item, such as `name/SKILL.md`."""
+
+
 class Library:
-    """Finds and reads skills by name. A session sees those of the home, installed ones, those of its workspace's
-    project, external folders and the bundled ones; for equal names the earlier layer wins."""
+    """Finds and reads skills by name. A session sees those of the home, installed ones, its project's, external and
+    bundled ones; the earlier layer wins. `vouches` is asked about the home's files, where there is a ledger."""
 
     def __init__(
-        self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
+        self,
+        *,
+        index: SkillsIndex,
+        places: Places,
+        state: StateFile,
+        clock: Clock,
+        disabled: Collection[str] = (),
+        vouches: Vouches | None = None,
     ) -> None:
-        self.places, self.state = places, state
+        self.places, self.state, self._vouches = places, state, vouches
         self._index, self._clock, self.disabled = index, clock, frozenset(disabled)
         self._read: OrderedDict[tuple[str, str], Skill] = OrderedDict()
         self._looking: dict[str, asyncio.Task[None]] = {}
@@ -60,6 +72,7 @@ class Library:
         self._roots: dict[str, tuple[str, ...]] = {}
         self._pages: dict[tuple[str, str, str, int], list[SkillHeader]] = {}
         self._seen: dict[str, int] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
 
     async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> SkillHeader:
         """The skill of this name. Raises `NoSkill` with the nearest names, or `BadSkill`; with an occasion `NotHere`
@@ -72,10 +85,12 @@ class Library:
         if good is not None:
             header = header_of(good)
             if occasion is not None and (where := occasion.elsewhere(header.ours)):
-                raise NotHere(f"The skill `{name}` is {where}.")
+                quoted = Quoted(text=where, origin=await self.origin_of(header))
+                raise NotHere(f"The skill `{name}` is not for here:", quoted=quoted)
             return header
         if found:
-            raise BadSkill(f"The skill `{name}` in {found[0].folder} cannot be used: {found[0].problem}")
+            quoted = Quoted(text=f"{found[0].folder}: {found[0].problem}", origin=Origin.TOOL)
+            raise BadSkill(f"The skill `{name}` cannot be used:", quoted=quoted)
         headers = await self.candidates(name.replace("-", " "), workspace, occasion, 10)
         names = [header.name for header in (*headers, *await self.all(workspace, occasion))]
         near = get_close_matches(name, names, 3, 0.5)
@@ -199,10 +214,30 @@ class Library:
             await self._index.update(batch, gone)
             gone = []
 
-    def origin_of(self, header: SkillHeader) -> Origin:
-        """The label of a skill's text; a copy of somebody else's skill stays theirs."""
+    async def origin_of(self, header: SkillHeader, *, whole: bool = True) -> Origin:
+        """The label of a skill's text, or of its SKILL.md alone; a copy of somebody else's skill stays theirs, and what
+        nobody known wrote in the home is nobody's."""
         layer, _ = base_of(self.state.get(), header.name)
-        return Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
+        origin = Layer(layer).origin if header.layer is Layer.USER and layer else header.layer.origin
+        if header.layer is not Layer.USER or origin is not Origin.SKILL or (vouches := self._vouches) is None:
+            return origin
+        files = {header.path / FILE, *(await asyncio.to_thread(own_files, header.path) if whole else ())}
+        known = [await self._is_known(header, path, vouches) for path in files]
+        return Origin.SKILL if all(known) else Origin.TOOL
+
+    async def _is_known(self, header: SkillHeader, path: Path, vouches: Vouches) -> bool:
+        """Whether somebody known answers for a file as it is; asked again when it changed."""
+        try:
+            found = await asyncio.to_thread(path.stat)
+            stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+            if self._known.get(str(path)) != stamp:
+                item = f"{header.name}/{path.relative_to(header.path)}"
+                if not await vouches(item, await asyncio.to_thread(path.read_bytes)):
+                    return False
+                self._known[str(path)] = stamp
+        except OSError:
+            return False
+        return True
 
     def _offered(self, found: Sequence[SkillHeader], occasion: Occasion | None) -> list[SkillHeader]:
         hidden = self._hidden()
@@ -225,14 +260,23 @@ class Library:
         try:
             state = path.stat()
         except OSError as error:
-            raise NoSkill(f"The skill `{header.name}` is gone: {path} cannot be read.") from error
+            raise NoSkill(f"The skill `{header.name}` is gone: its file cannot be read.") from error
         key = (header.folder, f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
         if key not in self._read:
-            self._read[key] = read(text_of(path), path.parent.name)
+            self._read[key] = _read(path, header.name)
         self._read.move_to_end(key)
         while len(self._read) > KEPT:
             self._read.popitem(last=False)
         return self._read[key]
+
+
+def _read(path: Path, name: str) -> Skill:
+    """A skill from its file. What is said of a file that is none quotes it."""
+    try:
+        return read(text_of(path), path.parent.name)
+    except BadSkill as error:
+        quoted = Quoted(text=str(error), origin=Origin.TOOL)
+        raise BadSkill(f"The skill `{name}` cannot be used:", quoted=quoted) from error
 
 
 def header_of(row: Listed) -> SkillHeader:
@@ -296,14 +340,14 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> tu
     if len(headers) <= WHOLE_UP_TO:
         pins = [header.name for header in await _pinned(library, workspace, occasion)]
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
-        named = _fitting([f"- {_shown(library, header)}" for header in headers], "more: skills_list")
+        named = _fitting([f"- {await _shown(library, header)}" for header in headers], "more: skills_list")
         return "\n".join([HOW, named, *first]), tuple(header.name for header in headers)
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
-        lines += [PINNED, *(f"- {_shown(library, header)}" for header in pinned)]
+        lines += [PINNED, *[f"- {await _shown(library, header)}" for header in pinned]]
     return "\n".join([HOW, *lines]), tuple(header.name for header in pinned)
 
 
@@ -321,7 +365,7 @@ class Candidates:
         if len(heard.split()) < FEWEST_WORDS:
             return ""
         headers = await self._library.candidates(heard, self._workspace, self._occasion)
-        return "\n".join(f"- {_shown(self._library, header)}" for header in headers)
+        return "\n".join([f"- {await _shown(self._library, header)}" for header in headers])
 
 
 def whole_line(header: SkillHeader) -> str:
@@ -329,10 +373,12 @@ def whole_line(header: SkillHeader) -> str:
     return header.line if header.layer in (Layer.USER, Layer.BUNDLED) else f"{header.line} [{header.layer.value}]"
 
 
-def _shown(library: Library, header: SkillHeader) -> str:
+async def _shown(library: Library, header: SkillHeader) -> str:
     """A skill as one line that any prompt may hold: a stranger's words about their skill do not speak there."""
-    own = library.origin_of(header) is Origin.SKILL
-    return header.line if own else f"{header.name} [{header.layer.value}; skill_view tells what for]"
+    if await library.origin_of(header, whole=False) is Origin.SKILL:
+        return header.line
+    whose = "not the home's own" if header.layer is Layer.USER else header.layer.value
+    return f"{header.name} [{whose}; skill_view tells what for]"
 
 
 async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[SkillHeader]:

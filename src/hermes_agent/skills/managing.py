@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,7 @@ import msgspec
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin, Quoted, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.skills.changes import Written
 from hermes_agent.skills.format import file_text, whole
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
     from hermes_agent.skills.writing import Writer
 
 PAGE = 50
+
+
+@contextmanager
+def quoting(origin: Origin) -> Iterator[None]:
+    """An error inside quotes a skill of that label: its words have the label, unless it is the home's own."""
+    try:
+        yield
+    except ToolError as error:
+        if origin is not Origin.SKILL:
+            words = " ".join(filter(None, (str(error), error.hint)))
+            error.message, error.hint = "It failed:", ""
+            error.quoted = Quoted(text=words, origin=origin)
+        raise
 
 
 class SkillReading:
@@ -50,7 +64,7 @@ class SkillReading:
             headers = await self._library.candidates(query, context.workspace, here, 10)
         else:
             headers = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
-        lines = [(whole_line(header), self._origin(header)) for header in headers]
+        lines = [(whole_line(header), await self._origin(header)) for header in headers]
         if not query and len(headers) == PAGE:
             lines.append((f"[more: after={headers[-1].name}]", Origin.SKILL))
         if not query and not family and not after:
@@ -61,27 +75,28 @@ class SkillReading:
         shown = [first, *((f"\n{text}", origin) for text, origin in rest)]
         return Answer(parts=tuple(Text(text=text, origin=origin) for text, origin in shown))
 
-    def _origin(self, header: SkillHeader) -> Origin:
+    async def _origin(self, header: SkillHeader) -> Origin:
         """The label of a skill's text; a project's is a file of the workspace, whatever that is."""
-        return Origin.WORKSPACE if header.layer is Layer.PROJECT else self._library.origin_of(header)
+        return Origin.WORKSPACE if header.layer is Layer.PROJECT else await self._library.origin_of(header)
 
     @tool(effect=Effect.READS, origin=Origin.SKILL)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
         """Load a skill, or one of its files."""
         here = await self._occasion(context.session)
         header = await self._library.find(name, context.workspace, here)
-        if file:
-            text = await asyncio.to_thread(file_text, header, file)
-        else:
-            skill = await self._library.read(header)
-            text = await asyncio.to_thread(whole, header, skill, context.session)
-            if why := here.why_not(skill.ours):
-                text = f"[This skill is not meant for here: {why}.]\n{text}"
+        with quoting(await self._origin(header)):
+            if file:
+                text = await asyncio.to_thread(file_text, header, file)
+            else:
+                skill = await self._library.read(header)
+                text = await asyncio.to_thread(whole, header, skill, context.session)
+                if why := here.why_not(skill.ours):
+                    text = f"[This skill is not meant for here: {why}.]\n{text}"
         if self._uses:
             await self._usage.count(header.name, "views")
             if self.note_read is not None:
                 await self.note_read(context.session, header.name)
-        return Answer(parts=(Text(text=text, origin=self._origin(header)),))
+        return Answer(parts=(Text(text=text, origin=await self._origin(header)),))
 
 
 BY_THE_AGENT = By(author=Author.FOREGROUND)
@@ -131,26 +146,29 @@ class SkillTools(SkillReading):
         by = await self._by(store, context)
         if done := await writer.versions.done_by(by.key):
             return _said(action, Written(name=name, file=file or FILE, version=done.id), "")
+        origin = Origin.SKILL
         if action != "create":  # Answers quote what is there.
             here = None if self._of.backing.approved else await self._occasion(context.session)
-            await self._library.find(name, context.workspace if action == "edit" else "", here)
-        match action:
-            case "create":
-                written = await writer.create(name, content, by, category)
-            case "edit":
-                written = await writer.edit(name, content, by, context.workspace)
-            case "patch":
-                written = await writer.patch(
-                    name, old_string, new_string, by, file=file or FILE, everywhere=replace_all
-                )
-            case "delete":
-                written = await writer.archive(name, by)
-            case "write_file" | "remove_file" if not file:
-                raise ToolError(f"{action} needs `file`.", hint="Like references/details.md.")
-            case "write_file":
-                written = await writer.write_file(name, file, content.encode(), by)
-            case "remove_file":
-                written = await writer.remove_file(name, file, by)
+            header = await self._library.find(name, context.workspace if action == "edit" else "", here)
+            origin = await self._origin(header)
+        with quoting(origin):
+            match action:
+                case "create":
+                    written = await writer.create(name, content, by, category)
+                case "edit":
+                    written = await writer.edit(name, content, by, context.workspace)
+                case "patch":
+                    written = await writer.patch(
+                        name, old_string, new_string, by, file=file or FILE, everywhere=replace_all
+                    )
+                case "delete":
+                    written = await writer.archive(name, by)
+                case "write_file" | "remove_file" if not file:
+                    raise ToolError(f"{action} needs `file`.", hint="Like references/details.md.")
+                case "write_file":
+                    written = await writer.write_file(name, file, content.encode(), by)
+                case "remove_file":
+                    written = await writer.remove_file(name, file, by)
         await self._usage.count(name, "patches")
         shadowed = f"`/{name}` is a command, so the skill has no slash of its own." if name in self._reserved() else ""
         return _said(action, written, shadowed)

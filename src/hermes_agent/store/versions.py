@@ -4,7 +4,6 @@ after."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
@@ -57,6 +56,14 @@ LIST = (
     "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
 )
 BY_SESSION = f"{ROWS} WHERE home = $home AND session = $1 AND author = $2 AND state = 'done' ORDER BY version.id DESC"
+# Who wrote last what nobody known wrote, or the owner took it on; what the owner undid counts no more.
+TELLING = (
+    "SELECT author FROM version WHERE home = $home AND kind = $1 AND item = $2 AND state <> 'dropped' "
+    "AND (private = 0 OR machine = $3) "
+    "AND (author = 'found' OR (author = 'owner' AND action IN ('adopt', 'edit'))) AND id NOT IN (SELECT undoes FROM "
+    "version AS later WHERE later.home = $home AND later.author = 'owner' AND later.undoes IS NOT NULL) "
+    "ORDER BY id DESC LIMIT 1"
+)
 UNDONE = "SELECT undoes FROM version WHERE undoes = $1 AND state = 'done' LIMIT 1"
 ITEMS = "SELECT DISTINCT item FROM version WHERE home = $home AND kind = $1 ORDER BY item"
 LAST_ID = 2**62
@@ -261,6 +268,18 @@ class Versions(Tables):
         """All items of that kind ever."""
         return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(ITEMS, kind.value)))
 
+    async def is_found(self, kind: Kind, item: str) -> bool:
+        """Whether an item holds what nobody known wrote, which its owner has neither taken on nor undone since."""
+        row = await self._engine.read(lambda tx: tx.row(TELLING, kind.value, item, self.machine))
+        return row is not None and row[0] == Author.FOUND
+
+    async def vouches(self, kind: Kind, item: str, content: bytes, *, private: bool = False) -> bool:
+        """Whether that is the content which the ledger says the item has, and somebody known answers for it."""
+        head = await self.latest(kind, item, private=private)
+        if head is None or (head.change.after != content and head.state is not VersionState.INTENDED):
+            return False
+        return content in (head.change.after, head.change.before) and not await self.is_found(kind, item)
+
     async def undone(self, version: int) -> bool:
         """Whether a later version reverted it."""
         return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
@@ -271,14 +290,6 @@ class Versions(Tables):
         found = hash_of(body)
         await tx.run(KEEP, found, body)
         return found
-
-
-def is_found(versions: Sequence[Version]) -> bool:
-    """Whether an item, by its versions with the newest first, holds what nobody known wrote and its owner has not taken
-    on since."""
-    changes = [each.change for each in versions if each.state is not VersionState.DROPPED]
-    telling = (each for each in changes if each.author is Author.FOUND or (each.author, each.action) in ADOPTING)
-    return next((each.author is Author.FOUND for each in telling), False)
 
 
 def hash_of(content: bytes | None) -> str:

@@ -41,7 +41,7 @@ async def attached(place: Place, exec_id: str, context: CallContext) -> Running 
         if found is not None or context.begun_at == await place.location(context.workspace):
             return found
     except PlaceFailed as error:
-        raise OutcomeUnknown(f"Interrupted: {error} {UNKNOWN}", hint=LOOK) from error
+        raise OutcomeUnknown(f"Interrupted: {error.message} {UNKNOWN}", hint=LOOK, quoted=error.quoted) from error
     where = f" It was to run on {context.begun_at.machine}." if context.begun_at.machine else ""
     raise OutcomeUnknown(f"Interrupted: there is no record of this command here.{where} {UNKNOWN}", hint=LOOK)
 

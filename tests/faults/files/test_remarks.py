@@ -8,6 +8,7 @@ import pytest
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.children import said_by, started
+from tests.cli.shell import typed
 
 
 @pytest.fixture
@@ -47,12 +48,13 @@ def test_a_file_that_cannot_be_read_is_a_remark_of_one_question_too(home: Path, 
 
     assert (said.code, said.out) == (0, "Hello.\n")
     assert words in said.err
-    assert len(said.err.splitlines()) == 1
+    assert len([line for line in said.err.splitlines() if "was changed outside" not in line]) == 1
 
 
 def test_a_home_that_is_well_has_no_remark(home: Path):
     (home / "approvals.yaml").write_text("# Nothing yet.\n")
     (home / "SOUL.md").write_text("I am you.")
     (home / "skills/tea").rmdir()
+    typed(home, "learn", "adopt", "SOUL.md")
 
     assert said_by(started("-z", "hello", home=home, folder=home.parent / "work")).err == ""

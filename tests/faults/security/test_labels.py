@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.app.opening import Options
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
-from hermes_agent.core.events import Notice
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.messages import Origin, Quoted, Text
+from hermes_agent.core.events import Asked, ContextAdded, Notice, ToolEnded
+from hermes_agent.core.inbound import Conversation, Principal, Standing
+from hermes_agent.core.messages import Origin, Quoted, Text, Trust, trust_of
 from hermes_agent.core.tool import tool
 from hermes_agent.host.inbound.listener import serve
 from hermes_agent.host.inbound.message import Request, Response
@@ -137,6 +138,40 @@ async def test_a_guest_or_member_teaches_nothing_in_a_session_that_the_owner_beg
         said = replace(here.inbound(""), principal=who, parts=(Text(text=PAYLOAD, origin=Origin.MEMBER),))
         await here.say(said)
         assert live(tmp_path) == ""
+
+
+async def test_what_a_member_answers_in_a_group_is_not_the_owners(tmp_path: Path):
+    group = Conversation(platform="chat", chat_kind="group", chat="5")
+    ann = Principal(platform="chat", user="ann", standing=Standing.MEMBER, name="Ann")
+    asks = Call("clarify", {"question": "How do you want it?"})
+    script = Script([asks, skill("sums", FORMS["paraphrased"](PAYLOAD)), Say("Kept.")])
+    async with learning_place(tmp_path, script, options=Options(reviews=False, attended=True)) as here:
+        here.record = await here.runtime.hermes.open_session(group, ann, workspace=str(tmp_path))
+        after = await here.tell(replace(here.inbound("Hello"), principal=here.runtime.owner, conversation=group))
+        asked = await here.until(Asked, after)
+        said = replace(here.inbound("", answers=asked.event.question), principal=ann, conversation=group)
+        await here.tell(replace(said, parts=(Text(text=PAYLOAD, origin=Origin.MEMBER),)))
+        await here.ended(after)
+        assert live(tmp_path) == ""
+        answers = [each.event.message.parts[0] for each in await here.log() if isinstance(each.event, ToolEnded)]
+
+    assert PAYLOAD in answers[0].text
+    assert trust_of(answers[0]) is Trust.OUTSIDE
+
+
+@pytest.mark.parametrize("who", [Standing.MEMBER, Standing.OWNER])
+async def test_what_a_member_pins_is_not_the_owners(tmp_path: Path, who: Standing):
+    group = Conversation(platform="chat", chat_kind="group", chat="5")
+    ann = Principal(platform="chat", user="ann", standing=who, name="Ann")
+    async with learning_place(tmp_path, Script([Say("Noon.")])) as here:
+        here.record = await here.runtime.hermes.open_session(group, here.runtime.owner, workspace=str(tmp_path))
+        pin = replace(here.inbound(f"/pin {PAYLOAD}"), principal=ann, conversation=group)
+        await perform(Desk(runtime=here.runtime, record=here.record, inbound=pin))
+        await here.say(replace(here.inbound("What is the time?"), conversation=group))
+        added = [each.event.message for each in await here.log() if isinstance(each.event, ContextAdded)]
+
+    (pinned,) = [part for message in added for part in message.parts if PAYLOAD in part.text]
+    assert trust_of(pinned) is (Trust.CLEAN if who is Standing.OWNER else Trust.OUTSIDE)
 
 
 LESSONS = (

@@ -80,11 +80,3 @@ async def test_what_waited_too_long_expires(store: Store):
     found = await store.proposals.get(number)
     assert found is not None
     assert found.state is ProposalState.EXPIRED
-
-
-async def test_a_conversation_bears_an_item_out_once(store: Store):
-    for session in ("s2", "s3", "s2"):
-        await store.write(lambda tx, session=session: store.proposals.support(tx, "p1", session, 1.0))
-
-    assert await store.proposals.supporters("p1") == ("s2", "s3")
-    assert await store.proposals.supporters("p2") == ()

@@ -10,6 +10,7 @@ import pytest
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
@@ -125,7 +126,7 @@ async def settle(store: Store) -> None:
     await test_jobs.queued(store, test_jobs.job("n-job", session="n1", created=0.0))
     await store.write(lambda tx: store.pace.note(tx, "cli:ann", "skills", empty=True))
     await test_proposals.kept(store, test_proposals.ONE)
-    await store.write(lambda tx: store.proposals.support(tx, "skill:deploy", "n1", 1.0))
+    await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
 
 

@@ -47,7 +47,7 @@ class SendTools:
         kind = mimetypes.guess_type(real.name)[0] or UNKNOWN
         file = Attachment(path=str(real), name=real.name, media_type=kind, caption=caption)
         await self._hand_over(context.session, f"{context.key}:file", file)
-        return f"{real.name} ({size:,} bytes) is on its way into the chat; leave it where it is."
+        return f"{path} ({size:,} bytes) is on its way into the chat; leave it where it is."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

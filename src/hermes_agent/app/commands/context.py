@@ -10,7 +10,7 @@ from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
-from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.messages import Message, Origin, Role
 from hermes_agent.core.plural import plural
 
 READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
@@ -53,7 +53,8 @@ async def pin(desk: Desk, rest: str) -> Done:
         pins = (await desk.hermes.view(desk.record.id)).pins.values()
         return Done(text="\n".join(f"{each.pin}  {each.text}" for each in pins) or "Nothing is pinned.")
     denies = CHANGES if READ_ONLY.search(rest) else ()
-    pinned = Pinned(pin=desk.runtime.ids.short()[:4], text=" ".join(rest.split()), denies=denies)
+    whose = Origin(desk.inbound.principal.standing)
+    pinned = Pinned(pin=desk.runtime.ids.short()[:4], text=" ".join(rest.split()), denies=denies, origin=whose)
     async with desk.hermes.holding(desk.record.id, beside_run=True) as journal:
         await journal.commit(pinned)
     enforced = " Until then no tool changes anything." if denies else ""

@@ -133,7 +133,7 @@ PROMISES = (
         name="undo",
         says="Every change of a skill or note has an author, its evidence and an undo.",
         by="ledger",
-        without="a hint: a command may write into the home; the change is shown as found",
+        without="a hint: a command may write into the home; the change is found, and labelled outside",
     ),
     Promise(
         name="secrets",

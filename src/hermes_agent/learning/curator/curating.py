@@ -14,7 +14,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LimitReached, ProviderError
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.learning.curator import report
@@ -153,9 +153,11 @@ class Curator:
 
     async def _with_model(self, claim: Claim, plan: Plan, bench: Staging, journal_file: CuratorJournal) -> Plan:
         """Let the model plan on the staging copy, where there is something that it has not seen."""
+        known = [each for each in bench.candidates.values() if await self._is_own(each)]
+        bench.files = {each.name: bench.files[each.name] for each in known}  # What others wrote is not shown.
         candidates = [
             candidate
-            for candidate in bench.candidates.values()
+            for candidate in known
             if candidate.name not in bench.gone
             and candidate.whose is not Whose.INSTALLED
             and (candidate.is_ours or not candidate.pinned)
@@ -184,6 +186,9 @@ class Curator:
             failed = str(error)
         denied = tuple(asking.denied)
         return msgspec.structs.replace(plan, model=name, failed=failed, said=said[:LONGEST_NOTE], denied=denied)
+
+    async def _is_own(self, candidate: Candidate) -> bool:
+        return await self.writer.library.origin_of(candidate.header) is Origin.SKILL
 
     def _pass(self, claim: Claim, model: Model, asking: Asking, asked: Message) -> Pass:
         prefix = freeze((Section(name="curator", text=system()),), tuple(each.schema for each in asking.tools.values()))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.locks import held
 from hermes_agent.host.process import Finished
 from hermes_agent.host.tasks import spawn
@@ -94,7 +95,8 @@ class Maker:
             await self._do("rm", "-f", name)
             why = _reason(made.err.decode(errors="replace"))
             hint = "Another program, such as podman, is named by `terminal.docker.command`." if "daemon" in why else ""
-            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}", hint=hint)
+            quoted = Quoted(text=why, origin=Origin.TOOL)
+            raise PlaceFailed(f"The container of {self.settings.image} could not be made:", hint=hint, quoted=quoted)
 
     async def reap(self) -> None:
         """Remove containers of this home that stopped, or that nobody used for `idle_hours`."""

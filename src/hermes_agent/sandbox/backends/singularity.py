@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.process import Finished
 from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
@@ -100,7 +101,8 @@ class Instance(Renewed):
         )
         if made.code:
             why = made.err.decode(errors="replace").strip().rpartition("\n")[2]
-            raise PlaceFailed(f"The instance of {owner.settings.image} could not be started: {why}")
+            quoted = Quoted(text=why, origin=Origin.TOOL)
+            raise PlaceFailed(f"The instance of {owner.settings.image} could not be started:", quoted=quoted)
 
     def _binds(self, records: Path) -> Iterator[str]:
         yield f"{records}:{self._owner.records}"

@@ -13,6 +13,7 @@ from typing import Any
 
 import asyncssh
 
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.sandbox.remote_place import RemotePlace
 from hermes_agent.sandbox.settings import SshSettings
@@ -58,6 +59,11 @@ def build(
     return SyncedPlace("ssh", machine, copying)
 
 
+def _quoted(said: object) -> Quoted:
+    """What the other machine, or the way to it, said."""
+    return Quoted(text=str(said), origin=Origin.TOOL)
+
+
 class Machine:
     """Implements `Ways` and `Transport` for one machine, the same for every group and folder. Creates session
     folders where missing."""
@@ -95,7 +101,7 @@ class Machine:
                 process.stdin.write(data)
                 process.stdin.write_eof()
         except (OSError, asyncssh.Error) as error:
-            raise Unreachable(f"The connection to {self._settings.host} broke: {error}.") from error
+            raise Unreachable("The connection broke:", quoted=_quoted(error)) from error
         return MachineCall(process)
 
     async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes:
@@ -111,11 +117,12 @@ class Machine:
                     return _bytes(ended.stdout)
                 if ended.exit_status is not None:
                     why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or ended.exit_status
-                    raise PlaceFailed(f"Files could not be copied to or from {self._settings.host}: {why}.")
+                    host = self._settings.host
+                    raise PlaceFailed(f"Files could not be copied to or from {host}:", quoted=_quoted(why))
                 reason = "there was no answer"
             if left:
                 await self._drop()
-        raise Unreachable(f"The connection to {self._settings.host} broke: {reason}.")
+        raise Unreachable(f"The connection to {self._settings.host} broke:", quoted=_quoted(reason))
 
     async def restore(self) -> str:
         before = self._boot
@@ -144,13 +151,13 @@ class Machine:
             try:
                 return await self._greet()
             except asyncssh.PermissionDenied as error:
-                raise PlaceFailed(f"{self._settings.host} refused the key: {error.reason}.") from error
+                raise PlaceFailed(f"{self._settings.host} refused the key:", quoted=_quoted(error.reason)) from error
             except asyncssh.HostKeyNotVerifiable as error:
                 raise await asyncio.to_thread(self._unverified) from error
             except (OSError, asyncssh.Error) as error:
                 reason = error
                 await asyncio.sleep(pause)
-        raise PlaceFailed(f"{self._settings.host} cannot be reached: {reason}.")
+        raise PlaceFailed(f"{self._settings.host} cannot be reached:", quoted=_quoted(reason))
 
     @property
     def by_hand(self) -> str:
@@ -243,7 +250,7 @@ class MachineCall:
         try:
             content: bytes = await reading
         except (OSError, asyncssh.Error) as error:
-            raise Unreachable(f"The connection broke: {error}.") from error
+            raise Unreachable("The connection broke:", quoted=_quoted(error)) from error
         return content
 
 

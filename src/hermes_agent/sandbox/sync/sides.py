@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.sandbox.place import PlaceFailed
 
 THEIRS = ".theirs"  # below the folder: what the other side had where both had changed a file
@@ -219,7 +220,8 @@ def unpacked(data: bytes, wanted: Iterable[str]) -> Iterator[tuple[str, tarfile.
                 taken = archive.extractfile(info) if info.isreg() and path in asked else None
                 yield from [(path, info, taken.read())] if taken else ()
     except tarfile.TarError as error:
-        raise PlaceFailed(f"Files could not be copied: {error}.") from error
+        quoted = Quoted(text=str(error), origin=Origin.TOOL)
+        raise PlaceFailed("Files could not be copied:", quoted=quoted) from error
 
 
 def _stamp_of(facts: os.stat_result) -> str:
@@ -294,7 +296,8 @@ class There:
             raise PlaceFailed(f"The list of files in {self.folder} there is cut short.") from error
         if is_too_much(real, home):
             raise PlaceFailed(
-                f"{self.folder} there is {real}, which is too much to copy to.",
+                f"{self.folder} there is too much to copy to:",
+                quoted=Quoted(text=real, origin=Origin.TOOL),
                 hint="Set `terminal.ssh.folder` to a folder for projects, or `terminal.ssh.sync: false`.",
             )
         found = Found(

@@ -9,7 +9,6 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.claims import Claims, Lease
-from hermes_agent.store.learning.proposals import SUPPORT
 from hermes_agent.store.transaction import Engine, Row, Tables, Transaction, marks
 from hermes_agent.store.workers import Workers
 
@@ -83,6 +82,10 @@ UNTOLD = (
 )
 TOLD = "UPDATE learning_job SET told = 1 WHERE home = $home AND id = $1"
 OVERLAP, AND = "overlap:", "+"  # no name holds these
+OVERLAPPED = (
+    "INSERT INTO learning_support (home, item, session, at) VALUES ($home, $1, $2, $3) "
+    "ON CONFLICT (item, session) DO NOTHING"
+)
 OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE home = $home AND item LIKE '{OVERLAP}%'"
 CONSIDERED = "DELETE FROM learning_support WHERE home = $home AND item = $1"
 MOST_ATTEMPTS = 3
@@ -211,7 +214,7 @@ class Learning:
             if not await self._claims.end(tx, claim.lease, END, state.value, now, *used, *came):
                 return
             for names in account.overlaps:
-                await tx.run(SUPPORT, _overlap(names), job.session, now)
+                await tx.run(OVERLAPPED, _overlap(names), job.session, now)
             for names in account.considered:
                 await tx.run(CONSIDERED, _overlap(names))
             if state is JobState.DONE:

@@ -1,5 +1,4 @@
-"""Table of proposals: learned changes that wait for the owner's approval or in quarantine, and the conversations
-that support them."""
+"""Table of proposals: learned changes that wait for the owner's approval or in quarantine."""
 
 from __future__ import annotations
 
@@ -38,11 +37,6 @@ EXPIRE = (
     "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE home = $home AND ended IS NULL AND expires <= $1 "
     "AND state = 'waiting'"
 )
-SUPPORT = (
-    "INSERT INTO learning_support (home, item, session, at) VALUES ($home, $1, $2, $3) "
-    "ON CONFLICT (item, session) DO NOTHING"
-)
-SUPPORTERS = "SELECT session FROM learning_support WHERE home = $home AND item = $1 ORDER BY at, session"
 LAST_ID = 2**62
 
 
@@ -61,8 +55,8 @@ PART = ".waits."
 
 
 class ProposalState(StrEnum):
-    """State of a proposal: `intended` while it is being applied; `approved` by the owner, `released` by other
-    conversations."""
+    """State of a proposal: `intended` while it is being applied; `approved` by the owner, `released` by a later
+    conversation that came to the same by itself."""
 
     WAITING = "waiting"
     INTENDED = "intended"
@@ -102,7 +96,7 @@ class Proposal:
 
     @property
     def name(self) -> str:
-        """Its name for people and for `learning_support`."""
+        """Its name for people."""
         return f"p{self.id}"
 
     @property
@@ -160,14 +154,6 @@ class Proposals(Tables):
     async def expire(self, now: float) -> int:
         """End the overdue proposals; their number."""
         return await self._engine.write(lambda tx: tx.run(EXPIRE, now))
-
-    async def support(self, tx: Transaction, item: str, session: str, at: float) -> None:
-        """Record that a conversation supports an item."""
-        await tx.run(SUPPORT, item, session, at)
-
-    async def supporters(self, item: str) -> tuple[str, ...]:
-        """The conversations that support an item, the earliest first."""
-        return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(SUPPORTERS, item)))
 
 
 def _proposal(row: Row) -> Proposal:

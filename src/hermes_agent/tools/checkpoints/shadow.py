@@ -14,6 +14,7 @@ from typing import IO, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host import process
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.locks import held
@@ -188,13 +189,15 @@ class Shadow:
                 words, env=self._environment(index), cwd=str(self.root), seconds=SECONDS, most=MOST_OUTPUT
             )
         except (OSError, TimeoutError) as error:
-            raise CheckpointFailed(f"git {arguments[0]} failed: {str(error) or 'it took too long'}.") from error
+            quoted = Quoted(text=str(error) or "it took too long", origin=Origin.TOOL)
+            raise CheckpointFailed(f"git {arguments[0]} failed:", quoted=quoted) from error
         finally:
             if isinstance(given, bytes) and read is not None:
                 read.unlink(missing_ok=True)
         if ended.code > fine:
             said = ended.err.decode("utf-8", "replace").strip()[-300:]
-            raise CheckpointFailed(f"git {arguments[0]} failed: {said or ended.code}")
+            quoted = Quoted(text=said or str(ended.code), origin=Origin.TOOL)
+            raise CheckpointFailed(f"git {arguments[0]} failed:", quoted=quoted)
         return ended.out
 
     async def ignored(self, names: Sequence[bytes]) -> set[bytes]:
