@@ -27,6 +27,9 @@ WAITING = (
     "ORDER BY id"
 )
 LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id < $1 ORDER BY id DESC LIMIT $2"
+REJECTED = (
+    f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND state = 'rejected' AND kind = $1 AND item = $2"
+)
 END = (
     "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE home = $home AND id = $1 AND ended IS NULL"
 )
@@ -137,6 +140,11 @@ class Proposals(Tables):
     async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
         """All proposals ever, the newest first."""
         return [_proposal(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, before, limit))]
+
+    async def rejected(self, kind: Kind, item: str) -> tuple[Proposal, ...]:
+        """The proposals for an item that the owner rejected."""
+        rows = await self._engine.read(lambda tx: tx.rows(REJECTED, kind.value, storable(item)))
+        return tuple(map(_proposal, rows))
 
     async def intend(self, number: int) -> bool:
         """Reserve a proposal for applying; False where it was ended or is reserved."""
