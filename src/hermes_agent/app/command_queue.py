@@ -97,7 +97,7 @@ class CommandQueue:
 
     async def do_at_once(self, inbound: Inbound) -> None:
         """Run a command ahead of the queue, once, and send its answer."""
-        if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
+        if not await self.is_answered(inbound):
             await self.answer(inbound, await self._do(inbound))
 
     async def stop(self, inbound: Inbound, *, fetched: bool = False) -> None:
@@ -106,6 +106,10 @@ class CommandQueue:
         record = await self._store.sessions.current(inbound.conversation.key)
         stopped = (record is not None and await self._runtime.hermes.stop(record.id)) or fetched
         await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
+
+    async def is_answered(self, inbound: Inbound) -> bool:
+        """Whether `answer` answered this message."""
+        return await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is not None
 
     async def answer(self, inbound: Inbound, text: str) -> None:
         """Put an answer into the outbox for the chat of this message, once."""

@@ -51,6 +51,11 @@ def reply_in(question: str, said: str, *, brief: bool) -> QuickReply | None:
     return None
 
 
+def may_answer(said: str) -> bool:
+    """Whether a line is a quick reply to any question."""
+    return any(reply_in(question, said, brief=True) for question in (LESSON, FOLDER))
+
+
 def open_questions(entries: list[Entry]) -> tuple[list[str], bool]:
     """The questions at the end of a log that words may still answer: those since the person's last message. Also
     whether `brief` words may: not where the reply itself asks something."""

@@ -19,7 +19,7 @@ from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.core.quick_replies import replies_to
+from hermes_agent.core.quick_replies import may_answer, replies_to
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import Channel
@@ -203,7 +203,9 @@ class Ingress:
             await self._command_queue.answer(inbound, str(error))
 
     async def _answered(self, inbound: Inbound, record: SessionRecord) -> bool:
-        """Whether the words answer a question under a reply; what came of it is sent."""
+        """Whether the words answer a question under a reply; what came of it is sent, once."""
+        if not may_answer(inbound.text) or await self._command_queue.is_answered(inbound):
+            return may_answer(inbound.text)
         try:
             done = await answer_in_words(self._rights(inbound, record), inbound.text)
         except StoreError:

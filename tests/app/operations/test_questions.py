@@ -125,7 +125,8 @@ async def test_what_a_review_proposes_is_asked_about_too(tmp_path: Path):
 async def test_what_was_rejected_is_not_proposed_again_also_by_a_review(tmp_path: Path):
     page(tmp_path)
     again = [READ, note("Milk  goes first!"), Say("Ok.")]
-    script = Script([READ, note(MILK), Say("Ok."), *again], raw=[note(MILK), Say("Done.")], clean=[note(MILK), Say(".")])
+    reviews = [note(MILK), Say("Done.")]
+    script = Script([READ, note(MILK), Say("Ok."), *again], raw=reviews, clean=reviews)
     async with learning_place(tmp_path, script, works=True, more=SOON) as here:
         await here.say("Look around")
         await questions(here)
@@ -144,6 +145,7 @@ async def test_where_nobody_is_there_nothing_is_asked(tmp_path: Path, options: O
     page(tmp_path)
     async with learning_place(tmp_path, Script([READ, note(MILK), Say("Ok.")]), options=options) as here:
         await here.say("Look around")
+        await here.runtime.settled()
         await here.runtime.learner.close()
         asked = [each for each in await here.log() if isinstance(each.event, Notice) and each.event.question]
 

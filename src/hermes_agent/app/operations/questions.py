@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.app.operations import learning, trust
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered
-from hermes_agent.core.quick_replies import KEEP, LATER, LESSON, NO, ONCE, open_questions, replies_to, reply_in
+from hermes_agent.core.quick_replies import KEEP, LATER, LESSON, NO, ONCE, may_answer, open_questions, replies_to, reply_in
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 TAIL = 20
 """Entries at the end of a log among which a question to be answered by words stands."""
-LONGEST = 20
-"""Characters of the longest line that may be such an answer."""
 
 
 async def answer_in_words(access: Access[System], said: str, *, also: str = "") -> str | None:
     """Take a line for the answer to an open question of the session, or to `also`; what came of it. None where it is an
     ordinary message. Raises `HermesError`."""
-    if len(said) > LONGEST or not access.sees_all:
+    if not access.sees_all or not may_answer(said):
         return None
     entries, history = [], access.system.store.history
     if access.session:
