@@ -51,6 +51,11 @@ def reply_in(question: str, said: str, *, brief: bool) -> QuickReply | None:
     return None
 
 
+def with_keys(notice: Notice) -> str:
+    """The question for a terminal: each quick reply with its letter."""
+    return f"{notice.text} {' / '.join(f'{each.word} ({each.key})' for each in replies_to(notice.question))}?"
+
+
 def may_answer(said: str) -> bool:
     """Whether a line is a quick reply to any question."""
     return any(reply_in(question, said, brief=True) for question in (LESSON, FOLDER))

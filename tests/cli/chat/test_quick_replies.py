@@ -66,7 +66,7 @@ def test_the_folder_is_trusted_by_a_letter_and_the_next_session_asks_nothing(at_
     first = at_terminal()
     first.wait_for("Do you trust the files of", IDLE)
     first.send("t\r")
-    first.wait_for("Its instructions count")
+    first.wait_for("Its instructions")
     first.send("\x04")
     first.wait_for("Come back with")
 

@@ -6,10 +6,20 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.operations import learning, trust
+from hermes_agent.app.operations import trust
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered
-from hermes_agent.core.quick_replies import KEEP, LATER, LESSON, NO, ONCE, may_answer, open_questions, replies_to, reply_in
+from hermes_agent.core.quick_replies import (
+    KEEP,
+    LATER,
+    LESSON,
+    NO,
+    ONCE,
+    may_answer,
+    open_questions,
+    replies_to,
+    reply_in,
+)
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
@@ -50,7 +60,7 @@ async def answer_question(access: Access[System], question: str, word: str) -> s
 
 
 async def _of_lesson(access: Access[System], name: str, word: str) -> str:
-    found = learning.learned(access)
+    found = access.system.learner.learned
     if word == LATER.word:
         return f"{name} waits: `/learn approve {name}` keeps it, `/learn log` lists what waits."
     if word == KEEP.word:

@@ -71,7 +71,7 @@ async def _trust(access: Access[HomeSystem], folder: str, *, once: bool) -> str:
     doubted = await folders.trust(workspace, once=once)
     if not await asyncio.to_thread(folders.is_trusted, workspace):
         raise HermesError(f"{folders.root(workspace)} is too wide a folder to be trusted.")
-    told = f"{folders.root(workspace)} is trusted. Its instructions count from the next session on (`/new`)."
+    told = f"{folders.root(workspace)} is trusted. Its instructions count in sessions that begin now (`/new`)."
     return "\n\n".join([told, *(f"No longer {each[0].lower()}{each[1:]}" for each in _listed(doubted))])
 
 

@@ -27,7 +27,7 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
-from hermes_agent.core.quick_replies import replies_to
+from hermes_agent.core.quick_replies import replies_to, with_keys
 
 
 class Words:
@@ -194,9 +194,8 @@ class Transcript:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 self.said(message.text)
-            case Notice(text=text, question=question) if question:
-                keys = " / ".join(f"{each.word} ({each.key})" for each in replies_to(question))
-                self.remark(f"{text} {keys}?", YELLOW)
+            case Notice(question=question) if question:
+                self.remark(with_keys(event), YELLOW)
             case Notice(text=text, level=level):
                 self.remark(text, {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[level])
             case Retrying() | Continuing():
