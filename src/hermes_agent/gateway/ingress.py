@@ -12,14 +12,11 @@ from pathlib import Path
 from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
 from hermes_agent.app.operations import serving
-from hermes_agent.app.operations.access import Access as Rights
-from hermes_agent.app.operations.questions import answer_in_words, answer_question
-from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.messages import File, Image, Origin, Text
-from hermes_agent.core.quick_replies import may_answer, replies_to
+from hermes_agent.core.quick_replies import replies_to
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import Channel
@@ -185,7 +182,7 @@ class Ingress:
         busy = chat.busy or access.settings.busy
         answers = "" if said.media or said.forwarded else await serving.question_in(self._runtime, record.id)
         is_bare = not (answers or said.media or said.forwarded or said.edited or said.quoted)
-        if is_bare and await self._answered(inbound, record):
+        if is_bare and await self._command_queue.take_reply(inbound, record):
             return
         parts = self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
@@ -201,26 +198,6 @@ class Ingress:
             raise
         except HermesError as error:
             await self._command_queue.answer(inbound, str(error))
-
-    async def _answered(self, inbound: Inbound, record: SessionRecord) -> bool:
-        """Whether the words answer a question under a reply; what came of it is sent, once."""
-        if not may_answer(inbound.text) or await self._command_queue.is_answered(inbound):
-            return may_answer(inbound.text)
-        try:
-            done = await answer_in_words(self._rights(inbound, record), inbound.text)
-        except StoreError:
-            raise
-        except HermesError as error:
-            done = str(error)
-        if done is not None:
-            await self._command_queue.answer(inbound, done)
-        return done is not None
-
-    def _rights(self, inbound: Inbound, record: SessionRecord) -> Rights[System]:
-        where = inbound.conversation
-        return Rights(
-            system=self._runtime, who=inbound.principal, where=where, session=record.id, folder=record.workspace
-        )
 
     def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
         origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
@@ -295,9 +272,7 @@ class Ingress:
         )
         try:
             if replies_to(content.question):
-                record = await self._runtime.hermes.record(slot.session)
-                rights = self._rights(inbound, record)
-                await self._command_queue.answer(inbound, await answer_question(rights, content.question, inbound.text))
+                await self._command_queue.press(inbound, slot.session)
             else:
                 await self._runtime.hermes.submit(inbound, slot.session)
         except StoreError:

@@ -77,7 +77,7 @@ async def _trust(access: Access[HomeSystem], folder: str, *, once: bool) -> str:
 
 def _listed(doubted: Sequence[Doubted]) -> list[str]:
     """A paragraph that names the files in doubt, none where there are none."""
-    lines = [f"  {each.name}, since {moment(each.since)}" for each in doubted[:MOST_LISTED]]
+    lines = [f"  {' '.join(each.name.split())}, since {moment(each.since)}" for each in doubted[:MOST_LISTED]]
     lines += [f"  and {len(doubted) - MOST_LISTED} more"] if len(doubted) > MOST_LISTED else []
     return ["\n".join((IN_DOUBT, *lines))] if lines else []
 
