@@ -26,7 +26,6 @@ WAITING = (
     "why = $1) "
     "ORDER BY id"
 )
-LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id < $1 ORDER BY id DESC LIMIT $2"
 REJECTED = (
     f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND state = 'rejected' AND kind = $1 AND item = $2"
 )
@@ -46,7 +45,6 @@ SUPPORT = (
     "ON CONFLICT (item, session) DO NOTHING"
 )
 SUPPORTERS = "SELECT session FROM learning_support WHERE home = $home AND item = $1 ORDER BY at, session"
-LAST_ID = 2**62
 
 
 class Why(StrEnum):
@@ -137,14 +135,10 @@ class Proposals(Tables):
             _proposal(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
         ]
 
-    async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
-        """All proposals ever, the newest first."""
-        return [_proposal(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, before, limit))]
-
-    async def rejected(self, kind: Kind, item: str) -> tuple[Proposal, ...]:
+    async def rejected(self, kind: Kind, item: str) -> list[Proposal]:
         """The proposals for an item that the owner rejected."""
         rows = await self._engine.read(lambda tx: tx.rows(REJECTED, kind.value, storable(item)))
-        return tuple(map(_proposal, rows))
+        return [_proposal(row) for row in rows]
 
     async def intend(self, number: int) -> bool:
         """Reserve a proposal for applying; False where it was ended or is reserved."""
