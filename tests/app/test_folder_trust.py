@@ -77,8 +77,51 @@ async def test_a_folder_that_is_too_wide_is_never_trusted(folders: TrustedFolder
 async def test_trust_for_once_ends_with_the_program_and_is_withdrawn(folders: TrustedFolders, work: Path):
     await folders.trust(str(work), once=True)
     assert folders.is_trusted(str(work))
+    changed = (work / "a.txt").stat().st_ctime
+    labels = folders.labels(str(work), "s1")
+    await labels.doubt(changed - 0.1, changed + 0.1)
+    assert not await labels.is_trusted((str(work / "a.txt"),))
     again = TrustedFolders(Home(root=work.parent / "home", base=work.parent / "home"), SystemClock())
     assert not again.is_trusted(str(work))
     assert await folders.withdraw(str(work))
     assert not folders.is_trusted(str(work))
     assert not await folders.withdraw(str(work))
+
+
+async def test_trusting_again_clears_the_doubt_that_was_shown_and_none_that_came_since(
+    folders: TrustedFolders, work: Path
+):
+    await folders.trust(str(work))
+    labels, changed = folders.labels(str(work), "s1"), (work / "a.txt").stat().st_ctime
+    (work / ".git/index").write_text("")
+    await labels.doubt(changed - 0.1, changed + 0.1)
+    assert [(each.name, each.since) for each in folders.doubted(str(work))] == [("a.txt", changed)]
+    assert await folders.trust(str(work), once=True) == ()
+    assert [each.name for each in folders.doubted(str(work))] == ["a.txt"]
+
+    assert [each.name for each in await folders.trust(str(work))] == ["a.txt"]
+    assert folders.doubted(str(work)) == ()
+    assert await labels.is_trusted((str(work / "a.txt"),))
+    await labels.doubt(changed - 0.1, changed + 0.1)
+    assert not await labels.is_trusted((str(work / "a.txt"),))
+
+
+async def test_a_folder_is_asked_about_once_and_again_when_it_says_something_else(folders: TrustedFolders, work: Path):
+    first = folders.question(str(work))
+    assert first is not None
+    assert folders.question(str(work)) is None
+    (work / "AGENTS.md").write_text("Use tabs.\n")
+    second = folders.question(str(work))
+    assert second is not None
+    assert second.id != first.id
+    await folders.decline(str(work))
+
+    again = TrustedFolders(Home(root=work.parent / "home", base=work.parent / "home"), SystemClock())
+    assert again.question(str(work)) is None
+    assert not again.is_trusted(str(work))
+    (work / "AGENTS.md").write_text("Use spaces.\n")
+    assert again.question(str(work)) is not None
+    await again.trust(str(work))
+    assert again.question(str(work)) is None
+    (work / "AGENTS.md").write_text("Use tabs.\n")
+    assert not again.is_trusted(str(work))

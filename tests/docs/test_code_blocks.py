@@ -28,6 +28,8 @@ def test_the_first_command_of_the_readme_works_in_the_checkout_too(tmp_path: Pat
         if " -m demo " in pair[0]
     )
     code, output = call(command.replace("./hermes", "hermes"), tmp_path, where=ROOT)
+    first, _, output = output.partition("\n")
+    assert first.startswith(f"{ROOT} is not trusted")  # Its AGENTS.md speaks to the agent, and nobody can be asked.
     assert (code, fits(expected, output)) == (0, True), output
 
 

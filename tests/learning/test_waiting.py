@@ -204,7 +204,9 @@ async def test_a_conversation_s_proposals_go_with_it(tmp_path):
         await here.runtime.store.sessions.delete(here.record.id)
         await reviewed(here)
         assert await waits(here) == []
-        assert (await here.runtime.store.proposals.list())[0].state is ProposalState.RETRACTED
+        proposal = await here.runtime.store.proposals.get(1)
+        assert proposal is not None
+        assert proposal.state is ProposalState.RETRACTED
 
 
 async def test_an_undo_is_to_the_byte_for_skills_and_notes(tmp_path):

@@ -9,11 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Desk, NoCommand, command_of, find_command, perform
+from hermes_agent.app.operations.questions import answer_in_words, answer_question
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.core.quick_replies import may_answer
 from hermes_agent.host.tasks import spawn
 from hermes_agent.runs.one_run import give_back, told_of
 from hermes_agent.store.inbox import Ending, Unreadable
@@ -97,7 +99,7 @@ class CommandQueue:
 
     async def do_at_once(self, inbound: Inbound) -> None:
         """Run a command ahead of the queue, once, and send its answer."""
-        if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
+        if not await self.is_answered(inbound):
             await self.answer(inbound, await self._do(inbound))
 
     async def stop(self, inbound: Inbound, *, fetched: bool = False) -> None:
@@ -107,10 +109,35 @@ class CommandQueue:
         stopped = (record is not None and await self._runtime.hermes.stop(record.id)) or fetched
         await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
 
+    async def is_answered(self, inbound: Inbound) -> bool:
+        """Whether `answer` answered this message."""
+        return await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is not None
+
     async def answer(self, inbound: Inbound, text: str) -> None:
         """Put an answer into the outbox for the chat of this message, once."""
         await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, inbound.conversation, text)))
         self._answered()
+
+    async def take_reply(self, inbound: Inbound, record: Session) -> bool:
+        """Whether the words answer a question under a reply; what came of it is sent, once. Raises `StoreError`."""
+        if not may_answer(inbound.text):
+            return False
+        if await self.is_answered(inbound):
+            return True
+        try:
+            done = await answer_in_words(self._desk(inbound, record).access, inbound.text)
+        except StoreError:
+            raise
+        except HermesError as error:
+            done = str(error)
+        if done is not None:
+            await self.answer(inbound, done)
+        return done is not None
+
+    async def press(self, inbound: Inbound, session: str) -> None:
+        """Answer such a question by its button, and send what came of it. Raises `HermesError`."""
+        access = self._desk(inbound, await self._runtime.hermes.record(session)).access
+        await self.answer(inbound, await answer_question(access, inbound.answers, inbound.text))
 
     def resume(self) -> None:
         """Run commands that earlier processes left in the queue."""
@@ -209,8 +236,7 @@ class CommandQueue:
 
     async def _performed(self, inbound: Inbound) -> str:
         hermes, record = self._runtime.hermes, await self._session(inbound)
-        desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
-        done = await perform(desk)
+        done = await perform(self._desk(inbound, record))
         if done is None:  # Words that were said after an order, or that a hook reads first.
             is_text = all(isinstance(part, Text) for part in inbound.parts)
             answers = await hermes.scheduler.question(record.id) if is_text else ""
@@ -222,6 +248,9 @@ class CommandQueue:
             message = replace(done.submit, source_id=f"{inbound.source_id}{SAID}")
             await hermes.submit(message, done.session or record.id)
         return done.text
+
+    def _desk(self, inbound: Inbound, record: Session) -> Desk:
+        return Desk(runtime=self._runtime, record=record, inbound=inbound, busy=self._runtime.hermes.runs(record.id))
 
     async def _session(self, inbound: Inbound) -> Session:
         return await self._runtime.hermes.open_session(

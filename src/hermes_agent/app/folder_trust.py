@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import unified_diff
 from fnmatch import fnmatch
 from itertools import islice
@@ -17,13 +17,16 @@ import msgspec
 from hermes_agent.app.environment_prompt import CONTEXT_FILES, OTHER_CONTEXT_FILES, git_root
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Notice
+from hermes_agent.core.plural import plural
+from hermes_agent.core.quick_replies import FOLDER
 from hermes_agent.host.files import read_small
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.walls import Walls
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.depot import own_files
 from hermes_agent.skills.places import PROJECT_FOLDERS
-from hermes_agent.skills.state import JsonFile
+from hermes_agent.skills.state import JsonFile, without
 
 FILE = "trusted-folders.json"
 SPEAKING = (*CONTEXT_FILES, *OTHER_CONTEXT_FILES, ".mcp.json")
@@ -52,20 +55,44 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folders(msgspec.Struct, frozen=True, kw_only=True):
-    """All trusted folders, by their real paths."""
+    """All trusted folders, by their real paths; and those that the owner `declined` to trust, with the id of the
+    question."""
 
     folders: dict[str, Folder] = {}
+    declined: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
     """What is to be asked about a folder: what in it speaks to the agent and was not seen before, as text or as a
-    difference, with the scanner's findings."""
+    difference, with the scanner's findings. `id` is the question's, and changes with what is asked about."""
 
     root: Path
     files: dict[str, str]
     findings: tuple[str, ...] = ()
     known: bool = False
+    id: str = ""
+
+    @property
+    def notice(self) -> Notice:
+        """The question about the folder, in one line."""
+        names, more = list(self.files)[:3], len(self.files) - 3
+        others = f" and {plural(more, 'other')}" if more > 0 else ""
+        told = f"{', '.join(names)}{others} {'changed' if self.known else 'speaks to the agent'}." if names else NOTHING
+        text = ASKED.format(root=self.root, what=" ".join((told, *self.findings)))
+        return Notice(text=text, level="news", question=self.id)
+
+
+ASKED = "Do you trust the files of {root}? {what} `/trust` shows it. Until then what is learned here waits for you."
+NOTHING = "Nothing in it speaks to the agent."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubted:
+    """A file whose content may be from outside, because it changed while that was in view of who changed it."""
+
+    name: str
+    since: float
 
 
 class TrustedFolders:
@@ -76,6 +103,7 @@ class TrustedFolders:
         self._home, self._clock = home.root.resolve(), clock
         self._file = JsonFile(home.root / FILE, Folders, Folders())
         self._once: dict[str, Folder] = {}
+        self._asked: set[str] = set()
         self._sessions: dict[str, bool] = {}
 
     def folders(self) -> dict[str, Folder]:
@@ -89,13 +117,30 @@ class TrustedFolders:
             return None
         known = self.folders().get(str(root))
         before = known.files if known else {}
-        now = {name: text for name, text in _speaking(root, Path(workspace)) if before.get(name) != _kept(text)}
+        speaking = dict(_speaking(root, Path(workspace)))
+        now = {name: text for name, text in speaking.items() if before.get(name) != _kept(text)}
         if known and not now:
             return None
+        said = msgspec.json.encode((str(root), speaking, known.doubt if known else ()))
         shown = {name: _difference(before.get(name, ""), text) for name, text in now.items()}
         found = [(name, each) for name, text in now.items() for each in alarms(text)]
         findings = tuple(f"{name}: {each.category.value}, {each.what}" for name, each in found)
-        return News(root=root, files=shown, findings=findings, known=known is not None)
+        id_ = f"{FOLDER}{hashlib.sha256(said).hexdigest()[:16]}"
+        return News(root=root, files=shown, findings=findings, known=known is not None, id=id_)
+
+    def question(self, workspace: str) -> News | None:
+        """What to ask the owner now: once in a process, and not what they declined."""
+        news = self.news(workspace)
+        if news is None or news.id in self._asked or self._file.get().declined.get(str(news.root)) == news.id:
+            return None
+        self._asked.add(news.id)
+        return news
+
+    async def decline(self, workspace: str) -> None:
+        """Ask no more about the folder as it is."""
+        if (news := await asyncio.to_thread(self.news, workspace)) is not None:
+            no = {str(news.root): news.id}
+            await self._file.change(lambda old: msgspec.structs.replace(old, declined={**old.declined, **no}))
 
     def is_trusted(self, workspace: str, session: str = "") -> bool:
         """Whether the owner trusts the folder as it is; for a session, as it was when it was first asked."""
@@ -107,14 +152,36 @@ class TrustedFolders:
             self._sessions[session] = asked and not self._is_wide(root) and self.news(workspace) is None
         return self._sessions[session]
 
-    async def trust(self, workspace: str, *, once: bool = False) -> None:
-        """Trust the folder with what it holds now; `once`: until this process ends."""
+    async def trust(self, workspace: str, *, once: bool = False) -> tuple[Doubted, ...]:
+        """Trust the folder with what it holds now, also what was in doubt, which is returned. `once`: until this
+        process ends, and what is in doubt stays so."""
         self._sessions.clear()
         root = self.root(workspace)
         speaking = await asyncio.to_thread(lambda: dict(_speaking(root, Path(workspace))))
-        known = self.folders().get(str(root), Folder())
-        files = {**known.files, **{name: _kept(text) for name, text in speaking.items()}}
-        await self._put(str(root), msgspec.structs.replace(known, files=files), once=once)
+        files = {name: _kept(text) for name, text in speaking.items()}
+        seen = self.folders().get(str(root), Folder())
+        if once:
+            self._once[str(root)] = Folder(files={**seen.files, **files}, doubt=seen.doubt)
+            return ()
+        doubted = await asyncio.to_thread(self.doubted, workspace)
+        self._once.pop(str(root), None)
+
+        def trusted(old: Folder) -> Folder:
+            # What came to be in doubt since it was looked at stays so.
+            return Folder(
+                files={**old.files, **files}, doubt=tuple(each for each in old.doubt if each not in seen.doubt)
+            )
+
+        await self._put(str(root), trusted)
+        return doubted
+
+    def doubted(self, workspace: str) -> tuple[Doubted, ...]:
+        """The files of the folder that are in doubt, the latest first."""
+        root = self.root(workspace)
+        spans = self.folders().get(str(root), Folder()).doubt
+        found = [each for each in _below(root) if _changed_within(each, spans)] if spans else []
+        named = [Doubted(name=each.relative_to(root).as_posix(), since=each.lstat().st_ctime) for each in found]
+        return tuple(sorted(named, key=lambda each: -each.since))
 
     async def withdraw(self, folder: str) -> bool:
         """Trust the folder no more; False where it was not trusted."""
@@ -122,23 +189,16 @@ class TrustedFolders:
         there = root in self.folders()
         self._once.pop(root, None)
         self._sessions.clear()
-        await self._file.change(lambda old: Folders(folders={k: v for k, v in old.folders.items() if k != root}))
+        await self._file.change(lambda old: msgspec.structs.replace(old, folders=without(old.folders, root)))
         return there
 
     async def doubt(self, root: Path, since: float, until: float) -> None:
         """Note that what changes in the folder in these seconds may hold what is from outside."""
-        known = self.folders().get(str(root))
-        if known is None and root != self._home / "workspace":
-            return
-        spans = sorted([*(known.doubt if known else ()), (since - SLACK, until + SLACK)])
-        joined: list[tuple[float, float]] = []
-        for start, end in spans:
-            if joined and (start <= joined[-1][1] or len(spans) > MOST_SPANS):
-                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-            else:
-                joined.append((start, end))
-        new = msgspec.structs.replace(known or Folder(), doubt=tuple(joined))
-        await self._put(str(root), new, once=str(root) in self._once)
+        span = (since - SLACK, until + SLACK)
+        if once := self._once.get(str(root)):
+            self._once[str(root)] = _doubting(once, span)
+        if str(root) in self._file.get().folders or root == self._home / "workspace":
+            await self._put(str(root), lambda known: _doubting(known, span))
 
     def labels(self, workspace: str, session: str) -> FolderLabels:
         """What a run of that session may count as the workspace's."""
@@ -156,11 +216,23 @@ class TrustedFolders:
         folder = Path(workspace or "/").resolve()
         return (git_root(folder) or folder).resolve()
 
-    async def _put(self, root: str, folder: Folder, *, once: bool) -> None:
-        if once:
-            self._once[root] = folder
-            return
-        await self._file.change(lambda old: Folders(folders={**old.folders, root: folder}))
+    async def _put(self, root: str, change: Callable[[Folder], Folder]) -> None:
+        def put(old: Folders) -> Folders:
+            changed = {**old.folders, root: change(old.folders.get(root, Folder()))}
+            return msgspec.structs.replace(old, folders=changed)
+
+        await self._file.change(put)
+
+
+def _doubting(folder: Folder, span: tuple[float, float]) -> Folder:
+    spans = sorted([*folder.doubt, span])
+    joined: list[tuple[float, float]] = []
+    for start, end in spans:
+        if joined and (start <= joined[-1][1] or len(spans) > MOST_SPANS):
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return msgspec.structs.replace(folder, doubt=tuple(joined))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import ThisRun, place_of
 from hermes_agent.app.environment_prompt import environment_of
+from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models import Answerer, Models, StoredCoolDowns, route_of, started
@@ -100,6 +101,7 @@ class SettingsSnapshot:
                 Secrets: process.secrets,
                 Standings: process.standings,
                 Store: process.store,
+                TrustedFolders: process.folders,
                 Unasked: process.unasked,
             },
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from contextlib import aclosing
@@ -14,6 +15,7 @@ import msgspec
 from hermes_agent.app.intake import Part, Taken, named, total
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.questions import answer_question
 from hermes_agent.app.operations.sessions import SessionRecord, find_session, last_number, run_cost, was_cut_short
 from hermes_agent.app.system import System
 from hermes_agent.cli.exits import Exit
@@ -22,12 +24,18 @@ from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.quick_replies import reply_in, with_keys
 from hermes_agent.host.loops import asked_to_end, heeding
 from hermes_agent.host.paths import current_folder, environment, find_home
 
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
 PRINTED = "Your reply is printed as it is, perhaps for another program: plain text, and nothing but what was asked for."
+NOT_TRUSTED = (
+    "{root} is not trusted: its instructions are material here, and what is learned waits. "
+    "`hermes trust add {root}` trusts it, `hermes trust decline {root}` ends this line."
+)
+LONGEST_LINE = 4096
 HANDING_OVER = 1.0
 """Seconds in which the message is handed over where nothing keeps it waiting."""
 STOP_SECONDS = 3.0
@@ -123,6 +131,8 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)
+    if not runtime.has_cassette and runtime.owner.standing is Standing.OWNER:
+        await _ask_about(runtime, record.workspace)
     after = await last_number(runtime, record.id)
     asks = bool(invocation.prompt or given.parts)
     if not asks:
@@ -145,6 +155,37 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
     if invocation.resume or invocation.go_on:
         await runtime.hermes.resume(record.id)  # A run that a crash left open takes the message along.
     return record.id, after, True
+
+
+async def _ask_about(runtime: System, folder: str) -> None:
+    """Ask at a terminal whether the folder is trusted, before the run; elsewhere say that it is not."""
+    news = await asyncio.to_thread(runtime.folders.question, folder)
+    if news is None or not (news.files or is_terminal()):
+        return
+    if not is_terminal():
+        remark_line(NOT_TRUSTED.format(root=news.root))
+        return
+    remark_line(with_keys(news.notice).replace("`/trust`", "`hermes trust show`"))
+    reply = reply_in(news.id, await _line_typed(), brief=True)
+    access = Access(system=runtime, who=runtime.owner, folder=folder)
+    remark_line(await answer_question(access, news.id, reply.word) if reply else NOT_TRUSTED.format(root=news.root))
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked: standard output may be for a program."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def _line_typed() -> str:
+    """The next line at the terminal. A signal cancels it, as no thread waits for it."""
+    loop, handle = asyncio.get_running_loop(), sys.stdin.fileno()
+    typed = asyncio.Event()
+    loop.add_reader(handle, typed.set)
+    try:
+        await typed.wait()
+        return os.read(handle, LONGEST_LINE).decode("utf-8", "replace")
+    finally:
+        loop.remove_reader(handle)
 
 
 async def _given(runtime: System, invocation: Invocation) -> Taken:

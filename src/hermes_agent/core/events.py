@@ -178,11 +178,12 @@ class Answered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A message from the runtime to the person. Notices of level `news` and above are also sent to chats; a `live`
-    one is not logged."""
+    one is not logged. With the id of a `question` it is one that quick replies answer and no run waits for."""
 
     text: str
     level: Literal["info", "news", "warning", "error"] = "info"
     live: bool = False
+    question: str = ""
     kind: Literal["notice"] = field(default="notice", init=False)
 
 

@@ -16,6 +16,7 @@ from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.core.messages import File, Image, Origin, Text
+from hermes_agent.core.quick_replies import replies_to
 from hermes_agent.gateway.access_control import Access, AccessControl, Refusal, harmless
 from hermes_agent.gateway.bounded_cache import BoundedCache
 from hermes_agent.gateway.channel import Channel
@@ -180,6 +181,9 @@ class Ingress:
         )
         busy = chat.busy or access.settings.busy
         answers = "" if said.media or said.forwarded else await serving.question_in(self._runtime, record.id)
+        is_bare = not (answers or said.media or said.forwarded or said.edited or said.quoted)
+        if is_bare and await self._command_queue.take_reply(inbound, record):
+            return
         parts = self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
@@ -267,7 +271,10 @@ class Ingress:
             answers=content.question,
         )
         try:
-            await self._runtime.hermes.submit(inbound, slot.session)
+            if replies_to(content.question):
+                await self._command_queue.press(inbound, slot.session)
+            else:
+                await self._runtime.hermes.submit(inbound, slot.session)
         except StoreError:
             raise
         except HermesError as error:

@@ -128,6 +128,7 @@ class Dispatch:
     async def _write(self, draft: Draft) -> Answer:
         base = await self.hands.content(draft)
         draft = replace(draft, known=(base or b"").decode("utf-8", "replace"))
+        await self.proposing.check(draft)
         gates = (*self.gates, self._gate)
         verdicts = [await gate.judge(draft, self.sources) for gate in gates]
         if reasons := [each.reason for each in verdicts if isinstance(each, Returned)]:

@@ -221,7 +221,7 @@ class Learned:
         return "\n".join(lines)
 
     async def reject(self, name: str) -> str:
-        """Reject a proposal with its group."""
+        """Reject a proposal with its group. The agent and its reviews do not propose the same again."""
         parts = await self._parts(name)
         for part in parts:
             await self.proposing.end(part.id, ProposalState.REJECTED)

@@ -11,16 +11,17 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, Refused
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import Draft, OtherWriters, Waits, Writers, draft_of
+from hermes_agent.learning.sources import texts_of
 from hermes_agent.learning.wording import plain
 from hermes_agent.skills.changes import rebased
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.sessions import Session
-from hermes_agent.store.versions import Backing, Version
+from hermes_agent.store.versions import Backing, Kind, Version
 
 DAY = 86_400.0
 ENDED = {
@@ -45,6 +46,12 @@ class Proposing:
     clock: Clock
     hands_of: Callable[[Session], Writers]
     days: int = 30
+
+    async def check(self, draft: Draft) -> None:
+        """Raise `Refused` for what the owner rejected before."""
+        rejected = await self.store.proposals.rejected(draft.kind, draft.item)
+        if any(_is_equal(each, draft) for each in rejected):
+            raise Refused("The owner does not want that kept.", hint="Do not write it again; go on.")
 
     async def put(self, draft: Draft, waits: Waits, job: Job, evidence: str, base: bytes | None) -> int:
         """Store a draft as a proposal; its number."""
@@ -136,15 +143,38 @@ def nobodys(proposal: Proposal) -> Session:
     )
 
 
+LONGEST_ASKED = 160
+"""Characters of a proposal that its question shows."""
+NEW = ("add", "create")
+SHOWN_APART = frozenset({"action", "name", "target"})
+
+
+def _texts(proposal: Proposal) -> list[str]:
+    arguments = msgspec.json.decode(proposal.call, type=Call).arguments
+    return [text for name, text in texts_of(arguments) if name not in SHOWN_APART]
+
+
 def words_of(proposal: Proposal) -> str:
     """The text that a proposal would write."""
     call = msgspec.json.decode(proposal.call, type=Call)
-    shown = {name: value for name, value in call.arguments.items() if name not in {"action", "name", "target"}}
+    shown = {name: value for name, value in call.arguments.items() if name not in SHOWN_APART}
     lines = []
     for name, value in shown.items():
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         lines.append(f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}")
     return "\n".join(lines)
+
+
+def question_of(proposal: Proposal) -> str:
+    """What a proposal would write, and why it waits, in one line that no quoted text can end early."""
+    words = " ".join(" ".join(_texts(proposal)).split())
+    more = len(words) > LONGEST_ASKED
+    shown = words[:LONGEST_ASKED].replace('"', "'") + ("…" if more else "")
+    what = "note" if proposal.kind is Kind.MEMORY else f"skill {proposal.item}"
+    change = "" if proposal.action in NEW else f" ({proposal.action})"
+    why = proposal.taint or ("a person wrote that" if proposal.why is Why.PROTECTED else "you want to be asked")
+    whole = f" All of it: `/learn show {proposal.name}`." if more or not words else ""
+    return f'Learned: {what}{change} "{shown}" ({proposal.name}) — {" ".join(why.split())}.{whole}'
 
 
 def title_of(proposal: Proposal, others: str = "") -> str:
@@ -167,10 +197,16 @@ async def end_equal(proposing: Proposing, draft: Draft, version: Version) -> Non
     """End the proposals that say what went live without them: a conversation that saw nothing from outside came to the
     same, sentence by sentence."""
     for proposal in await proposing.store.proposals.waiting():
-        call = msgspec.json.decode(proposal.call, type=Call)
-        other = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
-        if other and (other.kind, other.item) == (draft.kind, draft.item) and _same(other.new) == _same(draft.new):
+        if _is_equal(proposal, draft):
             await proposing.end(proposal.id, ProposalState.RELEASED, version.id)
+
+
+def _is_equal(proposal: Proposal, draft: Draft) -> bool:
+    call = msgspec.json.decode(proposal.call, type=Call)
+    other = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
+    if other is None or (other.kind, other.item) != (draft.kind, draft.item):
+        return False
+    return _same(other.new) == _same(draft.new) and (bool(draft.new) or other.call.arguments == draft.call.arguments)
 
 
 def _same(text: str) -> list[str]:

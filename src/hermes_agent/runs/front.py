@@ -17,7 +17,7 @@ from hermes_agent.agent.session import Session, folded
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
-from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
+from hermes_agent.core.events import Answered, Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, workspace_of
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service
@@ -254,12 +254,12 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             yield self._scheduler.journal(lease, view)
             await self._seam.changed(session, self.store, since)
 
-    async def notify(self, record: SessionRecord, text: str) -> None:
-        """Post a notice in a session, on its surface too, also during a run. Raises `HermesError` if it is busy in
-        another process."""
+    async def notify(self, record: SessionRecord, *events: Notice | Answered) -> None:
+        """Log notices and answers to them in a session, on its surface too, also during a run. Raises `HermesError` if
+        it is busy in another process."""
         async with self.holding(record.id, beside_run=True) as journal:
             self._scheduler.service.speaks(journal, record)
-            await journal.commit(Notice(text=text, level="news"))
+            await journal.commit(*events)
 
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
         """A new session that starts as a copy of another one up to event `upto` (None: all of it)."""

@@ -12,6 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button, Content, Letter
+from hermes_agent.core.quick_replies import replies_to
 from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.sessions import Session
 
@@ -96,6 +97,8 @@ def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
             return (reply_key(session, entry.run), Content(text=text)) if text else None
         case Asked() as asked:
             return f"{session}:{asked.question}", asking(asked)
+        case Notice(level="news" | "warning" | "error", question=question) as notice if question:
+            return f"{session}:{question}", offering(notice)
         case Notice(level="news" | "warning" | "error", text=text):
             return f"{session}:{entry.run}:{entry.number}", Content(text=text)
         case _:
@@ -109,6 +112,13 @@ def asking(asked: Asked) -> Content:
     if asked.purpose == "clarify" and asked.choices:
         how = "".join(f"\n{number}. {choice}" for number, choice in enumerate(asked.choices, 1))
     return Content(text=f"{asked.text}{how}", buttons=buttons, question=asked.question)
+
+
+def offering(notice: Notice) -> Content:
+    """A question that no run waits for, with a button for each quick reply."""
+    words = [each.word for each in replies_to(notice.question)]
+    buttons = tuple(Button(label=word.capitalize(), value=word) for word in words)
+    return Content(text=f"{notice.text} {' / '.join(words)}?", buttons=buttons, question=notice.question)
 
 
 def _ending(ended: RunEnded) -> str:

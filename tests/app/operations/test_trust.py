@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.folder_trust import News
-from hermes_agent.app.operations import trust
+from hermes_agent.app.folder_trust import NOTHING, News
 from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Say
 from tests.app.place import place
@@ -31,6 +30,6 @@ async def test_a_folder_is_shown_trusted_listed_and_withdrawn(tmp_path: Path):
 
 def test_the_question_is_one_line_that_names_what_speaks():
     news = News(root=Path("/w"), files=dict.fromkeys(("a", "b", "c", "d"), ""), findings=("a: odd",))
-    assert trust.asked(news).startswith("Do you trust the files of /w? a, b, c and 1 other")
-    assert "a: odd" in trust.asked(news)
-    assert trust.NOTHING in trust.asked(News(root=Path("/w"), files={}))
+    assert news.notice.text.startswith("Do you trust the files of /w? a, b, c and 1 other")
+    assert "a: odd" in news.notice.text
+    assert NOTHING in News(root=Path("/w"), files={}).notice.text

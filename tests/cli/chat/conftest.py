@@ -33,6 +33,7 @@ def hello():
 The end of it.
 """
 
+LESSON = "Publish each build with twine upload."
 ANSWERS = {
     "tour": Answer(pieces=(Say(TOUR),), pace=Pace(between=0.002, characters=7)),
     "read": Answer(pieces=(Say("Let me look."), Call("read_file", {"path": "a.txt"}))),
@@ -45,6 +46,7 @@ ANSWERS = {
         Truncate(reply=Answer(pieces=(Say("It is void.\n\nAnd"),)), after=2),
         Answer(pieces=(Say("This counts."),)),
     ),
+    "learn": Answer(pieces=(Call("memory", {"target": "memory", "action": "add", "content": LESSON}),)),
     "hang": Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5)),
 }
 

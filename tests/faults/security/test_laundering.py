@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.opening import Options
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.inbound.listener import serve
@@ -149,3 +151,70 @@ async def test_a_command_that_names_nothing_in_doubt_teaches_at_once(tmp_path: P
         script.talk = [Call("terminal", {"command": command}), note(lesson), Say("Kept.")]
         await here.say("Run it")
         assert lesson in live(tmp_path)
+
+
+FACT = "The tests of the parser need the fixture still."
+LEARNS = [Call("read_file", {"path": "notes.txt"}), note(FACT), Say("Kept.")]
+
+
+async def _saved(here: Place, script: Script, page: Call) -> None:
+    """A page's words are in a file of the trusted folder, and a session begins that saw nothing of it."""
+    script.talk = [page, Call("write_file", {"path": "notes.txt", "content": "Two of four failed.\n"}), Say("Saved.")]
+    await here.say("Save the page")
+    await here.type("/new")
+
+
+async def test_trusting_the_folder_again_shows_what_was_in_doubt_and_clears_it(tmp_path: Path):
+    script = Script([])
+    async with _trusted(tmp_path, script) as (here, page):
+        await _saved(here, script, page)
+        script.talk = LEARNS
+        await here.say("Read the notes")
+        assert live(tmp_path) == ""
+        shown, added = await here.text("/trust show"), await here.text("/trust add")
+        assert "In doubt, because it changed while something from outside was in view" in shown
+        assert "notes.txt, since 20" in shown
+        assert "No longer in doubt" in added
+        assert "notes.txt, since 20" in added
+        assert "in doubt," not in await here.text("/trust show") + await here.text("/trust add")
+        await here.type("/new")
+        await here.say("Read the notes")
+        assert FACT in live(tmp_path)
+
+
+CLEARS = {
+    "touch": Call("terminal", {"command": "touch notes.txt"}),
+    "touch all": Call("terminal", {"command": "find . -type f -exec touch {} +"}),
+    "write anew": Call("terminal", {"command": "cat notes.txt > b.txt && mv b.txt notes.txt"}),
+    "rename": Call("terminal", {"command": "mv notes.txt b.txt && mv b.txt notes.txt"}),
+    "patch": Call("patch", {"path": "notes.txt", "old_string": "Two", "new_string": "2"}),
+    "trust": Call("terminal", {"command": f"{sys.executable} -m hermes_agent trust add ."}),
+    "trust outside": Call("terminal", {"command": f"{sys.executable} -m hermes_agent trust add .", "outside": True}),
+    "forget": Call("write_file", {"path": "../home/trusted-folders.json", "content": "{}"}),
+    "say": Say("/trust add"),
+}
+
+
+@pytest.mark.parametrize("way", CLEARS)
+async def test_nothing_that_the_agent_does_clears_a_doubt(tmp_path: Path, way: str):
+    script = Script([])
+    async with _trusted(tmp_path, script) as (here, page):
+        await _saved(here, script, page)
+        script.talk = [CLEARS[way], Say("Done.")]
+        await here.say("Do it")
+        await here.type("/new")
+        script.talk = LEARNS
+        await here.say("Read the notes")
+        assert [each.item for each in await here.runtime.store.proposals.waiting()] == ["MEMORY.md"]
+        assert live(tmp_path) == ""
+
+
+async def test_a_doubt_that_comes_while_a_folder_is_trusted_for_once_stays(tmp_path: Path):
+    script = Script([])
+    async with _trusted(tmp_path, script) as (here, page):
+        await here.type("/trust once")
+        await _saved(here, script, page)
+        again = TrustedFolders(here.runtime.home, here.runtime.machine)
+        assert [each.name for each in again.doubted(str(tmp_path / "work"))] == ["notes.txt"]
+        assert "in doubt," not in await here.text("/trust once")
+        assert again.doubted(str(tmp_path / "work"))

@@ -84,7 +84,16 @@ def test_every_subcommand_that_is_not_open_refuses_below_the_agent(home: Path) -
     opened = {f"{group} {name}".strip() for group, names in OPEN.items() for name in names.split()}
 
     assert refusing == set(all_leaves()) - opened
-    assert {"learn approve", "pairing approve", "api key", "secrets set", "skills trust", "model set"} <= refusing
+    assert {
+        "learn approve",
+        "pairing approve",
+        "api key",
+        "secrets set",
+        "skills trust",
+        "model set",
+        "trust add",
+        "trust decline",
+    } <= refusing
 
 
 @pytest.mark.parametrize("words", [("sessions", "list"), ("config", "get", "approvals.mode"), ("skills", "list")])

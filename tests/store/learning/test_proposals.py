@@ -51,8 +51,15 @@ async def test_what_waits_is_listed_by_its_reason(store: Store):
 
     assert [each.id for each in await store.proposals.waiting()] == [first, second]
     assert [each.id for each in await store.proposals.waiting(Why.ASKED)] == [second]
-    assert [each.id for each in await store.proposals.list(limit=1)] == [second]
-    assert [each.id for each in await store.proposals.list(before=second)] == [first]
+
+
+async def test_what_was_rejected_is_found_by_its_item(store: Store):
+    first = await kept(store, ONE)
+    await kept(store, replace(ONE, key="j1-2"))
+    await store.write(lambda tx: store.proposals.end(tx, first, ProposalState.REJECTED, 1.0))
+
+    assert [each.id for each in await store.proposals.rejected(ONE.kind, ONE.item)] == [first]
+    assert await store.proposals.rejected(ONE.kind, "other") == []
 
 
 async def test_a_proposal_is_applied_by_one_and_ended_once(store: Store):

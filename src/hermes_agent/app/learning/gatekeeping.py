@@ -42,7 +42,7 @@ class LearningHook:
     proposing: Proposing
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Raise `PutAside` for what waits."""
+        """Raise `PutAside` for what waits, `Refused` for what would and was rejected before."""
         context = proposed.context
         call = ToolCall(id="", name=proposed.tool.schema.name, arguments=proposed.arguments)
         draft = draft_of(call, "", context.key)
@@ -58,6 +58,7 @@ class LearningHook:
         gate = LessonGate(trust=trust, share=DICTATED if trust else MEANT)
         verdict = await gate.judge(draft, sources)
         if isinstance(verdict, Waits):
+            await self.proposing.check(draft)
             number = await self._put(draft, verdict, (record, len(entries)), base)
             raise PutAside(
                 f"Put aside as p{number}: it is not live, and waits until the person says so.",

@@ -15,7 +15,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Standing, Standings
+from hermes_agent.core.inbound import Conversation, Standing, Standings
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.tasks import spawn
@@ -91,7 +91,8 @@ class Learner:
         """Run-end listener: start queued jobs and the idle timer, and ask about what waits since this run."""
         self.rest()
         results = (part for message in view.messages for part in message.parts if isinstance(part, ToolResult))
-        if any(PUT_ASIDE in result.text for result in results):
+        chats = Conversation.parse(record.conversation).chat_kind == "dm"
+        if not self._taped and (chats or any(PUT_ASIDE in result.text for result in results)):
             self._asking = spawn(self._work.ask(record, view.began), name="ask what to keep")
         if self._rung and self.works:
             self._rung = False

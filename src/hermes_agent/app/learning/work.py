@@ -12,23 +12,27 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.auxiliary.background_models import Auxiliary
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.folder_trust import TrustedFolders
+from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Notice
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Standings
+from hermes_agent.core.inbound import Conversation, Standings
 from hermes_agent.core.model import Model
+from hermes_agent.core.quick_replies import LESSON
 from hermes_agent.core.spending import Limit, Scope, nanos
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
 from hermes_agent.host.late import Needs, late
-from hermes_agent.learning.drafts import Draft
+from hermes_agent.learning.drafts import Draft, evidence_of
 from hermes_agent.learning.jobs import Does, Jobs
 from hermes_agent.learning.learned import Learned, Retracting, Undoing
 from hermes_agent.learning.probing import Probing
-from hermes_agent.learning.proposing import Proposing, words_of
+from hermes_agent.learning.proposing import Proposing, question_of
 from hermes_agent.learning.reviewing import Reviewer
 from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.memory.notes import Notes
@@ -42,6 +46,7 @@ from hermes_agent.skills.places import MOST
 from hermes_agent.skills.skill import FILE, Layer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
+from hermes_agent.store.learning.proposals import Proposal
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author, Backing, By, Kind
@@ -131,22 +136,45 @@ class LearningWork:
         if record is None:
             return True
         try:
-            await self._needs.get(Hermes).notify(record, job.account.note)
+            questions = await self._questions(record, job=job.id) if job.account.waiting else []
+            told = job.account.kept or job.account.overlaps or not questions
+            notes = [Notice(text=job.account.note, level="news")] if told else []
+            await self._needs.get(Hermes).notify(record, *notes, *questions)
         except HermesError:
             return False
         return True
 
     async def ask(self, record: SessionRecord, began: int) -> None:
-        """Ask in one line about each proposal that a conversation made since that event."""
-        for proposal in await self._store.proposals.waiting():
-            if proposal.session == record.id and proposal.last >= began:
-                words = " ".join(words_of(proposal).split())[:LONGEST_ASKED]
-                with suppress(HermesError):
-                    await self._needs.get(Hermes).notify(record, KEEP.format(name=proposal.name, words=words))
+        """Ask the owner under a reply about the folder, once, and about what the agent proposed since that event."""
+        questions = await self._questions(record, began=began)
+        folders = self._needs.get(TrustedFolders)
+        if Conversation.parse(record.conversation).chat_kind == "dm" and self._is_asked(record):
+            news = await asyncio.to_thread(folders.question, record.workspace)
+            questions += [news.notice] if news is not None and news.files else []
+        if questions:
+            with suppress(HermesError):
+                await self._needs.get(Hermes).notify(record, *questions)
+
+    async def _questions(self, record: SessionRecord, *, began: int = 0, job: str = "") -> list[Notice]:
+        """A line for each thing that the agent proposed since that event, or a review proposed, then how many more."""
+        mine: dict[str, Proposal] = {}
+        for each in await self._store.proposals.waiting() if self._is_asked(record) else ():
+            by_run = evidence_of(each.evidence).through == "foreground" and each.last >= began
+            if each.session == record.id and (each.job == job if job else by_run):
+                mine.setdefault(each.whole, each)
+        asked, more = list(mine.values())[:MOST_ASKED], len(mine) - MOST_ASKED
+        lines = [Notice(text=question_of(each), level="news", question=f"{LESSON}{each.name}") for each in asked]
+        return lines + [Notice(text=f"And {more} more: `hermes learn log`.", level="news")] * (more > 0)
+
+    def _is_asked(self, record: SessionRecord) -> bool:
+        """Whether the owner reads this conversation, and nobody else."""
+        options, kind = self._needs.get(Options), Conversation.parse(record.conversation).chat_kind
+        reads = options.attended and options.reviews and kind in ("dm", "folder")
+        return reads and self._needs.get(Standings).is_owner(record.principal)
 
 
-KEEP = "Keep {name}? {words} · keep: `/learn approve {name}` · never: `/learn reject {name}` · not now: it waits."
-LONGEST_ASKED = 160
+MOST_ASKED = 3
+"""Proposals that are asked about at once."""
 
 LARGEST = 1 << 22
 

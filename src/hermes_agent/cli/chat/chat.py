@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
-from hermes_agent.app.operations.trust import asked
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
 from hermes_agent.cli.chat.questions import answer_of
@@ -310,8 +309,9 @@ class Chat:
         self.transcript.head("\n".join(lines))
         if chat_session.runtime.notice:
             self.transcript.remark(chat_session.runtime.notice, YELLOW)
-        if (news := chat_session.runtime.folders.news(chat_session.folder)) is not None:
-            self.transcript.remark(asked(news), YELLOW)
+        if (news := chat_session.runtime.folders.question(chat_session.folder)) is not None:
+            chat_session.asked = news.id
+            self.transcript.see(news.notice)
 
     def _name(self) -> str:
         record = self.chat_session.record

@@ -11,6 +11,7 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.text import one_line
@@ -126,7 +127,7 @@ MOST_SKILLS = 1_000
 
 class ChatSession:
     """The session behind one terminal chat. A new one is created with the first line, so that an unused chat leaves no
-    session behind."""
+    session behind. `asked` is the id of the question in the greeting."""
 
     def __init__(self, runtime: System, invocation: Invocation) -> None:
         self.runtime = runtime
@@ -135,6 +136,7 @@ class ChatSession:
         self._preload = invocation.skills
         self.workspace = str(current_folder())
         self.skills: tuple[tuple[str, str], ...] = ()
+        self.asked = ""
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property
@@ -208,8 +210,12 @@ class ChatSession:
         return self.record
 
     async def command(self, line: str, *, busy: bool) -> Done | None:
-        """Run a slash command; None if the line is an ordinary message. Raises `HermesError`."""
+        """Run a slash command, or take a line for the answer to a question that no run waits for; None if it is an
+        ordinary message. Raises `HermesError`."""
         record = await self.ensure()
+        access, asked, self.asked = replace(self._access, session=record.id, folder=self.folder), self.asked, ""
+        if (text := await answer_in_words(access, line, also=asked)) is not None:
+            return Done(text=text)
         done = await perform(Desk(runtime=self.runtime, record=record, inbound=self.inbound(line), busy=busy))
         if done is not None and done.session and done.session != record.id:
             self.record = await operations.get_session(self._access, done.session)

@@ -27,6 +27,7 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.quick_replies import replies_to, with_keys
 
 
 class Words:
@@ -193,13 +194,15 @@ class Transcript:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 self.said(message.text)
+            case Notice(question=question) if question:
+                self.remark(with_keys(event), YELLOW)
             case Notice(text=text, level=level):
                 self.remark(text, {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[level])
             case Retrying() | Continuing():
                 self._see_another_attempt(event)
             case Asked(question=question):
                 self.questions[question] = event
-            case Answered(question=question, answer=answer, inbox=inbox):
+            case Answered(question=question, answer=answer, inbox=inbox) if not replies_to(question):
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 asked = self.questions.pop(question, None)

@@ -25,7 +25,9 @@ WAITING = (
     "why = $1) "
     "ORDER BY id"
 )
-LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND id < $1 ORDER BY id DESC LIMIT $2"
+REJECTED = (
+    f"SELECT id, {FIELDS} FROM learning_proposal WHERE home = $home AND state = 'rejected' AND kind = $1 AND item = $2"
+)
 END = (
     "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE home = $home AND id = $1 AND ended IS NULL"
 )
@@ -37,7 +39,6 @@ EXPIRE = (
     "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE home = $home AND ended IS NULL AND expires <= $1 "
     "AND state = 'waiting'"
 )
-LAST_ID = 2**62
 
 
 class Why(StrEnum):
@@ -128,9 +129,10 @@ class Proposals(Tables):
             _proposal(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
         ]
 
-    async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
-        """All proposals ever, the newest first."""
-        return [_proposal(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, before, limit))]
+    async def rejected(self, kind: Kind, item: str) -> list[Proposal]:
+        """The proposals for an item that the owner rejected."""
+        rows = await self._engine.read(lambda tx: tx.rows(REJECTED, kind.value, storable(item)))
+        return [_proposal(row) for row in rows]
 
     async def intend(self, number: int) -> bool:
         """Reserve a proposal for applying; False where it was ended or is reserved."""

@@ -1,0 +1,77 @@
+"""Operations on questions under a reply: find the open ones, and carry out the owner's answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.operations import trust
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Answered
+from hermes_agent.core.quick_replies import (
+    KEEP,
+    LATER,
+    LESSON,
+    NO,
+    ONCE,
+    may_answer,
+    open_questions,
+    replies_to,
+    reply_in,
+)
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access
+    from hermes_agent.app.system import System
+
+TAIL = 20
+"""Entries at the end of a log among which a question to be answered by words stands."""
+
+
+async def answer_in_words(access: Access[System], said: str, *, also: str = "") -> str | None:
+    """Take a line for the answer to an open question of the session, or to `also`; what came of it. None where it is an
+    ordinary message. Raises `HermesError`."""
+    if not access.sees_all or not may_answer(said):
+        return None
+    entries, history = [], access.system.store.history
+    if access.session:
+        entries = await history.entries(access.session, max(0, await history.last_number(access.session) - TAIL))
+    asked, brief = open_questions(entries)
+    for question in (*asked, also):
+        if reply := reply_in(question, said, brief=brief):
+            return await answer_question(access, question, reply.word)
+    return None
+
+
+async def answer_question(access: Access[System], question: str, word: str) -> str:
+    """Carry out a quick reply to a question of the session; what came of it. Raises `HermesError`."""
+    access.check_owner("Only the owner answers that.")
+    if word not in [each.word for each in replies_to(question)]:
+        raise HermesError("That is no answer to this question.")
+    if access.session:
+        record = await access.system.hermes.record(access.session)
+        done = Answered(question=question, answer=word, principal=access.who.key)
+        with suppress(HermesError):  # It is busy in another process: the question stays as it looks.
+            await access.system.hermes.notify(record, done)
+    if question.startswith(LESSON):
+        return await _of_lesson(access, question.removeprefix(LESSON), word)
+    return await _of_folder(access, question, word)
+
+
+async def _of_lesson(access: Access[System], name: str, word: str) -> str:
+    found = access.system.learner.learned
+    if word == LATER.word:
+        return f"{name} waits: `/learn approve {name}` keeps it, `/learn log` lists what waits."
+    if word == KEEP.word:
+        return await found.approve(name)
+    return f"{await found.reject(name)} The same is not proposed again."
+
+
+async def _of_folder(access: Access[System], question: str, word: str) -> str:
+    if word == NO.word:
+        return await trust.decline_folder(access)
+    news = await asyncio.to_thread(access.system.folders.news, access.folder)
+    if news is None or news.id != question:
+        raise HermesError("The folder changed since this was asked. `/trust` shows it, `/trust add` trusts it.")
+    return await (trust.add_once(access) if word == ONCE.word else trust.add_folder(access))
