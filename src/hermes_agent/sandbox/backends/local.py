@@ -149,6 +149,8 @@ class LocalPlace:
         if self._network is not None:
             await self._network.close()
         await asyncio.to_thread(self._spare.drop)
+        if jail := self.__dict__.get("_jail"):
+            await asyncio.to_thread(jail.close)
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
