@@ -100,8 +100,13 @@ def test_each_home_has_a_group_of_its_own_that_goes_with_its_last_process_and_co
     assert groups_of(str(tmp_path)), "a command is in it"
     running.signal(9)
     assert running.ends_within(5)
-    last = ControlGroup(64, 32, str(tmp_path))
-    last.close()
+    sleeping = ours.start(
+        ["sleep", "60"], lambda argv: start_detached(argv, cwd="/", env={"PATH": os.environ["PATH"]}, stdin=None, out=1)
+    )
+    assert PREFIX in Path(f"/proc/{sleeping.identity.pid}/cgroup").read_text(), "it is made again after its end"
+    sleeping.signal(9)
+    assert sleeping.ends_within(5)
+    ours.close()
 
     assert groups_of(str(tmp_path)) == []
     assert groups_of(f"{tmp_path}/other")

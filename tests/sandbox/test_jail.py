@@ -382,6 +382,18 @@ async def test_folders_that_would_open_the_system_are_refused(jailed: Jailed) ->
         await jailed.place().start("g/home", Command(text="true", folder=str(jailed.home)))
 
 
+async def test_what_fills_the_session_s_own_folders_is_ended_and_the_next_command_may_delete_it(jailed: Jailed) -> None:
+    fill = 'for n in $(seq 40); do head -c 1M /dev/zero >"{}"/$n; sleep 0.1; done; echo filled'
+
+    for folder in ("$TMPDIR", "$HOME"):
+        code, output = await jailed(fill.format(folder), session_mb=4)
+        assert code == 137, output
+        assert "/tmp and ~ of its session hold " in output
+        assert "filled" not in output
+        assert (await jailed(f'cd "{folder}" && rm [0-9]*', session_mb=4))[0] == 0
+    assert "filled" in (await jailed("head -c 9M /dev/zero >here; sleep 0.4; echo filled", session_mb=4))[1]
+
+
 async def test_memory_is_limited(jailed: Jailed) -> None:
     if (
         "memory" in ControlGroup(PROCESSES, 128, "").held
