@@ -36,6 +36,9 @@ def enforce(
     return monotonic() - began
 
 
+DONE = "echo $C >$HERMES_EXEC/exit; exit $C"
+
+
 def record(folder: Path, name: str, text: str) -> tuple[Path, subprocess.Popen[bytes]]:
     """A command with a record of its own; it says when it runs."""
     made = folder / name
@@ -115,8 +118,8 @@ def test_its_own_code_is_what_a_shell_says_that_still_can(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "most", "said"),
     [
-        ("for i in 1 2 3 4 5 6; do sleep 60 & done; wait", "4 0", b"it had 7 processes, and may have 4"),
-        ("python3 -c 'import time; x = bytearray(90 << 20); time.sleep(60)'", "0 64", b"megabytes of memory"),
+        ("for i in 1 2 3 4 5 6; do sleep 60 & done; wait", "4 0 0", b"it had 7 processes, and may have 4"),
+        ("python3 -c 'import time; x = bytearray(90 << 20); time.sleep(60)'", "0 64 0", b"megabytes of memory"),
     ],
     ids=["processes", "memory"],
 )
@@ -133,9 +136,46 @@ def test_a_command_that_has_more_than_it_may_is_ended_and_says_so(tmp_path: Path
 def test_a_command_within_its_bounds_is_left_alone_and_the_watchdog_goes_after_it(tmp_path: Path):
     made, child = record(tmp_path, "a", "sleep 0.6; echo 0 >$HERMES_EXEC/exit")
 
-    enforce(given=f"inf {os.fsencode(made).hex()} 20 500\n")
+    enforce(given=f"inf {os.fsencode(made).hex()} 20 500 100\n")
 
     assert child.wait(5) == 0
+
+
+FILL = "mkdir -p $F/tmp; for n in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$F/tmp/$n bs=1M count=1; sleep 0.2; done"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (f"{FILL}; sleep 60", -9, b"/tmp and ~ of its session hold "),
+        ("mkdir -p $F/tmp; truncate -s 1G $F/tmp/sparse; ln -s / $F/tmp/all; sleep 0.6; exit 3", 3, b""),
+    ],
+    ids=["filled", "only looks large"],
+)
+def test_a_command_that_fills_the_folders_of_its_session_is_ended(tmp_path: Path, text: str, code: int, said: bytes):
+    (tmp_path / "g").mkdir()
+    made, child = record(tmp_path / "g", "a", f"F={tmp_path}/.sessions/g; exec 2>/dev/null; ({text}); C=$?; {DONE}")
+    (made / "out").touch()
+
+    enforce(given=f"inf {os.fsencode(made).hex()} 0 0 4\n", until=lambda: child.wait(15))
+
+    assert child.returncode == code
+    assert said in (made / "out").read_bytes()
+    assert (b"may hold 4" in (made / "out").read_bytes()) is bool(said)
+
+
+def test_in_a_session_that_is_full_a_command_that_deletes_goes_on(tmp_path: Path):
+    folder = tmp_path / ".sessions/g/tmp"
+    for path in (folder, tmp_path / "g"):
+        path.mkdir(parents=True)
+    for name in range(8):
+        (folder / str(name)).write_bytes(b"x" * (1 << 20))
+    made, child = record(tmp_path / "g", "a", f"for n in {folder}/*; do rm $n; sleep 0.1; done; C=0; {DONE}")
+
+    enforce(given=f"inf {os.fsencode(made).hex()} 0 0 4\n")
+
+    assert child.wait(5) == 0
+    assert list(folder.iterdir()) == []
 
 
 def test_without_a_table_of_processes_the_group_ends(tmp_path: Path):

@@ -115,7 +115,7 @@ async def test_a_loopback_port_is_out_of_reach_until_the_network_is_allowed(jail
 
 
 async def test_a_fork_bomb_is_bounded_and_goes_out_with_the_command(jailed: Jailed) -> None:
-    if "pids" not in ControlGroup(PROCESSES, 0).held and (jailed.kind == "landlock" or os.geteuid() == 0):
+    if "pids" not in ControlGroup(PROCESSES, 0, "").held and (jailed.kind == "landlock" or os.geteuid() == 0):
         pytest.skip("no control groups here: the watchdog ends it, and tests/sandbox/test_enforcer.py shows how")
     others = len(next(os.walk("/proc"))[1]) if jailed.kind == "landlock" else 0
     place = jailed.place(
@@ -382,12 +382,24 @@ async def test_folders_that_would_open_the_system_are_refused(jailed: Jailed) ->
         await jailed.place().start("g/home", Command(text="true", folder=str(jailed.home)))
 
 
+async def test_what_fills_the_session_s_own_folders_is_ended_and_the_next_command_may_delete_it(jailed: Jailed) -> None:
+    fill = 'for n in $(seq 40); do head -c 1M /dev/zero >"{}"/$n; sleep 0.1; done; echo filled'
+
+    for folder in ("$TMPDIR", "$HOME"):
+        code, output = await jailed(fill.format(folder), session_mb=4)
+        assert code == 137, output
+        assert "/tmp and ~ of its session hold " in output
+        assert "filled" not in output
+        assert (await jailed(f'cd "{folder}" && rm [0-9]*', session_mb=4))[0] == 0
+    assert "filled" in (await jailed("head -c 9M /dev/zero >here; sleep 0.4; echo filled", session_mb=4))[1]
+
+
 async def test_memory_is_limited(jailed: Jailed) -> None:
     if (
-        "memory" in ControlGroup(PROCESSES, 128).held
+        "memory" in ControlGroup(PROCESSES, 128, "").held
     ):  # nothing is killed here: some machines count that for more than one
         _, output = await jailed("cat /proc/self/cgroup", memory_mb=128)
-        assert f"hermes-wall-{PROCESSES}-128" in output
+        assert f"-{PROCESSES}-128\n" in output
         return
     code, output = await jailed("python3 -c 'x = bytearray(300 << 20); print(len(x))'", memory_mb=128)
     assert code != 0

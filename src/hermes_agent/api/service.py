@@ -33,7 +33,7 @@ from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, NothingMore, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, own_name, workspace_of
 from hermes_agent.host.inbound.message import Refused
 from hermes_agent.host.inbound.sse import written
 from hermes_agent.host.tasks import spawn
@@ -135,10 +135,12 @@ class AgentService:
     async def _as_logged(self, wish: Wish) -> tuple[Said, ...]:
         """The client's history as the log holds it: large parts shortened in the same way."""
         runtime, told = self._runtime, list(wish.history)
+        own = own_name(workspace_of("", wish.who, Conversation(platform=PLATFORM)))
         for place, said in enumerate(told):
             parts = parts_of(said.content, wish.who) if said.role == "user" else ()
             if not is_small(parts):
-                fitted = await asyncio.to_thread(runtime.intake.fitted, parts, await runtime.intake.window(wish.model))
+                window = await runtime.intake.window(wish.model)
+                fitted = await asyncio.to_thread(runtime.intake.fitted, parts, window, own)
                 told[place] = Said(role=said.role, content=list(map(said_as, fitted.parts)))
         return tuple(told)
 

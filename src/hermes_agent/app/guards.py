@@ -22,6 +22,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import GoingInCircles, HermesError, Refused, Unapproved
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import own_name
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.host.late import Needs
@@ -193,7 +194,8 @@ class SpillHook:
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """The answer, or its head and tail with the path of the whole result."""
-        return await self.spill.fit(proposed.tool.schema.name, answer, proposed.context.key)
+        context = proposed.context
+        return await self.spill.fit(proposed.tool.schema.name, answer, context.key, own_name(context.workspace))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, InputTooLarge, StoreError
-from hermes_agent.core.inbound import Inbound, Standing
+from hermes_agent.core.inbound import Inbound, Standing, own_name, workspace_of
 from hermes_agent.core.messages import KEPT_WHOLE, File, Image, Origin, Text
 from hermes_agent.core.section import BYTES_PER_TOKEN
 from hermes_agent.host.files import PRIVATE_FILE, PRIVATE_FOLDER, reason, way_out
@@ -107,7 +107,8 @@ class Intake:
 
     async def fit(self, inbound: Inbound, model: str) -> Inbound:
         """The message as this model gets it. Raises `InputTooLarge`, and `StoreError` if nothing can be saved."""
-        taken = await asyncio.to_thread(self.fitted, inbound.parts, await self.window(model))
+        own = own_name(workspace_of("", inbound.principal, inbound.conversation))
+        taken = await asyncio.to_thread(self.fitted, inbound.parts, await self.window(model), own)
         if not taken.notice:
             return inbound
         # Where files of this machine lie is for its owner alone.
@@ -115,8 +116,8 @@ class Intake:
         notice = taken.notice if is_owner else f"{taken.notice.partition(': `')[0]}."
         return replace(inbound, parts=taken.parts, notice="\n".join(filter(None, (inbound.notice, notice))))
 
-    def fitted(self, parts: Sequence[Part], window: int) -> Taken:
-        """Save the largest parts as files until the rest fits its share of the window."""
+    def fitted(self, parts: Sequence[Part], window: int, own: str = "") -> Taken:
+        """Save the largest parts as files, in the folder `own`, until the rest fits its share of the window."""
         most, left = limit(window), total(parts)
         found: list[tuple[Part, ...]] = [(part,) for part in parts]
         notices = []
@@ -124,23 +125,23 @@ class Intake:
             if left > most or (isinstance(part, Image) and _bytes(part) > LARGEST_PICTURE):
                 self.check(left, window)
                 left -= _bytes(part)
-                taken = standing_for(self.keep(part), part.origin, window)
+                taken = standing_for(self.keep(part, own), part.origin, window)
                 found[place] = taken.parts
                 notices.append(taken.notice)
         return Taken(parts=tuple(part for each in found for part in each), notice=" ".join(notices))
 
-    def keep(self, part: Part) -> Spooled:
-        """Save the part as a file. Raises `StoreError`."""
+    def keep(self, part: Part, own: str = "") -> Spooled:
+        """Save the part as a file, in the folder `own`. Raises `StoreError`."""
         content = part.text.encode("utf-8", "replace") if isinstance(part, Text) else base64.b64decode(part.data)
         ending = re.search(ENDING, part.name) if isinstance(part, File) else None
         try:
-            return spool(self.folder, (content,), ending[0] if ending else ".txt")
+            return spool(self.folder / own, (content,), ending[0] if ending else ".txt")
         except HomeError as error:
             raise StoreError(str(error)) from error
 
-    async def kept(self, text: str) -> str:
+    async def kept(self, own: str, text: str) -> str:
         """Save a text and return the file's path. Raises `StoreError`."""
-        return str((await asyncio.to_thread(self.keep, Text(text=text))).path)
+        return str((await asyncio.to_thread(self.keep, Text(text=text), own)).path)
 
     def of_file(self, file: Spooled, origin: Origin, window: int, *, name: str = "") -> Taken:
         """A file as message parts: a picture, its text if short enough, else a placeholder with head and tail.
@@ -217,7 +218,7 @@ def _bytes(part: Part) -> int:
 
 
 FOLDERS = ("cache/input/", "cache/results/")
-FILE = r"cache/(?:input|results)/[0-9a-f]{20}(?:\.\w{1,10})?"
+FILE = r"cache/(?:input|results)/(?:[0-9a-f]{16}/)?[0-9a-f]{20}(?:\.\w{1,10})?"
 
 
 @asynccontextmanager

@@ -139,6 +139,7 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
         network=has_network(settings),
         processes=settings.processes,
         memory_mb=settings.memory_mb or _half_of_memory(),
+        session_mb=settings.session_mb,
     )
 
 

@@ -31,7 +31,7 @@ from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.core.inbound import Standings
+from hermes_agent.core.inbound import Standings, own_name
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
@@ -52,11 +52,11 @@ from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.one_run import Afterwards
-from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.permission.unasked import Unasked
-from hermes_agent.tools.surfaces import UNATTENDED, rules_of
+from hermes_agent.tools.surfaces import OPEN_WALLS, UNATTENDED, rules_of
 from hermes_agent.tools.todo import Todos
 from hermes_agent.tools.toolbox import PassingTools, Toolbox
 
@@ -190,6 +190,8 @@ class SettingsSnapshot:
         return replace(route, base_url=self._started[vendor.name])
 
 
+WALLED = frozenset({"shell", "code"})
+"""Toolsets that only the owner has where no wall stands."""
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
@@ -203,7 +205,7 @@ async def prompt_of(
         window = (await snapshot.broker(record.model, StoredLedger(snapshot.book, record.principal))).window
     except NoModel:
         window = 0
-    toolbox, offer = _offered(snapshot, record, window)
+    toolbox, offer = await _offered(snapshot, record, window)
     return sections_of(await _surroundings(snapshot, record, offer, window), toolbox.offered), toolbox.offered
 
 
@@ -229,7 +231,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     except HermesError as error:
         seam.refused(record.id, error)
         raise
-    toolbox, offer = _offered(snapshot, record, model.window)
+    toolbox, offer = await _offered(snapshot, record, model.window)
     look_around = partial(_surroundings, snapshot, record, offer, model.window)
     limits = _limits(snapshot, own.clock)
     recall = snapshot.memory.recall(record) if snapshot.memory else None
@@ -259,7 +261,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
             deadline=limits.deadline,
             ids=own.ids,
             redact=process.secrets.redact,
-            keep=snapshot.intake.kept,
+            keep=partial(snapshot.intake.kept, own_name(record.workspace)),
             **({"leaving": recall.leaving} if recall else {}),
         )
         return made
@@ -298,11 +300,21 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
     return rules_of(record.surface, snapshot.process.standings.of(record.principal))
 
 
-def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> tuple[Toolbox, Offer]:
+async def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> tuple[Toolbox, Offer]:
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
-    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
+    is_owner = snapshot.process.standings.is_owner(record.principal)
+    if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(_has_wall, snapshot):
+        narrowed = toolsets = tuple(name for name in toolsets if name not in WALLED) or toolsets
+    toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
     return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
+
+
+def _has_wall(snapshot: SettingsSnapshot) -> bool:
+    try:
+        return snapshot.needs.get(Place).wall() not in OPEN_WALLS
+    except PlaceFailed:
+        return False
 
 
 async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
@@ -19,6 +20,7 @@ TAKEN_BACK = "Deleted where it was written."
 """Why a message is refused that its sender took back."""
 PEOPLE = "/people/"
 """Where below a surface's workspace those of people who are not the owner are, and of shared conversations."""
+OWN_NAME = re.compile(r"[0-9a-f]{16}")
 INSTRUCTIONS = "instructions"
 """The pin that holds what belongs to one request of a program: the next one takes it off."""
 SYSTEM_PIN = "system-"
@@ -115,6 +117,12 @@ def workspace_of(base: str, who: Principal, where: Conversation) -> str:
         return base
     whose = where.place.key if where.is_shared else who.key
     return f"{base.partition(PEOPLE)[0]}{PEOPLE}{short_hash(whose)}"
+
+
+def own_name(workspace: str) -> str:
+    """The name of such a folder of their own, which their files in the cache have too; empty for the owner's."""
+    name = workspace.rpartition(PEOPLE)[2]
+    return name if name != workspace and OWN_NAME.fullmatch(name) else ""
 
 
 class Busy(StrEnum):

@@ -50,7 +50,7 @@ class Bubblewrap:
         self._path = path
         self.walls = walls
         self._filter = program()
-        self._group = ControlGroup(walls.processes, walls.memory_mb)
+        self._group = ControlGroup(walls.processes, walls.memory_mb, walls.workspaces)
         # In a user namespace of its own the kernel counts only the jail's processes; root's it does not count.
         is_root, held = os.geteuid() == 0, self._group.held
         self.limits = limits(walls, held | ({"pids"} if is_root else set()))
@@ -73,6 +73,10 @@ class Bubblewrap:
         finally:
             for handle in passed:
                 os.close(handle)
+
+    def close(self) -> None:
+        """See `Jail`."""
+        self._group.close()
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """The command line of bwrap, up to the program."""

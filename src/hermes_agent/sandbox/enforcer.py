@@ -1,9 +1,9 @@
 """Watchdog process that ends commands at their limits; it outlives its starter and needs only Python.
 
 Each input line gives one command: its deadline on the machine's monotonic clock (or `inf`), the folder of its record
-in hexadecimal, and the most processes and megabytes of memory that it may have (0: any number). All processes of a
-command carry that folder in their environment. At the end of input its starter is gone; the watchdog exits once no
-such command runs.
+in hexadecimal, and the most processes, megabytes of memory, and megabytes in the folders of its session that it may
+have (0: any number). All processes of a command carry that folder in their environment. At the end of input its
+starter is gone; the watchdog exits once no such command runs.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from signal import SIGKILL, SIGTERM
 
 PROC = "/proc"
 MARK = b"HERMES_EXEC="  # as in wrapper.py
+SESSIONS = b".sessions"  # as in backends/local.py
 GRACE, LAST_RESORT = 0.8, 1.7
 """Seconds after which a command that was asked to end is ended, and after which nobody tries any more."""
 GLANCE = 0.05
 LOOK, WATCH = 1.0, 0.25
 """Seconds between two looks whether commands still run whose starter is gone, and how large commands are."""
+RARELY = 50.0
+"""How many times as long as a look at the folders of a session took passes before the next one."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def serve() -> None:
     """Enforce the limits until the input has ended and every command with it."""
     due: dict[bytes, float] = {}
-    most: dict[bytes, tuple[int, int]] = {}
+    most: dict[bytes, tuple[int, int, int]] = {}
+    looks: dict[bytes, tuple[float, float]] = {}
     rest: bytes | None = b""
     while rest is not None or due:
         nearest = min(due.values(), default=float("inf")) - time.monotonic()
@@ -39,13 +43,15 @@ def serve() -> None:
         elif select.select([0], [], [], None if pause == float("inf") else pause)[0]:
             rest = take(rest, due, most)
         end({record for record in most if is_too_large(record, most[record])}, at_once=True)
+        end(overfull(most, looks), at_once=True)
         over = {record for record, at in due.items() if at <= time.monotonic()}
         end({record for record in over if runs(record)})
-        most = {record: limits for record, limits in most.items() if runs(record) or family({record}, set())}
+        # What a command left behind is watched for what is its own; the folders are, with the session's next command.
+        most = {each: had for each, had in most.items() if runs(each) or (any(had[:2]) and family({each}, set()))}
         due = {record: at for record, at in due.items() if record not in over and (at < float("inf") or record in most)}
 
 
-def take(rest: bytes, due: dict[bytes, float], most: dict[bytes, tuple[int, int]]) -> bytes | None:
+def take(rest: bytes, due: dict[bytes, float], most: dict[bytes, tuple[int, int, int]]) -> bytes | None:
     """Parse the commands of complete lines into `due` and `most`; the incomplete rest, None at the end of the input."""
     chunk = os.read(0, 1 << 16)
     *lines, rest = (rest + chunk).split(b"\n")
@@ -53,25 +59,72 @@ def take(rest: bytes, due: dict[bytes, float], most: dict[bytes, tuple[int, int]
         at, record, *limits = line.decode().split()
         due[bytes.fromhex(record)] = float(at)
         if any(numbers := tuple(map(int, limits))):
-            most[bytes.fromhex(record)] = numbers[0], numbers[1]
+            most[bytes.fromhex(record)] = numbers[0], numbers[1], numbers[2]
     return rest if chunk else None
 
 
-def is_too_large(record: bytes, most: tuple[int, int]) -> bool:
+def is_too_large(record: bytes, most: tuple[int, int, int]) -> bool:
     """Whether a command has more processes or memory than it may; its output says so then."""
-    found, used = family({record}, set()), 0
+    found, used = family({record}, set()) if any(most[:2]) else set(), 0
     for pid in found if most[1] else ():
         with suppress(OSError):
             _, resident, shared, *_ = read(f"{PROC}/{pid}/statm").split()
             used += (int(resident) - int(shared)) * PAGE
     for what, number, limit in (("processes", len(found), most[0]), ("megabytes of memory", used >> 20, most[1])):
         if limit and number > limit:
-            with suppress(OSError):
-                handle = os.open(record + b"/out", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
-                os.write(handle, f"\nEnded: it had {number} {what}, and may have {limit}.\n".encode())
-                os.close(handle)
+            say(record, f"it had {number} {what}, and may have {limit}.")
             return True
     return False
+
+
+def say(record: bytes, why: str) -> None:
+    """Write into a command's output why it is ended."""
+    with suppress(OSError):
+        handle = os.open(record + b"/out", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        os.write(handle, f"\nEnded: {why}\n".encode())
+        os.close(handle)
+
+
+def overfull(most: dict[bytes, tuple[int, int, int]], looks: dict[bytes, tuple[float, float]]) -> set[bytes]:
+    """The commands of sessions whose folders hold more than they may, and more than at the last look: who deletes goes
+    on. Their outputs say so. `looks` has the size of each and when to look again."""
+    groups = {record: record.rpartition(b"/")[0] for record, limits in most.items() if limits[2]}
+    held = {group: grown(group, looks) for group in set(groups.values())}
+    over = {record for record, group in groups.items() if held[group] > most[record][2] << 20 and runs(record)}
+    for record in over:
+        megabytes = f"{held[groups[record]] >> 20} megabytes, and may hold {most[record][2]}"
+        say(record, f"/tmp and ~ of its session hold {megabytes} (`terminal.session_mb`). Delete what is not needed.")
+    return over
+
+
+def grown(group: bytes, looks: dict[bytes, tuple[float, float]]) -> int:
+    """Bytes in the folders of a session, where they are more than at the last look; else, or before its time, 0."""
+    folder, _, name = group.rpartition(b"/")
+    begun, (before, at) = time.monotonic(), looks.get(group, (float("inf"), 0.0))
+    if begun < at:
+        return 0
+    held = size(b"%s/%s/%s" % (folder, SESSIONS, name))
+    looks[group] = held, begun + RARELY * (time.monotonic() - begun)
+    return held if held > before else 0
+
+
+def size(folder: bytes) -> int:
+    """Bytes that a tree takes on the disk; a file with several names counts once."""
+    total, folders = 0, [folder]
+    while folders:
+        for entry in entries(folders.pop()):
+            with suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                total += found.st_blocks * 512 // max(1, found.st_nlink)
+                folders += [entry.path] if entry.is_dir(follow_symlinks=False) else []
+    return total
+
+
+def entries(folder: bytes) -> list[os.DirEntry[bytes]]:
+    """What is in a folder; nothing where it is gone or closed."""
+    with suppress(OSError), os.scandir(folder) as found:
+        return list(found)
+    return []
 
 
 def runs(record: bytes) -> bool:

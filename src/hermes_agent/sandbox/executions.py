@@ -264,12 +264,12 @@ class TimeLimits:
         self._pipe: int | None = None
         self._alone = threading.Lock()
 
-    def hold(self, record: Path, seconds: float, most: tuple[int, int] = (0, 0)) -> None:
+    def hold(self, record: Path, seconds: float, most: tuple[int, int, int] = (0, 0, 0)) -> None:
         """End the command of this record in so many seconds (0: never), with everything that it started; sooner where
-        that is more processes or megabytes than `most` (0: any number). Blocks, the first time for a millisecond or
-        two. Raises `OSError`."""
+        that is more processes or megabytes than `most`, or more megabytes in the folders of its session (0: any
+        number). Blocks, the first time for a millisecond or two. Raises `OSError`."""
         at = monotonic() + seconds if seconds else inf
-        line = f"{at} {os.fsencode(record).hex()} {most[0]} {most[1]}\n".encode()
+        line = f"{at} {os.fsencode(record).hex()} {' '.join(map(str, most))}\n".encode()
         with self._alone:
             if not self._parse(line):
                 self._drop()  # it was killed, or stands still

@@ -95,7 +95,8 @@ class Jail(Protocol):
     - `walls` are what it shows;
     - `limits` is shell code for the beginning of a command: what each of its processes may have;
     - `unheld` are the most processes and megabytes of one command that nothing else holds: whoever starts it has to
-      look (0: held, or without limit).
+      look (0: held, or without limit);
+    - `close` gives back what the machine lent; blocks; commands continue, and no more are started.
     """
 
     name: str
@@ -107,6 +108,8 @@ class Jail(Protocol):
     def launch(
         self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int
     ) -> Child: ...
+
+    def close(self) -> None: ...
 
 
 class CannotJail(PlaceFailed):

@@ -61,7 +61,7 @@ class Landlock:
         self._scoped = SCOPES if version >= SCOPES_SINCE else 0
         self._filter = program(sockets="inet" if walls.network else "none", alone=True)
         self._watched_filter = program(alone=True)
-        self._group = ControlGroup(walls.processes, walls.memory_mb)
+        self._group = ControlGroup(walls.processes, walls.memory_mb, walls.workspaces)
         self.limits = limits(walls, self._group.held | {"pids"})  # it would count all processes of this user
         self.unheld = unheld(walls, self._group.held)
 
@@ -86,6 +86,10 @@ class Landlock:
             return cell.launch((*cell.connections, metadata(may_change)), walled)
 
         return self._group.start(argv, start)
+
+    def close(self) -> None:
+        """See `Jail`."""
+        self._group.close()
 
     def _enter(self, cell: Cell, shown: Mapping[str, Access]) -> None:
         """What the thread that starts the program takes on, and so everything in the wall."""
@@ -132,6 +136,9 @@ class Thin:
         """See `Jail`."""
         begin = partial(start_detached, argv, cwd="/", env=env, stdin=stdin, out=out)
         return cell.launch((), partial(_walled, partial(self._enter, cell), begin)) if _version() > 0 else begin()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _enter(self, cell: Cell) -> None:
         rules = dict(_shown_rules(self.walls.shown(cell.workspace)))

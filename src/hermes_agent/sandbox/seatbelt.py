@@ -53,6 +53,9 @@ class Seatbelt:
         line = [self._path, "-p", profile(cell, self.walls), *argv]
         return start_detached(line, cwd="/", env=env, stdin=stdin, out=out)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 def profile(cell: Cell, walls: Walls) -> str:
     """The profile; of its rules the last that fits decides, so parents stand before what is in them."""

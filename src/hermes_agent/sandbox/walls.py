@@ -81,7 +81,8 @@ class Walls:
     `person` is the home folder of the person, in whose place commands see one of the session's own. `caches` is the
     folder of caches, one for each workspace. `lends` is the only folder whose files can be lent to a
     command. `processes` and `memory_mb` limit all commands together where the kernel can, else each command; 0
-    megabytes: no limit. `tmp_mb` limits each folder in memory.
+    megabytes: no limit. `tmp_mb` limits each folder in memory, `session_mb` /tmp and ~ of
+    a session, which are on the disk (0: no limit).
     """
 
     readable: tuple[str, ...] = SYSTEM
@@ -95,6 +96,7 @@ class Walls:
     processes: int = 512
     memory_mb: int = 0
     tmp_mb: int = 512
+    session_mb: int = 0
     __hash__ = object.__hash__  # the lists may be long; what is derived from them is kept for each object
 
     def access(self, path: str, workspace: str) -> Access:

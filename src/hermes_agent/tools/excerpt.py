@@ -86,7 +86,7 @@ PAGED = frozenset({"read_file"})
 
 
 def _sweep(folder: Path, oldest: float) -> None:
-    for path in folder.iterdir():
+    for path in folder.rglob("*"):
         with suppress(OSError):
             if path.lstat().st_mtime < oldest:
                 path.unlink()
@@ -102,22 +102,24 @@ class Spill:
         self._caps = caps or Caps()
         self._swept = False
 
-    async def fit(self, tool: str, answer: Answer, key: str) -> Answer:
-        """The answer, with each large text truncated. `key` is the call's."""
+    async def fit(self, tool: str, answer: Answer, key: str, own: str = "") -> Answer:
+        """The answer, with each large text truncated. `key` is the call's; the files go into the folder `own`."""
         if tool in PAGED or all(fits(part.text, self._caps) for part in answer.parts if isinstance(part, Text)):
             return answer
         parts = [
-            await asyncio.to_thread(self._shorten, part, f"{key}-{index}") if isinstance(part, Text) else part
+            await asyncio.to_thread(self._shorten, part, f"{key}-{index}", self._folder / own)
+            if isinstance(part, Text)
+            else part
             for index, part in enumerate(answer.parts)
         ]
         return replace(answer, parts=tuple(parts))
 
-    def _shorten(self, part: Text, key: str) -> Text:
+    def _shorten(self, part: Text, key: str, folder: Path) -> Text:
         if fits(part.text, self._caps):
             return part
         text = self._redact(part.text)
-        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.txt"
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.txt"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(path, text.encode("utf-8", "replace"), durable=False)
         if not self._swept:
             self._swept = True

@@ -30,6 +30,11 @@ class TerminalSettings:
     writable: tuple[str, ...] = setting((), "Folders besides the workspace that commands in a jail may write to.")
     processes: int = setting(512, "Processes that commands in a jail may have at a time.", least=16)
     memory_mb: int = setting(0, "Megabytes of memory for commands in a jail. 0: half of the machine's.", least=0)
+    session_mb: int = setting(
+        8192,
+        "Megabytes that /tmp and ~ of a session in a jail may hold before its commands end. 0: any.",
+        least=0,
+    )
     timeout: int = setting(180, "Default timeout of a command, in seconds.")
     max_timeout: int = setting(600, "Longest timeout of a command in the foreground, in seconds.")
     max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")

@@ -24,6 +24,8 @@ UNATTENDED = frozenset({WEBHOOK})
 LOCAL = ("cli:", "library:")
 CHILD = "agent"
 """The platform of who works with a process that a command of the agent started."""
+OPEN_WALLS = ("", "ssh")
+"""Behind these a command sees what is the owner's: whoever is not the owner runs none."""
 
 # Surfaces where anybody may speak, or a machine does: they have these toolsets alone unless the owner enables more.
 # Nothing there runs commands, touches files, or reaches an address that a stranger names.

@@ -96,7 +96,7 @@ async def test_where_no_wall_stands_a_member_has_no_shell_and_file_tools_for_the
     async with harness(tmp_path, script, PEOPLE, more="terminal: {jail: none}\napprovals: {mode: 'off'}\n") as here:
         for name, arguments in calls(str(planted / "diary.txt")).items():
             assert "LEAK" not in await told(here, "7", name, arguments)
-        assert "needs a wall" in await told(here, "7", "terminal", {"command": "true"})
+        assert "no tool `terminal`" in await told(here, "7", "terminal", {"command": "true"})
         assert "Created" in await told(here, "7", "write_file", {"path": "a.txt", "content": "x"})
         assert "needs" in await told(here, "7", "write_file", {"path": f"{planted}/a.txt", "content": "x"})
         assert not (planted / "a.txt").exists()

@@ -120,6 +120,29 @@ def test_a_person_as_the_workspace_leaves_their_credentials_and_the_home_closed(
             guard.locate(path, str(tmp_path), writes=True)
 
 
+@pytest.mark.parametrize(
+    ("path", "anothers"),
+    [
+        ("home/cache/input/0123456789abcdef/x.txt", True),
+        ("home/cache/input/x.txt", True),
+        ("home/cache/results/mine/x.txt", False),
+        ("home/cache/jailed/session/1/out", False),
+        ("home/cache/jailed/other/session/out", True),
+        ("home/cache", True),
+        ("home/workspace/cache/x", False),
+        ("home/skills/a/SKILL.md", False),
+        ("work/cache/input/x.txt", False),
+    ],
+)
+def test_what_is_in_the_cache_is_another_s_but_in_folders_of_one_s_own(
+    guard: Guard, tmp_path: Path, path: str, anothers: bool
+) -> None:
+    (tmp_path / "home/workspace").mkdir(exist_ok=True)
+    (tmp_path / "home/cache").mkdir(exist_ok=True)
+
+    assert guard.is_anothers(f"{tmp_path}/{path}", "mine", "session", "") is anothers
+
+
 def test_ten_thousand_paths_are_asked_about_in_no_time(guard: Guard, workspace: Path) -> None:
     walls = replace(guard.walls(), writable=tuple(f"/data/{number}" for number in range(10_000)))
     guard = replace(guard, walls=lambda: walls)

@@ -149,6 +149,8 @@ class LocalPlace:
         if self._network is not None:
             await self._network.close()
         await asyncio.to_thread(self._spare.drop)
+        if jail := self.__dict__.get("_jail"):
+            await asyncio.to_thread(jail.close)
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
@@ -197,7 +199,7 @@ class LocalPlace:
         out = os.open(folder / "out", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         given = make_input(folder) if command.background else None
         try:
-            most = self._jail.unheld if self._jail else (0, 0)
+            most = (*self._jail.unheld, self._jail.walls.session_mb) if self._jail else (0, 0, 0)
             if command.limit or any(most):
                 self._limits.hold(folder, command.limit, most)
             child = self._launch(

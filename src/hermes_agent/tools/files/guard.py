@@ -82,6 +82,12 @@ class Guard:
             return False
         return self._part_of_home(Path(path)) is None
 
+    def is_anothers(self, path: str, *own: str) -> bool:
+        """Whether this real path is in the cache of the home, and not in a folder there with one of these names."""
+        part = self._part_of_home(Path(path))
+        parts = PurePath(part or "").parts
+        return parts[:1] == ("cache",) and not any(parts[2:3] == (name,) for name in own)
+
     def _part_of_home(self, real: Path) -> str | None:
         """The path below the home of Hermes, whatever name it goes by: a mount, a hard link, another case; None for any
         other, and in the workspaces."""

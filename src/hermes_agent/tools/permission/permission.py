@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.inbound import PEOPLE
+from hermes_agent.core.inbound import PEOPLE, own_name
 from hermes_agent.core.tool import Question
 from hermes_agent.host.secrets import MARKER
 from hermes_agent.tools.danger.verdict import Verdict, Where
@@ -31,7 +31,8 @@ from hermes_agent.tools.permission.requests import (
     what,
 )
 from hermes_agent.tools.settings import ApprovalSettings
-from hermes_agent.tools.surfaces import CHILD
+from hermes_agent.tools.starting import exec_name
+from hermes_agent.tools.surfaces import CHILD, OPEN_WALLS
 
 EVERYTHING = "*"
 
@@ -61,10 +62,6 @@ CHOICES = ("once", "session", "always", "deny")
 RULED = ("once", "session", "always", "rule", "deny")
 WRITABLE = ("/tmp",)  # besides the workspace, without approval
 OUTSIDE = "it runs outside the wall"
-
-
-OPEN_WALLS = ("", "ssh")
-"""Behind these a command sees what is the owner's: whoever is not the owner runs none."""
 
 
 class Remembered(Protocol):
@@ -200,13 +197,20 @@ class Permission:
     def _reached(self, request: Request) -> str:
         """What a call reaches that is not its workspace's, nor shown to every command; empty for nothing."""
         acts = not request.needs.isdisjoint((Capability.EXEC, Capability.FS_READ, Capability.FS_WRITE))
-        if acts and PEOPLE not in request.workspace and not request.principal.startswith(f"{CHILD}:"):
+        if acts and PEOPLE not in request.workspace and not _is_child(request):
             return "the workspace of the owner (`/new` begins a conversation that has its own)"
         if Capability.EXEC in request.needs and (request.outside or request.wall in OPEN_WALLS):
             return "a way out of the wall" if request.outside else "a wall, which is not here"
         writes = request.facts.effect is not Effect.READS and Capability.FS_WRITE in request.needs
-        beyond = (path for path in request.facts.paths or () if self._asks(path, request, writes=writes))
-        return next(beyond, "")
+        paths = request.facts.paths or ()
+        return next(
+            (path for path in paths if self._asks(path, request, writes=writes) or self._is_anothers(path, request)), ""
+        )
+
+    def _is_anothers(self, path: str, request: Request) -> bool:
+        """Whether it is what another conversation left in the cache: an output, a result, an input."""
+        own = exec_name(request.session), own_name(request.workspace)
+        return self._guard is not None and not _is_child(request) and self._guard.is_anothers(path, *own)
 
     def _asks(self, path: str, request: Request, *, writes: bool) -> bool:
         return self._guard is not None and self._guard.asks(path, request.workspace, writes=writes)
@@ -254,6 +258,11 @@ class Permission:
         if self._settings.deny and isinstance(command, str):
             names += [" ".join(command.split()), *commands().programs_of(command, folder_of(request))]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
+
+
+def _is_child(request: Request) -> bool:
+    """Whether a command of the agent speaks."""
+    return request.principal.startswith(f"{CHILD}:")
 
 
 def _rule_of(request: Request) -> str:
