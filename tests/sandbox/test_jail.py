@@ -277,12 +277,6 @@ def test_what_only_looks_a_little_like_one_is(name: str) -> None:
     assert scrubbed({name: "x"})[name] == "x"
 
 
-def test_pagers_and_prompts_are_switched_off() -> None:
-    seen = scrubbed({"PAGER": "less", "TERM": "xterm"})
-
-    assert (seen["PAGER"], seen["TERM"], seen["GIT_TERMINAL_PROMPT"]) == ("cat", "dumb", "0")
-
-
 CALLS = """
 import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from hermes_agent.sandbox.jail import scrubbed
 from hermes_agent.sandbox.place import Command, lazy_place
 from hermes_agent.testing.place import FakePlace
 
@@ -52,3 +53,9 @@ async def test_a_place_that_was_never_used_has_nothing_to_close():
     place = lazy_place("fake", lambda: pytest.fail("made for nothing"))
 
     await place.close()
+
+
+def test_pagers_and_prompts_are_switched_off() -> None:
+    seen = scrubbed({"PAGER": "less", "TERM": "xterm"})
+
+    assert (seen["PAGER"], seen["TERM"], seen["GIT_TERMINAL_PROMPT"]) == ("cat", "dumb", "0")
