@@ -17,7 +17,13 @@ EVERYDAY = Path(__file__).parent / "everyday.txt"
 them, without whatever names a person, an organisation, another machine, money, a credential, a permission, or an act
 that reaches one of them. So no sentence of these words alone says to whom or where something goes."""
 
+OUTWARD = EVERYDAY.with_name("outward.txt")
+"""The words that were taken out of it. No name of code may hold one either."""
+
 TOKEN = re.compile(r"[^\s`'\"()\[\]{}<>,;:!?*|&=\u2018-\u201f\u2026]+")
+CODE = re.compile(r"[\w.]*_\w[\w.]*|(?<![\w-])-[A-Za-z]\b|[\w.]+(?:=|\(\))|--[a-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w*")
+"""Names of code: functions, parameters, options. A name of a person or a machine is not written so."""
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 LETTERS = re.compile(r"[^\W\d_]+")
 NUMBER = re.compile(r"[#~v]?\d{1,4}(?:[.,:]\d{1,3})*[%a-z]{0,2}")
 ENDS = "./-\N{EN DASH}\N{EM DASH}"
@@ -53,6 +59,12 @@ def everyday() -> frozenset[str]:
     return frozenset(map(base, EVERYDAY.read_text("utf-8").split()))
 
 
+@cache
+def outward() -> frozenset[str]:
+    """The words of that list, without their endings."""
+    return frozenset(map(base, OUTWARD.read_text("utf-8").split()))
+
+
 def base(word: str) -> str:
     """An English word without its ending; what is left need not be a word."""
     stripped = () if word.endswith(KEPT) else ENDINGS
@@ -86,7 +98,8 @@ class Ground:
         """The words of a text that have no ground, in its order. Where all have, the lines that touch nothing of what
         was typed or run, by their beginnings: everyday words can say much."""
         text = plain(text)
-        if found := [word for word in _tokens(text) if not self._has(word)]:
+        code = {word for name in CODE.findall(text) if _is_harmless(name) for word in _tokens(name)}
+        if found := [word for word in _tokens(text) if word not in code and not self._has(word)]:
             return list(dict.fromkeys(found))
         lines = (line.strip() for line in text.splitlines())
         return [line[:60] for line in lines if line and not FRONT.match(line) and not self._touches(line)]
@@ -105,6 +118,12 @@ class Ground:
         words = {part for word in _tokens(line) for part in _parts(word)}
         telling = (base(word) for word in words if len(word) >= SHORTEST and word not in SAY_NOTHING)
         return len(words) < SHORTEST or any(map(self.typed.__contains__, telling)) or bool(words & self.ran)
+
+
+def _is_harmless(name: str) -> bool:
+    return name.isascii() and not any(
+        base(part.casefold()) in outward() for part in LETTERS.findall(HUMP.sub("_", name))
+    )
 
 
 def _parts(word: str) -> set[str]:
