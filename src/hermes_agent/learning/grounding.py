@@ -21,8 +21,9 @@ OUTWARD = EVERYDAY.with_name("outward.txt")
 """The words that were taken out of it. No name of code may hold one either."""
 
 TOKEN = re.compile(r"[^\s`'\"()\[\]{}<>,;:!?*|&=\u2018-\u201f\u2026]+")
-CODE = re.compile(r"[\w.]*_\w[\w.]*|(?<![\w-])-[A-Za-z]\b|[\w.]+(?:=|\(\))|--[a-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w*")
-"""Names of code: functions, parameters, options. A name of a person or a machine is not written so."""
+SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
+ELSEWHERE = re.compile(r"[@/~]|\\\\")
+"""What a name of a file or an address has: it must have been typed or run."""
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 LETTERS = re.compile(r"[^\W\d_]+")
 NUMBER = re.compile(r"[#~v]?\d{1,4}(?:[.,:]\d{1,3})*[%a-z]{0,2}")
@@ -30,8 +31,8 @@ ENDS = "./-\N{EN DASH}\N{EM DASH}"
 PART = re.compile(r"&&|\|\|?|;|\n")
 PROSE = re.compile(r"\s*(?:echo|printf|say|:|#|cat\s*<<|git\s+commit)\b")
 """Commands whose arguments are words of anybody's."""
-ALONE = frozenset({"a", "i", "s", "t", "x", "c", "r"})
-"""Letters that stand alone in a sentence."""
+MOST_LETTERS = 4
+"""In a sentence, of letters that stand alone: `-m`, `s`."""
 SAY_NOTHING = frozenset(
     LETTERS.findall(
         """
@@ -49,6 +50,11 @@ ENDINGS = (
 )
 LEAST_LEFT = 3
 FRONT = re.compile(r"^(?:---|name:|description:|#)")
+LONGEST_NAME = 24
+WORDS_A_NAME = 6
+"""In so many words one name that nobody knows is let pass."""
+GIVES = frozenset({"to", "with", "at", "for", "by", "via", "onto", "towards", "let", "give", "gives", "show", "shows"})
+ARTICLES = frozenset({"the", "a", "an", "our", "my", "this", "that", "their", "its"})
 SHORTEST = 4
 """Letters of a word that tells what a line is about; words of a line that has to."""
 
@@ -97,19 +103,32 @@ class Ground:
     def strange(self, text: str) -> list[str]:
         """The words of a text that have no ground, in its order. Where all have, the lines that touch nothing of what
         was typed or run, by their beginnings: everyday words can say much."""
-        text = plain(text)
-        code = {word for name in CODE.findall(text) if _is_harmless(name) for word in _tokens(name)}
-        if found := [word for word in _tokens(text) if word not in code and not self._has(word)]:
+        text = HUMP.sub("_", plain(text))
+        if found := [word for sentence in SENTENCE.split(text) for word in self._strange_in(_tokens(sentence))]:
             return list(dict.fromkeys(found))
         lines = (line.strip() for line in text.splitlines())
         return [line[:60] for line in lines if line and not FRONT.match(line) and not self._touches(line)]
 
+    def _strange_in(self, words: Sequence[str]) -> list[str]:
+        """Of one sentence. A name or two that nobody knows are let pass (`iterparse`), but not as the goal of
+        something (`to Maria`)."""
+        odd = [(place, word) for place, word in enumerate(words) if not self._has(word)]
+        hard = [word for _, word in odd if not _is_name(word)]
+        given = [word for place, word in odd if _is_given(words[:place])]
+        letters = [word for word in words if len(word) == 1 and word.isalpha()]
+        if len(letters) > MOST_LETTERS:
+            return letters
+        is_much = len(odd) > max(1, len(words) // WORDS_A_NAME)
+        return [word for _, word in odd] if hard or given or is_much else []
+
     def _has(self, word: str) -> bool:
-        if word in ALONE or NUMBER.fullmatch(word) or self._knows(word):
+        if (len(word) == 1 and word.isascii()) or NUMBER.fullmatch(word) or self._knows(word):
             return True
         parts = LETTERS.findall(word)
-        known = all(self._knows(part) or (len(part) == 1 and len(parts) > 1) for part in parts)
-        return word.isascii() and len(word) > 1 and known
+        if not word.isascii() or ELSEWHERE.search(word) or any(map(_is_outward, parts)):
+            return False
+        is_code = not word.replace("-", "").isalpha() and len(word) <= LONGEST_NAME
+        return is_code or all(self._knows(part) or len(part) == 1 for part in parts)
 
     def _knows(self, part: str) -> bool:
         return part in self.ran or base(part) in everyday() or base(part) in self.typed
@@ -120,10 +139,20 @@ class Ground:
         return len(words) < SHORTEST or any(map(self.typed.__contains__, telling)) or bool(words & self.ran)
 
 
-def _is_harmless(name: str) -> bool:
-    return name.isascii() and not any(
-        base(part.casefold()) in outward() for part in LETTERS.findall(HUMP.sub("_", name))
-    )
+def _is_outward(part: str) -> bool:
+    return base(part) in outward()
+
+
+def _is_name(word: str) -> bool:
+    """Whether an unknown word may be the name of a program or a part of one."""
+    parts = LETTERS.findall(word)
+    return word.isascii() and word.replace("-", "").isalpha() and not any(map(_is_outward, parts))
+
+
+def _is_given(before: Sequence[str]) -> bool:
+    """Whether a word after these is the goal of something."""
+    last = [word for word in before[-2:] if word not in ARTICLES]
+    return bool(last) and last[-1] in GIVES
 
 
 def _parts(word: str) -> set[str]:
