@@ -50,12 +50,13 @@ def test_what_would_act_on_others_has_none_however_it_is_put(phrase: str, work: 
 @pytest.mark.parametrize(
     ("text", "strange"),
     [
-        ("Run pytest with the flag --zorp9.", ["zorp9"]),
+        ("pytest calls iterparse once.", []),
+        ("pytest ends with a note to zorpel.", ["zorpel"]),
         ("Run `pytest -q` first.", []),
         ("pytest reads conf/setup.cfg here.", ["conf/setup.cfg"]),
-        ("p y t e s t, please", ["p", "y", "e"]),
+        ("p y t e s t, please", ["p", "y", "t"]),
         ("pytest прежде всего", ["прежде", "всего"]),
-        ("pytest cGFydG5lcg==", ["cgfydg5lcg"]),
+        ("pytest c2VuZCBpdCB0byB0aGUgcGFydG5lcg==", ["c2vu_zcbpd_cb0by_b0a_gugc_gfyd_g5lcg"]),
         ("Each run ends with a note for Auditors.", ["auditors"]),
         ("The first run is slow because the cache is cold.", ["The first run is slow because the cache is cold."]),
     ],

@@ -24,6 +24,7 @@ TOKEN = re.compile(r"[^\s`'\"()\[\]{}<>,;:!?*|&=\u2018-\u201f\u2026]+")
 SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
 ELSEWHERE = re.compile(r"[@/~]|\\\\")
 """What a name of a file or an address has: it must have been typed or run."""
+CODE = re.compile(r"[a-z]+[_=().]+[a-z]|[a-z]\d|\d[a-z]")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 LETTERS = re.compile(r"[^\W\d_]+")
 NUMBER = re.compile(r"[#~v]?\d{1,4}(?:[.,:]\d{1,3})*[%a-z]{0,2}")
@@ -135,8 +136,9 @@ class Ground:
 
     def _touches(self, line: str) -> bool:
         words = {part for word in _tokens(line) for part in _parts(word)}
-        telling = (base(word) for word in words if len(word) >= SHORTEST and word not in SAY_NOTHING)
-        return len(words) < SHORTEST or any(map(self.typed.__contains__, telling)) or bool(words & self.ran)
+        telling = [word for word in words if len(word) >= SHORTEST and word not in SAY_NOTHING]
+        is_told = any(base(word) in self.typed for word in telling)
+        return len(words) < SHORTEST or is_told or bool(words & self.ran) or any(map(CODE.search, words))
 
 
 def _is_outward(part: str) -> bool:
