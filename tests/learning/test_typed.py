@@ -172,6 +172,7 @@ async def test_who_has_a_skill_used_asks_for_no_other_one(tmp_path: Path):
     put(tmp_path / "home/skills", "boil-water")
     view = Call("skill_view", {"name": "boil-water"})
     async with learning_place(tmp_path, Script([view, MADE, Say("Done.")])) as here:
+        await here.runtime.learner.learned.adopt("boil-water", "")
         await here.say("Make tea with the skill `boil-water`")
         assert await owner(here) is Owner.FOREGROUND
 

@@ -86,7 +86,7 @@ class Library:
             header = header_of(good)
             if occasion is not None and (where := occasion.elsewhere(header.ours)):
                 quoted = Quoted(text=where, origin=await self.origin_of(header))
-                raise NotHere(f"The skill `{name}` is not for here:", quoted=quoted)
+                raise NotHere(f"The skill `{name}` is", quoted=quoted)
             return header
         if found:
             quoted = Quoted(text=f"{found[0].folder}: {found[0].problem}", origin=Origin.TOOL)
