@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -349,6 +351,30 @@ async def test_a_link_out_of_the_workspace_leads_nowhere(jailed: Jailed, tmp_pat
 
     assert SECRET not in output
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["the home", "what holds it"])
+async def test_a_mount_that_appears_in_the_workspace_shows_nothing_that_is_closed(jailed: Jailed, above: bool) -> None:
+    mount, part = jailed.work / "mount", jailed.home.name if above else ""
+    mount.mkdir()
+    assert (await jailed("ls mount"))[0] == 0
+    if await asyncio.to_thread(mounts, mount, jailed.home.parent if above else jailed.home):
+        pytest.skip("this machine does not let us mount")
+    try:
+        said = [await jailed(f"cat 'mount/{part}/.env'; echo x >'mount/{part}/.env'"), await jailed("cat mount/*/.env")]
+        with pytest.raises(PlaceFailed, match="is closed to commands"):
+            command = Command(text="cat .env", folder=str(mount / part))
+            await jailed.place().start("g/in", command)
+    finally:
+        assert await asyncio.to_thread(mounts, mount) == 0
+
+    assert SECRET not in str(said)
+    assert SECRET in (jailed.home / ".env").read_text()
+
+
+def mounts(where: Path, what: Path | None = None) -> int:
+    words = ["mount", "--bind", what, where] if what else ["umount", "-l", where]
+    return subprocess.run(words, check=False).returncode
 
 
 async def test_ten_thousand_writable_folders_are_a_matter_of_moments(jailed: Jailed, tmp_path: Path) -> None:

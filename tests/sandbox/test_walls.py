@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.walls import Walls
+from hermes_agent.sandbox.walls import Walls, _mounted
 
 
 @pytest.fixture
@@ -101,3 +101,25 @@ def test_ten_thousand_paths_are_looked_up_as_fast_as_ten(tmp_path: Path) -> None
         assert walls.access(f"{tmp_path}/{number}/a/b/c", "/work") == "write"
 
     assert time.perf_counter() - began < 1
+
+
+MOUNTED = """\
+21 1 8:1 / / rw - ext4 /dev/sda1 rw
+22 21 8:1 /home/me/.hermes {0}/mnt rw - ext4 /dev/sda1 rw
+23 21 8:1 /home/me {0}/a\\040b rw - ext4 /dev/sda1 rw
+24 21 8:1 /home/me/.ssh/keys {0}/keys rw - ext4 /dev/sda1 rw
+25 21 8:1 /home/me/.hermes/workspace/x {0}/open rw - ext4 /dev/sda1 rw
+26 21 8:2 /home/me/.hermes {0}/other rw - ext4 /dev/sdb1 rw
+27 21 8:1 /home/me {0}/covered rw - ext4 /dev/sda1 rw
+28 27 0:9 / {0}/covered rw - tmpfs tmpfs rw
+29 21 0:4 net:[1] /run/netns/x rw - nsfs nsfs rw
+"""
+
+
+def test_what_is_closed_is_closed_at_each_mount_of_it_too() -> None:
+    closed = "/home/me/.hermes", "/home/me/.ssh"
+    walls = Walls(closed=closed, workspaces="/home/me/.hermes/workspace")
+
+    found = _mounted(walls, MOUNTED.format("/w").encode())
+
+    assert sorted(found) == ["/w/a b/.hermes", "/w/a b/.ssh", "/w/keys", "/w/mnt"]

@@ -16,7 +16,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.jail import QUIET, jail_of, jail_or_none, scrubbed
 from hermes_agent.sandbox.network import Network
 from hermes_agent.sandbox.notifications import is_supported
-from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
+from hermes_agent.sandbox.place import NO_WALL, PLACES, Command, Place, PlaceFailed
 from hermes_agent.sandbox.toolchains import is_apart, toolchains
 from hermes_agent.sandbox.traffic import Callers
 from hermes_agent.sandbox.walls import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM, SYSTEM_CREDENTIALS, Walls
@@ -68,6 +68,17 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
         return settings.place
     wall = place.wall()
     return f"local, jailed by {wall}, with {_network_words(settings)}" if wall else "local, without a jail"
+
+
+def no_wall(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> str:
+    """A sentence for the owner where no wall can be had that the settings would take; else empty. Blocks."""
+    if settings.place != "local" or settings.jail != "auto":
+        return ""
+    jail = jail_or_none(settings.jail, walls(home, settings, variables))
+    if jail is None:
+        return NO_WALL
+    jail.close()
+    return ""
 
 
 def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:

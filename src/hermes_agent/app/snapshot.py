@@ -135,6 +135,13 @@ class SettingsSnapshot:
             if not self.users:
                 self.free.set()
 
+    def has_wall(self) -> bool:
+        """Whether commands run where the owner's files are closed to them. Blocks, the first time."""
+        try:
+            return self.needs.get(Place).wall() not in OPEN_WALLS
+        except PlaceFailed:
+            return False
+
     async def catch_up(self) -> None:
         """Load notes and skills that other homes of the household changed, before a run."""
         if self.process.store.versions.machine:
@@ -304,17 +311,10 @@ async def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: in
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
     is_owner = snapshot.process.standings.is_owner(record.principal)
-    if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(_has_wall, snapshot):
+    if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(snapshot.has_wall):
         narrowed = toolsets = tuple(name for name in toolsets if name not in WALLED) or toolsets
     toolbox = snapshot.toolkit.toolbox(surface, window, narrowed)
     return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
-
-
-def _has_wall(snapshot: SettingsSnapshot) -> bool:
-    try:
-        return snapshot.needs.get(Place).wall() not in OPEN_WALLS
-    except PlaceFailed:
-        return False
 
 
 async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:

@@ -35,6 +35,7 @@ from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.event_bus import notify
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
+from hermes_agent.sandbox.place import NO_WALL
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.toolbox import Toolbox
@@ -192,6 +193,15 @@ class System(Process):
         """Wait until no run or background task is active."""
         await self.hermes.idle()
         await self.snapshots.now.background.settled()
+
+    async def no_wall(self, *, only_first: bool = False) -> str:
+        """A sentence for the owner where no wall can be had that the settings would take; else empty, and with
+        `only_first` also where the home has sessions."""
+        terminal = self.loaded.value.terminal
+        wants = terminal.place == "local" and terminal.jail == "auto"
+        if wants and only_first and await self.store.sessions.list(limit=1):
+            return ""
+        return NO_WALL if wants and not await asyncio.to_thread(self.snapshots.now.has_wall) else ""
 
     def route(self, model: str = "") -> Route:
         """The route of a model: the named one, else this process's, else the configured one. Raises `NoModel`."""

@@ -128,6 +128,8 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
     if not (runtime.has_cassette or invocation.resume or invocation.go_on):
         runtime.route()  # Without a model no session is begun.
     given = await _given(runtime, invocation)
+    if not runtime.has_cassette and (said := await runtime.no_wall(only_first=True)):
+        remark_line(said)
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)

@@ -18,7 +18,7 @@ from hermes_agent.sandbox.control_group import ControlGroup
 from hermes_agent.sandbox.jail import CannotJail, Cell, limits, unheld
 from hermes_agent.sandbox.metadata import metadata
 from hermes_agent.sandbox.seccomp import checked, libc, load, program
-from hermes_agent.sandbox.walls import SYSTEM_CREDENTIALS, Access, Walls
+from hermes_agent.sandbox.walls import SYSTEM_CREDENTIALS, Access, Walls, mounted
 
 # Numbers of system calls and bits: linux/landlock.h, landlock(7); the calls have the same number everywhere.
 CREATE, ADD, RESTRICT = 444, 445, 446
@@ -102,7 +102,8 @@ class Landlock:
 
     def _rules(self, cell: Cell, shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""
-        yield from _shown_rules({path: shown[path] for path in shown if path not in self._system.closed})
+        listed = {path: shown[path] for path in shown if path not in self._system.closed}
+        yield from _shown_rules(listed, mounted(self.walls))
         yield "/proc", READ
         for device in DEVICES:
             yield os.path.realpath(f"/dev/{device}"), READ | WRITE_FILE | IOCTL_DEV
@@ -141,7 +142,7 @@ class Thin:
         """Nothing is held."""
 
     def _enter(self, cell: Cell) -> None:
-        rules = dict(_shown_rules(self.walls.shown(cell.workspace)))
+        rules = dict(_shown_rules(self.walls.shown(cell.workspace), mounted(self.walls)))
         _restrict_to(rules | _record_rules(cell, self.walls), self._handled, 0)
 
 
@@ -157,14 +158,24 @@ def _record_rules(cell: Cell, walls: Walls) -> dict[str, int]:
     return own | {os.path.realpath(record): READ_FILE for record in read}
 
 
-def _shown_rules(shown: Mapping[str, Access]) -> Iterator[tuple[str, int]]:
-    """Each shown path, or where something in it is closed to us too, the parts around that."""
+def _shown_rules(shown: Mapping[str, Access], mirrors: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Each shown path, or where something in it is closed to us too, the parts around that. `mirrors` are mounts of
+    what is closed: a folder on the way to one may be a part by another name, and a rule is for all its names."""
+    ways = {_identity(str(parent)) for path in mirrors for parent in Path(path).parents}
     closed = [path for path, access in shown.items() if access == "none" and _is_open(path)]
     weaker = {"read": closed, "write": [*closed, *(path for path, access in shown.items() if access == "read")]}
     for path, access in shown.items():
         if access != "none":
-            for part in _seen(path, weaker[access]):
-                yield part, READ if access == "read" else EVERYTHING
+            parts = (part for part in _seen(path, weaker[access]) if not ways or _identity(part) not in ways)
+            yield from dict.fromkeys(parts, READ if access == "read" else EVERYTHING).items()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - some hundreds, before a command
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def _is_open(path: str) -> bool:

@@ -182,6 +182,13 @@ class Place(Protocol):
 KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 
+NO_WALL = (
+    "No wall can be had here: each command but plain reading asks first. Install bubblewrap, or have a kernel with "
+    "Landlock."
+)
+"""What the owner is told who wants a wall."""
+
+
 def lazy_place(name: str, make: Callable[[], Place]) -> Place:
     """A place that is created by `make` on first use; then records of commands that ended a week ago are deleted in
     the background, and the oldest ones beyond 4 GB."""

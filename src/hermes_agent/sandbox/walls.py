@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from functools import cache
+import re
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
@@ -17,6 +18,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+MOUNTS = "/proc/self/mountinfo"
 # The system: what programs are made of. Not shown: /root, /home, /tmp, /run, /mnt, /media, /srv, and the data of
 # services in /var.
 SYSTEM = words(
@@ -102,7 +104,7 @@ class Walls:
     def access(self, path: str, workspace: str) -> Access:
         """What a command in this workspace may do with the file or folder at `path`, a real path that may not exist."""
         named, root = _named(self), real(workspace)
-        is_open = self.opens(root)
+        is_open = self._opens(root)
         while True:
             if path == root and is_open:
                 return "write"
@@ -113,7 +115,11 @@ class Walls:
             path = path.rpartition("/")[0] or "/"
 
     def opens(self, workspace: str) -> bool:
-        """Whether this real path may be a workspace: not the home of Hermes, nor in a closed folder."""
+        """Whether this real path may be a workspace: not the home of Hermes, nor in a closed folder, nor a mount of
+        one."""
+        return self._opens(workspace) and not any(is_below(workspace, each) for each in mounted(self))
+
+    def _opens(self, workspace: str) -> bool:
         named, path = _named(self), workspace
         own = os.path.realpath(self.workspaces) if self.workspaces else ""
         while path not in named and path not in ("", "/", own):
@@ -125,6 +131,7 @@ class Walls:
         named, root = dict(_named(self)), real(workspace) if workspace else ""
         if root and self.opens(root):
             named[root] = "write"
+        named |= dict.fromkeys(mounted(self), "none")
         return dict(sorted(named.items(), key=lambda item: item[0].count("/") if item[0] != "/" else 0))
 
 
@@ -133,6 +140,56 @@ def real(workspace: str) -> str:
     """The real path of a workspace, which stays the one that it was first: who may write beside a workspace could put a
     link in its place."""
     return os.path.realpath(workspace)
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def mounted(walls: Walls) -> tuple[str, ...]:
+    """The other paths at which mounts show what is closed, as they are now. Blocks for some microseconds."""
+    try:
+        with open(MOUNTS, "rb") as file:  # noqa: PTH123 - this runs before every command
+            return _mounted(walls, file.read())
+    except OSError:
+        return ()
+
+
+@lru_cache(8)
+def _mounted(walls: Walls, table: bytes) -> tuple[str, ...]:
+    """The same for a table of mounts, proc_pid_mountinfo(5): of each its device, what of it is mounted, and where."""
+    rows = (os.fsdecode(line).split(" ", 5)[2:5] for line in table.splitlines())
+    mounts = {_unescaped(at): (device, _unescaped(root)) for device, root, at in rows}
+    _, _, free = _inside(walls.workspaces or os.devnull, mounts)
+    found = dict[str, None]()
+    for own, device, inside in (_inside(path, mounts) for path in walls.closed):
+        for at, (other, root) in mounts.items():
+            if other != device or at == own or is_below(root, free):
+                continue
+            part = inside.removeprefix(root).strip("/") if is_below(inside, root) else ""
+            path = f"{at.rstrip('/')}/{part}".rstrip("/")
+            if (part or is_below(root, inside)) and _mount_of(path, mounts) == at:
+                found[path] = None
+    return tuple(found)
+
+
+def _inside(path: str, mounts: Mapping[str, tuple[str, str]]) -> tuple[str, str, str]:
+    """The mount that a path is in, its device, and the path there."""
+    path = os.path.realpath(path)
+    own = _mount_of(path, mounts)
+    device, root = mounts.get(own, ("", ""))
+    return own, device, f"{root.rstrip('/')}/{path.removeprefix(own).strip('/')}"
+
+
+def _mount_of(path: str, mounts: Collection[str]) -> str:
+    """The mount that a path is in."""
+    while path not in mounts and path != "/":
+        path = path.rpartition("/")[0] or "/"
+    return path
+
+
+def _unescaped(name: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), name)
 
 
 @cache

@@ -151,6 +151,8 @@ class Chat:
         """Show the greeting, and resume the session if there is one. Raises `StoreError`."""
         activity.set(Activity(notify=self._submit_to_run))
         self._greet()
+        if self.chat_session.no_wall:
+            self.transcript.remark(self.chat_session.no_wall, YELLOW)
         if self.chat_session.record is not None:
             await self._resume()
 
@@ -338,4 +340,5 @@ async def open_chat(runtime: System, invocation: Invocation, page: Page, render:
     """Create the chat on a page. Raises `NoModel` and `UnknownSession`."""
     chat_session = ChatSession(runtime, invocation)
     await chat_session.open()
+    chat_session.no_wall = await runtime.no_wall()
     return Chat(chat_session, Transcript(page, runtime.clock, render), chat_session.status())

@@ -137,6 +137,7 @@ class ChatSession:
         self.workspace = str(current_folder())
         self.skills: tuple[tuple[str, str], ...] = ()
         self.asked = ""
+        self.no_wall = ""
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property
@@ -198,7 +199,7 @@ class ChatSession:
             session=self.session,
             title=record.title if record is not None else "",
             notice=bool(self.runtime.loaded.notice),
-            walled=terminal.place != "local" or terminal.jail != "none",
+            walled=not self.no_wall and (terminal.place != "local" or terminal.jail != "none"),
         )
 
     async def ensure(self) -> SessionRecord:

@@ -34,6 +34,7 @@ from hermes_agent.host.paths import environment
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.sandbox.place import NO_WALL
 
 OLDEST_PYTHON = (3, 11)
 FEW = 3
@@ -193,11 +194,8 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
     except TimeoutError:
         return [fail("place", terminal.place, "It did not answer within a minute.")]
     if found.endswith("without a jail"):
-        chosen = terminal.jail == "none"
-        why = (
-            "You chose no wall around commands" if chosen else "No wall can be had here: each command but reading asks"
-        )
-        return [warn("place", found, f"{why}. Install bubblewrap, then `hermes config set terminal.jail auto`.")]
+        chosen = "You chose no wall around commands. `hermes config set terminal.jail auto` builds one."
+        return [warn("place", found, chosen if terminal.jail == "none" else NO_WALL)]
     return [ok("place", found)]
 
 

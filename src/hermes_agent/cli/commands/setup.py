@@ -10,6 +10,7 @@ from functools import partial
 import click
 
 from hermes_agent.app.operations.models import Answered, ask_once
+from hermes_agent.app.places import no_wall
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
 from hermes_agent.cli.operation import ask
@@ -17,6 +18,7 @@ from hermes_agent.cli.output import remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset
+from hermes_agent.host.paths import environment
 from hermes_agent.providers.local import USUAL_PLACES
 from hermes_agent.providers.vendor import Vendor
 
@@ -130,6 +132,8 @@ def keep(surface: Surface, candidate: Candidate, *, answered: bool = True) -> No
             set_value(surface.home, surface.schema, "model.base_url", candidate.base_url)
         else:
             unset(surface.home, surface.schema, "model.base_url")
+    if said := no_wall(surface.home, surface.loaded.value.terminal, environment()):
+        remark(said)
     if candidate.why == BUILT_IN:
         remark(SCRIPTED)
     if answered:
