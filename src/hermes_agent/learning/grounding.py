@@ -87,9 +87,11 @@ def base(word: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """What a lesson may name beside everyday words: `typed` by a person, and `ran`, the words of the commands that the
-    agent ran to an end without error."""
+    agent ran to an end without error; `named` are the programs and what they were to do. A file may have had the agent
+    run a command, so that no other word of it is the goal of something."""
 
     typed: frozenset[str]
+    named: frozenset[str]
     ran: frozenset[str]
 
     @classmethod
@@ -97,14 +99,16 @@ class Ground:
         """The ground that a conversation gives."""
         said = (piece.text for piece in pieces if piece.by == "person" and piece.trust is Trust.CLEAN)
         typed = frozenset(base(part) for text in said for word in _tokens(text) for part in _parts(word))
-        commands = (part for piece in pieces if is_own(piece) for part in PART.split(piece.text))
-        ran = frozenset(word for part in commands if not PROSE.match(part) for word in _tokens(part))
-        return cls(typed=typed, ran=ran | {word.rpartition("/")[2] for word in ran})
+        parts = (part for piece in pieces if is_own(piece) for part in PART.split(piece.text))
+        commands = [_tokens(part) for part in parts if not PROSE.match(part)]
+        named = {word for words in commands for word in words[:2]}
+        ran = named | {word for words in commands for word in words[2:] if not any(map(_is_outward, _parts(word)))}
+        return cls(typed=typed, named=frozenset(named), ran=frozenset(ran | {_last(word) for word in ran}))
 
     def strange(self, text: str) -> list[str]:
         """The words of a text that have no ground, in its order. Where all have, the lines that touch nothing of what
         was typed or run, by their beginnings: everyday words can say much."""
-        text = HUMP.sub("_", plain(text))
+        text = plain(text)
         if found := [word for sentence in SENTENCE.split(text) for word in self._strange_in(_tokens(sentence))]:
             return list(dict.fromkeys(found))
         lines = (line.strip() for line in text.splitlines())
@@ -113,14 +117,16 @@ class Ground:
     def _strange_in(self, words: Sequence[str]) -> list[str]:
         """Of one sentence. A name or two that nobody knows are let pass (`iterparse`), but not as the goal of
         something (`to Maria`)."""
-        odd = [(place, word) for place, word in enumerate(words) if not self._has(word)]
-        hard = [word for _, word in odd if not _is_name(word)]
-        given = [word for place, word in odd if _is_given(words[:place])]
+        odd = [word for word in words if not self._has(word)]
+        hard = [word for word in odd if not _is_name(word)]
+        doubtful = {*odd, *filter(str.isalpha, self.ran - self.named)}
+        goals = [word for place, word in enumerate(words) if word in doubtful and _is_given(words[:place])]
+        given = [word for word in goals if base(word) not in everyday() | self.typed]
         letters = [word for word in words if len(word) == 1 and word.isalpha()]
         if len(letters) > MOST_LETTERS:
             return letters
         is_much = len(odd) > max(1, len(words) // WORDS_A_NAME)
-        return [word for _, word in odd] if hard or given or is_much else []
+        return odd or given if hard or given or is_much else []
 
     def _has(self, word: str) -> bool:
         if (len(word) == 1 and word.isascii()) or NUMBER.fullmatch(word) or self._knows(word):
@@ -157,10 +163,14 @@ def _is_given(before: Sequence[str]) -> bool:
     return bool(last) and last[-1] in GIVES
 
 
+def _last(path: str) -> str:
+    return path.rpartition("/")[2] or path
+
+
 def _parts(word: str) -> set[str]:
     return {word, *LETTERS.findall(word)}
 
 
 def _tokens(text: str) -> list[str]:
-    found = (match[0].strip(ENDS).casefold() for match in TOKEN.finditer(text))
+    found = (match[0].strip(ENDS).casefold() for match in TOKEN.finditer(HUMP.sub("_", text)))
     return [word for word in found if word]
