@@ -44,6 +44,7 @@ def harm(folder: Path, kind: str, uid: str, tried: Sequence[str]) -> Iterator[tu
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="a throw-away root needs root")
 @pytest.mark.parametrize("uid", ["0", ORDINARY])
 @pytest.mark.parametrize("kind", ["auto", "landlock"])
+@pytest.mark.timeout(240)
 @pytest.mark.slow
 def test_no_command_harms_what_is_not_its_own(tmp_path: Path, kind: str, uid: str, full: bool):
     wanted = commands(NAMES) if full else commands(NAMES)[::7]
