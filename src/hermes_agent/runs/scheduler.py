@@ -331,8 +331,7 @@ class Scheduler:
         if not released or self._full or running.lease.suspect:
             self.wake()
         if released and self._own is not None:
-            if lane not in self.locks.names:  # Where a notice is written, its release looks for mail again.
-                self._own.discard(lane)
+            self._own.discard(lane)
             if lease := await self._store.lanes.claim([self.queue], lane):
                 self._own.add(lane)
                 self._start(lease.retried())

@@ -226,7 +226,7 @@ PROBLEMS = {
 async def test_problems_solved_in_a_trusted_folder_teach_at_once_and_elsewhere_ask(tmp_path: Path, asks: bool):
     script, work = Script([]), tmp_path / "work"
     work.mkdir()
-    async with learning_place(tmp_path, script) as here:
+    async with learning_place(tmp_path, script, works=True) as here:
         if not asks:
             await here.runtime.folders.trust(str(work))
         for number, (seen, lesson) in enumerate(PROBLEMS.values()):
@@ -244,7 +244,7 @@ async def test_problems_solved_in_a_trusted_folder_teach_at_once_and_elsewhere_a
 
     assert [lesson for _, lesson in PROBLEMS.values() if (lesson in kept) is asks] == []
     assert len(waiting) == (len(PROBLEMS) if asks else 0)
-    told = [entry.event.text for entry in entries if isinstance(entry.event, Notice) and "Keep p" in entry.event.text]
+    told = [entry.event.text for entry in entries if isinstance(entry.event, Notice) and entry.event.question]
     assert len(told) == asks
 
 
