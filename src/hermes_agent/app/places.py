@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,10 +75,11 @@ def no_wall(home: Home, settings: TerminalSettings, variables: Mapping[str, str]
     """A sentence for the owner where no wall can be had that the settings would take; else empty. Blocks."""
     if settings.place != "local" or settings.jail != "auto":
         return ""
-    jail = jail_or_none(settings.jail, walls(home, settings, variables))
-    if jail is None:
-        return NO_WALL
-    jail.close()
+    with suppress(PlaceFailed):  # No command runs, and each says why.
+        jail = jail_or_none(settings.jail, walls(home, settings, variables))
+        if jail is None:
+            return NO_WALL
+        jail.close()
     return ""
 
 
@@ -135,8 +137,9 @@ def walls(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) 
     homes = home.root, home.base, *person.glob(".hermes*")
     closed = dict.fromkeys(map(str, [*homes, *credentials, *SYSTEM_CREDENTIALS]))
     readable, writable = _absolute(settings.readable), _absolute(settings.writable)
+    bare = Walls(closed=tuple(closed))
     for path in (*readable, *writable):
-        if not Walls(closed=tuple(closed)).opens(os.path.realpath(path)):
+        if not bare.opens(os.path.realpath(path)):
             raise PlaceFailed(f"{path} is closed to commands: take it out of `terminal.readable` and `writable`.")
     interpreter = (prefix for prefix in (sys.prefix, sys.base_prefix) if is_apart(prefix, str(person)))
     return Walls(

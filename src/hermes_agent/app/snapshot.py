@@ -136,11 +136,12 @@ class SettingsSnapshot:
                 self.free.set()
 
     def has_wall(self) -> bool:
-        """Whether commands run where the owner's files are closed to them. Blocks, the first time."""
+        """Whether commands run where the owner's files are closed to them, or none runs at all. Blocks, the first
+        time."""
         try:
             return self.needs.get(Place).wall() not in OPEN_WALLS
         except PlaceFailed:
-            return False
+            return True
 
     async def catch_up(self) -> None:
         """Load notes and skills that other homes of the household changed, before a run."""
