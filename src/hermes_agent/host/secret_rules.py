@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -24,7 +24,8 @@ BREAK = re.compile(r"(?:\x1b\[[0-9;]*[A-Za-z]|(?<=\S)[ \t]*\r?\n[ \t]*(?=\S))+")
 """What may stand inside a key: colours, and the ends of lines of a text that was wrapped."""
 GOES_ON = re.compile(r"(?=[A-Za-z._-]{0,40}[0-9])[A-Za-z0-9+/=._-]{16}")
 """How a key looks behind a break before which it may have ended."""
-RUN, BROKEN = re.compile(b"x" * 14 + b"x*"), re.compile(b"xxxxxxnn? *xxxxx*")
+LEAST = 14
+RUN, BROKEN = re.compile(b"x" * LEAST + b"x*"), re.compile(b"xxxxxxnn? *xxxxx*")
 """What a key holds, and one with a break, where `x` stands for the signs of keys, and `n` for the end of a line."""
 NEAR, FAR = 80, 256
 """Characters around a run and a break among which a whole key and its name stand."""
@@ -35,6 +36,8 @@ LONG, IDS = 30, 50
 START = re.compile(r"\S[ \t]*\n[ \t]*\Z")
 LONGEST, MOST, TRIES = 8192, 128, 4
 """Characters of a broken key at most, breaks inside, and those before which a rule must find something."""
+COLUMNS = range(60, 300)
+"""How wide a terminal is."""
 DIGIT = re.compile(b"[0-9]")
 PLACEHOLDER = re.compile(
     r"your|example|placeholder|change|dummy|sample|xxx|\.\.\.|redacted|insert|replace|secret|token|passw|"
@@ -74,46 +77,32 @@ class Rule:
     password: bool = False
     literal: bool = False
 
-    def places(self, text: str, small: str, breaks: Sequence[int] = ()) -> Iterator[Place]:
-        """Where keys begin and end in a text and the same in `small` letters. Where it has `breaks`, those with one
-        inside."""
-        match, where = _compiled(self.pattern).match, small if self.anywhere else text
+    def places(self, text: str, small: str) -> Iterator[Place]:
+        """Where keys begin and end in a text and the same in `small` letters."""
+        match = self.compiled.match
+        for at in self.stands(text, small):
+            if (found := match(text, at)) and (place := self.place(found)):
+                yield place
+
+    def stands(self, text: str, small: str) -> Iterator[int]:
+        """Where one of the keys stands."""
+        where = small if self.anywhere else text
         for key in self.keys:
             at = where.find(key)
             while at >= 0:
-                end = at + 1
-                if breaks:
-                    found = self._broken_place(text, at, breaks)
-                else:
-                    matched = match(text, at)
-                    found = self._place(matched) if matched else None
-                if found:
-                    end = max(end, found[1])
-                    yield found
-                at = where.find(key, end)
+                yield at
+                at = where.find(key, at + 1)
 
-    def _place(self, found: re.Match[str]) -> Place | None:
+    def place(self, found: re.Match[str]) -> Place | None:
+        """Where the key begins and ends that the pattern found; None for one that is none."""
         group = "value" if "value" in found.re.groupindex else 0
         begin, end = found.span(group)
         return (begin - self.back, end) if self._counts(found[group]) else None
 
-    def _broken_place(self, text: str, at: int, breaks: Sequence[int]) -> Place | None:
-        """The shortest that ends where no more of a key follows: the text may go on with any word behind a break."""
-        first = bisect_right(breaks, at)
-        if first == len(breaks) or breaks[first] - at > FAR:
-            return None
-        begin = at if first and breaks[first - 1] == at else 0  # Nothing stands before it there.
-        line, match = text[begin : at + LONGEST], _compiled(self.pattern).match
-        place, cuts = None, (*breaks[first : first + MOST], len(text))
-        for tries, cut in enumerate(cuts, 1):
-            matched = match(line, at - begin, cut - begin)
-            place = self._place(matched) if matched else None
-            goes_on = tries < TRIES if place is None else place[1] + begin == cut and GOES_ON.match(text, cut)
-            if not goes_on:
-                break
-        if not place or bisect_right(breaks, place[0] + begin) >= bisect_left(breaks, place[1] + begin):
-            return None
-        return place[0] + begin, place[1] + begin
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern."""
+        return _compiled(self.pattern)
 
     def _counts(self, value: str) -> bool:
         return (not self.random or _is_random(value)) and (not self.password or _may_be_password(value, self.literal))
@@ -126,44 +115,78 @@ def key_places(text: str) -> list[Place]:
     near, small = "\n".join(plain[begin:end] for begin, end in _slices(runs, NEAR)), plain.lower()
     here = [rule for rule in rules() if rule.anywhere or (near and next(rule.places(near, near), None))]
     found = {place for rule in here for place in rule.places(plain, small)}
-    if "\x1b" in plain:
-        return sorted(found.union(_broken(plain, [(0, len(plain))])))
-    if "\n" not in plain:
-        return sorted(found)
-    cut = [
-        (begin, end)
-        for begin, end in runs
-        if BREAK.match(plain, end) or START.search(plain, max(0, begin - NEAR), begin)
-    ]
-    wrapped = sorted([*cut, *_spans(plain, BROKEN, OF_BROKEN)])
-    return sorted(found.union(_broken(plain, _slices(wrapped, FAR))))
+    if "\n" in plain or "\x1b" in plain:
+        full = _full_lines(plain)
+        broken = [(0, len(plain))] if "\x1b" in plain else _slices(_broken(plain, runs, full), FAR)
+        found.update(_Joined(plain, broken, full).places())
+    return sorted(found)
 
 
-def _broken(text: str, slices: Iterable[Place]) -> Iterator[Place]:
-    """The places of keys with breaks inside, in these slices of the text."""
-    parts: list[str] = []
-    starts, origins, breaks, size = [], [], [], 0
-    for first, last in slices:
-        at = first
-        for gap in (*BREAK.finditer(text, first, last), None):
-            end = last if gap is None else gap.start()
-            starts.append(size)
-            origins.append(at)
-            parts.append(text[at:end] if gap else f"{text[at:end]}\n")
-            size += len(parts[-1])
-            if gap is not None:
-                breaks.append(size)
-                at = gap.end()
+class _Joined:
+    """Slices of a text without the breaks inside. At `full` lines a terminal broke it."""
 
-    def origin(place: int) -> int:
-        part = bisect_right(starts, place) - 1
-        return origins[part] + place - starts[part]
+    def __init__(self, text: str, slices: Sequence[Place], full: Collection[int]) -> None:
+        self._starts: list[int] = []
+        self._origins: list[int] = []
+        self._breaks: list[int] = []
+        self._full: set[int] = set()
+        parts, size = [], 0
+        for first, last in slices:
+            at = first
+            for gap in (*BREAK.finditer(text, first, last), None):
+                parts.append(f"{text[at:last]}\n" if gap is None else text[at : gap.start()])
+                self._starts.append(size)
+                self._origins.append(at)
+                size += len(parts[-1])
+                if gap is not None:
+                    self._breaks.append(size)
+                    self._full.update({size} if gap.start() in full else ())
+                    at = gap.end()
+        self._text = "".join(parts)
 
-    joined = "".join(parts)
-    if breaks:
-        small = joined.lower()
-        for begin, end in (place for rule in rules() for place in rule.places(joined, small, breaks)):
-            yield origin(begin), origin(end - 1) + 1
+    def places(self) -> Iterator[Place]:
+        """Where in the whole text keys stand near breaks."""
+        text, small = self._text, self._text.lower()
+        for rule in rules() if self._breaks else ():
+            for at in rule.stands(text, small):
+                if place := self._place(rule, at):
+                    yield self._origin(place[0]), self._origin(place[1] - 1) + 1
+
+    def _place(self, rule: Rule, at: int) -> Place | None:
+        """The shortest that ends where no more of a key follows: the text may go on with any word behind a break."""
+        first, breaks = bisect_right(self._breaks, at), self._breaks
+        if not any(abs(cut - at) <= FAR for cut in breaks[max(0, first - 1) : first + 1]):
+            return None
+        starts = rule.pattern.startswith("<B>") and first and breaks[first - 1] == at
+        begin = at if starts else max(0, at - FAR)  # Where it starts a line, nothing stands before it.
+        line, place = self._text[begin : at + LONGEST], None
+        for tries, cut in enumerate((*breaks[first : first + MOST], len(self._text)), 1):
+            found = rule.compiled.match(line, at - begin, cut - begin)
+            place = (rule.place(found) if found else None) or place
+            if place is None:
+                goes_on = tries < TRIES
+            else:
+                goes_on = cut in self._full or GOES_ON.match(self._text, cut) is not None
+                goes_on = goes_on and not re.search(r"\s", line[place[1] : cut - begin])
+            if not goes_on:
+                break
+        return None if place is None else (place[0] + begin, place[1] + begin)
+
+    def _origin(self, place: int) -> int:
+        part = bisect_right(self._starts, place) - 1
+        return self._origins[part] + place - self._starts[part]
+
+
+def _broken(text: str, runs: Sequence[Place], full: Collection[int]) -> list[Place]:
+    """Where the text holds what may be part of a key with a break inside: `runs` at the end of a line, and others."""
+    cut = {each for each in runs if BREAK.match(text, each[1]) or START.search(text, max(0, each[0] - NEAR), each[0])}
+    return sorted(cut.union(_spans(text, BROKEN, OF_BROKEN), ((at, at + 1) for at in full)))
+
+
+def _is_drawn(part: bytes) -> bool:
+    """Whether a run may be part of a key: no drawn line, no name or word, no hash or id."""
+    drawn = part.strip(HASH) if len(part) < IDS else part.strip(LINE)
+    return bool(drawn and (len(part) >= LONG or (part.strip(WORDS) and DIGIT.search(part))))
 
 
 def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
@@ -176,10 +199,24 @@ def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
             before = kinds[max(0, begin - FAR) : begin]
             begin -= len(before) - len(before.rstrip(b"x"))
         part = b"".join(raw[begin:end].split())
-        drawn = part.strip(HASH) if len(part) < IDS else part.strip(LINE)
-        if drawn and (len(part) >= LONG or (part.strip(WORDS) and DIGIT.search(part))):
+        if _is_drawn(part):
             spans.append((begin, end))
     return spans
+
+
+def _full_lines(text: str) -> set[int]:
+    """The ends of lines where a terminal may have broken a key: they are as long as no other line is."""
+    lines = text.split("\n")
+    lengths = list(map(len, lines))
+    width, at = max(lengths), -1
+    full: set[int] = set()
+    if width not in COLUMNS:
+        return full
+    for length, line, after in zip(lengths, lines, lines[1:], strict=False):
+        at += length + 1
+        if length == width and len(word := f"{line.rpartition(' ')[2]}{after.partition(' ')[0]}") >= LEAST:
+            full.update({at} if _is_drawn(word.encode()) else ())
+    return full
 
 
 def _slices(spans: Iterable[Place], more: int) -> list[Place]:
