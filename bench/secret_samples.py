@@ -131,6 +131,13 @@ def _wrapped(text: str) -> str:
     return f"{text[:middle]}\n{text[middle:]}\nand more"
 
 
+def _in_columns(text: str, columns: int = 80) -> str:
+    """As a terminal breaks a long line: somewhere inside of the key, and at its full width."""
+    inside = 1 + zlib.crc32(text.encode()) % (min(len(text.split("\n", 1)[0]), columns) - 1)
+    line = ("the value that was asked for on Monday is " * 2)[: columns - inside - 1] + f" {text} and more words"
+    return "\n".join(part[at : at + columns] for part in line.split("\n") for at in range(0, len(part), columns))
+
+
 CONTEXTS: Mapping[str, Callable[[str], str]] = {
     "bare": str,
     "a line of .env": lambda text: f"A=1\nSOME_VALUE={text}\nB=2",
@@ -140,6 +147,8 @@ CONTEXTS: Mapping[str, Callable[[str], str]] = {
     "a log": lambda text: f"2026-01-01T12:00:00Z INFO shop: got {text}, going on",
     "JSON in a log": lambda text: json.dumps({"text": f"it says:\n{text}\nand more"}),
     "wrapped": _wrapped,
+    "wrapped and set in": lambda text: _wrapped(text).replace("\n", "\n    "),
+    "wrapped at 80 columns": _in_columns,
     "an address": lambda text: f"GET /hook?value={quote(text, safe='')}&next=1",
     "Markdown": lambda text: f"Use `{text}` or **{text}**.",
 }
