@@ -14,7 +14,7 @@ import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.control_group import ControlGroup
-from hermes_agent.sandbox.jail import CannotJail, check_workspace, jail_of, scrubbed
+from hermes_agent.sandbox.jail import CannotJail, jail_of
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.toolchains import toolchains
 from hermes_agent.sandbox.walls import SYSTEM, SYSTEM_CREDENTIALS, Walls
@@ -249,34 +249,6 @@ async def test_a_link_of_a_jailed_command_lends_nothing_that_is_hidden(jailed: J
 async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None:
     with pytest.raises(PlaceFailed, match="holds the system"):
         await jailed.place().start("g/a", Command(text="true", folder="/"))
-
-
-def test_folders_that_hold_the_system_are_no_workspace(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/etc")
-
-    for folder in ("/", "/usr/../etc", str(tmp_path / "link"), "/bin", "/lib", "/sbin", "/boot", "/home"):
-        with pytest.raises(PlaceFailed, match="holds the system"):
-            check_workspace(folder, Walls())
-    check_workspace(str(tmp_path), Walls())
-
-
-def test_where_nothing_works_no_command_runs_without_walls() -> None:
-    with pytest.raises(CannotJail, match="cannot be jailed here"):
-        jail_of("no-such-jail", Walls())
-
-
-SOUNDING = "OPENAI_API_KEY ANTHROPIC_TOKEN AWS_SECRET_ACCESS_KEY DB_PASSWORD GITHUB_TOKEN HERMES_HOME SLACK_BOT_TOKEN"
-
-
-@pytest.mark.parametrize("name", [*SOUNDING.split(), "my_secret", "TOKEN", "SENTRY_DSN"])
-def test_what_sounds_like_a_secret_is_not_passed_on(name: str) -> None:
-    assert name not in scrubbed({name: "x"})
-    assert scrubbed({name: "x"}, [name])[name] == "x"
-
-
-@pytest.mark.parametrize("name", ["PATH", "HOME", "LANG", "KEYBOARD", "MONKEY", "TOKENIZERS_PARALLELISM", "PASSAGE"])
-def test_what_only_looks_a_little_like_one_is(name: str) -> None:
-    assert scrubbed({name: "x"})[name] == "x"
 
 
 CALLS = """

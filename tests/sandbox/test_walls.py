@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.sandbox.jail import CannotJail, check_workspace, jail_of
+from hermes_agent.sandbox.place import PlaceFailed
 from hermes_agent.sandbox.walls import Walls, _mounted
 
 
@@ -123,3 +125,17 @@ def test_what_is_closed_is_closed_at_each_mount_of_it_too() -> None:
     found = _mounted(walls, MOUNTED.format("/w").encode())
 
     assert sorted(found) == ["/w/a b/.hermes", "/w/a b/.ssh", "/w/keys", "/w/mnt"]
+
+
+def test_folders_that_hold_the_system_are_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+
+    for folder in ("/", "/usr/../etc", str(tmp_path / "link"), "/bin", "/lib", "/sbin", "/boot", "/home"):
+        with pytest.raises(PlaceFailed, match="holds the system"):
+            check_workspace(folder, Walls())
+    check_workspace(str(tmp_path), Walls())
+
+
+def test_where_nothing_works_no_command_runs_without_walls() -> None:
+    with pytest.raises(CannotJail, match="cannot be jailed here"):
+        jail_of("no-such-jail", Walls())
