@@ -16,8 +16,6 @@ from hermes_agent.core.dataclass import dataclass
 
 Put: TypeAlias = Callable[[str, str], str]
 Place: TypeAlias = tuple[int, int]
-LARGE = 1 << 16
-"""Characters from which on a text is first looked through by a filter."""
 BEFORE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[0-9\[;]m)|(?<=%[0-9A-Fa-f]{2}))"
 """What stands before a key: no letter or digit, but for those that end an escape of JSON, a terminal or an address."""
 BREAK = re.compile(r"(?:\x1b\[[0-9;]*[A-Za-z]|(?<=\S)[ \t]*\r?\n[ \t]*(?=\S))+")
@@ -27,7 +25,7 @@ GOES_ON = re.compile(r"(?=[A-Za-z._-]{0,40}[0-9])[A-Za-z0-9+/=._-]{16}")
 LEAST = 14
 RUN, BROKEN = re.compile(b"x" * LEAST + b"x*"), re.compile(b"xxxxxxnn? *xxxxx*")
 """What a key holds, and one with a break, where `x` stands for the signs of keys, and `n` for the end of a line."""
-NEAR, FAR = 80, 256
+NEAR, FAR = 80, 160
 """Characters around a run and a break among which a whole key and its name stand."""
 LINE, HASH, WORDS = b"-_=~+%.&", b"0123456789abcdef-", b"abcdefghijklmnopqrstuvwxyz_-~+%=&."
 """Signs of drawn lines, of hashes and ids, and of words and names."""
@@ -199,7 +197,7 @@ def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
             before = kinds[max(0, begin - FAR) : begin]
             begin -= len(before) - len(before.rstrip(b"x"))
         part = b"".join(raw[begin:end].split())
-        if _is_drawn(part):
+        if _is_drawn(part) and (pattern is RUN or BREAK.search(text, begin, end)):
             spans.append((begin, end))
     return spans
 

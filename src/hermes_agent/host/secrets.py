@@ -16,9 +16,11 @@ from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.lock_file import locked
 from hermes_agent.host.paths import Home, environment
-from hermes_agent.host.secret_rules import LARGE, Put, hide_keys
+from hermes_agent.host.secret_rules import Put, hide_keys
 
 SHORTEST_HIDDEN = 8
+LARGE = 1 << 12
+"""Characters from which on a text is first looked through for all secrets at once."""
 CUT = 12
 """Characters of a secret's beginning or end that give it away where the rest was cut off."""
 BROKEN = r"[\r\n]+[ \t]*|\x1b\[[0-9;]*[A-Za-z]"
