@@ -14,11 +14,11 @@ from hermes_agent.testing.model_servers import ModelServer, openai_model, servin
 from tests.children import Said, said_by, started
 
 PROGRAMS = "bash sh cat ls head wc grep pwd touch python3 env make git setsid mkfifo ln rm mkdir"
-LACKING = str(Path(__file__).parents[1] / "sandbox/lacking.py")
+LACKING = str(Path(__file__).with_name("lacking.py"))
 
 
 class Machine:
-    """`lacks` names what is not there: `bwrap`, and what `tests/sandbox/lacking.py` takes away."""
+    """`lacks` names what is not there: `bwrap`, and what `tests/journeys/lacking.py` takes away."""
 
     def __init__(self, folder: Path, server: ModelServer, calls: list[Call]) -> None:
         self.home, self.work, self.bin, self.server = folder / "home", folder / "work", folder / "bin", server
