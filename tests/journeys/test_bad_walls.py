@@ -133,9 +133,12 @@ MOUNTS = {
         " && mount -t overlay -o lowerdir={0}/work,upperdir=$PWD/up,workdir=$PWD/tmp overlay {0}/work",
     ),
     "FUSE": ("bindfs", "bindfs {0}/person/letters {0}/work"),
-    "NFS": ("exportfs", "exportfs -o rw,no_root_squash,fsid=1 127.0.0.1:{0}/person/letters"
-            " && mount -t nfs -o nolock 127.0.0.1:{0}/person/letters {0}/work"),
-}  # fmt: skip
+    "NFS": (
+        "exportfs",
+        "exportfs -o rw,no_root_squash,fsid=1 127.0.0.1:{0}/person/letters"
+        " && mount -t nfs -o nolock 127.0.0.1:{0}/person/letters {0}/work",
+    ),
+}
 
 
 @pytest.mark.parametrize("jail", ["bubblewrap", "landlock"])

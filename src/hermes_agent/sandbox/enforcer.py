@@ -48,6 +48,8 @@ def serve() -> None:
         end({record for record in over if runs(record)})
         # What a command left behind is watched for what is its own; the folders are, with the session's next command.
         most = {each: had for each, had in most.items() if runs(each) or (any(had[:2]) and family({each}, set()))}
+        # What a session holds when its next command begins is where that one begins from.
+        looks = {group: looks[group] for group in {each.rpartition(b"/")[0] for each in most} & looks.keys()}
         due = {record: at for record, at in due.items() if record not in over and (at < float("inf") or record in most)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import resource
@@ -47,12 +48,13 @@ class Walled:
         self.places: list[LocalPlace] = []
         self.use()
 
-    def use(self, *, readable: tuple[str, ...] = (), writable: tuple[str, ...] = ()) -> None:
+    def use(self, *, readable: tuple[str, ...] = (), writable: tuple[str, ...] = (), session_mb: int = 0) -> None:
         walls = Walls(
             readable=(*SYSTEM, sys.prefix, sys.base_prefix, *readable),
             writable=writable,
             closed=(f"{self.person}/.hermes",),
             person=str(self.person),
+            session_mb=session_mb,
         )
         env = {"PATH": os.environ["PATH"], "HOME": str(self.person)}
         records = self.person / ".hermes" / str(len(self.places))
@@ -210,3 +212,43 @@ def test_no_folder_is_made_where_a_link_leads_that_came_since(tmp_path: Path) ->
 
     assert list((tmp_path / "outside").iterdir()) == []
     assert (tmp_path / "work/new/a/file").read_bytes() == b"x"
+
+
+FILL = "for n in $(seq 40); do head -c 1M /dev/zero >{}/$n; sleep 0.1; done; echo filled"
+
+
+async def test_what_fills_the_session_s_own_folders_is_ended_and_the_next_command_may_delete_it(walled: Walled) -> None:
+    walled.use(session_mb=4)
+
+    for folder in ("$TMPDIR", "$HOME"):
+        output = await walled(FILL.format(folder))
+        assert "/tmp and ~ of its session hold " in output
+        assert "filled" not in output
+        assert await walled(f"cd {folder} && rm [0-9]* && echo deleted") == "deleted\n"
+    assert "filled" in await walled("head -c 9M /dev/zero >here; sleep 0.4; echo filled")
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["the home", "what holds it"])
+async def test_a_mount_that_appears_in_the_workspace_shows_nothing_that_is_closed(walled: Walled, above: bool) -> None:
+    home, mount = walled.person / ".hermes", walled.work / "mount"
+    home.mkdir()
+    (home / ".env").write_text(SECRET)
+    part = mount / ".hermes" if above else mount
+    mount.mkdir()
+    assert await walled("ls mount") == ""
+    if await asyncio.to_thread(mounts, mount, walled.person if above else home):
+        pytest.skip("this machine does not let us mount")
+    try:
+        said = await walled(f"cat {part}/.env mount/*/.env; echo x >{part}/.env; :")
+        with pytest.raises(PlaceFailed, match="is closed to commands"):
+            await walled("cat .env", part)
+    finally:
+        assert await asyncio.to_thread(mounts, mount) == 0
+
+    assert SECRET not in said
+    assert (home / ".env").read_text() == SECRET
+
+
+def mounts(where: Path, what: Path | None = None) -> int:
+    words = ["mount", "--bind", what, where] if what else ["umount", "-l", where]
+    return subprocess.run(words, check=False).returncode
