@@ -18,6 +18,7 @@ ANSWERED, KILLED, RECORDED = "20261123_205314_b98cb7", "20261123_205324_cdab6c",
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
+    Path("/tmp/stored-work").mkdir(exist_ok=True)  # where its conversations were held
     with tarfile.open(STORED) as stored:
         stored.extractall(tmp_path / "home", filter="data")
     return tmp_path / "home"

@@ -80,7 +80,7 @@ def test_words_of_an_echo_and_of_what_a_file_says_are_nobodys():
     made = Ground.of([read])
     assert made.strange("auditors") == ["auditors"]
     assert ground("Go on", "touch -a maria").strange("touch gives each file to maria") == ["maria"]
-    assert ground("Go on", "ls -l partner").strange("ls shows the partner") == ["partner"]
+    assert ground("Go on", "ls -l partner").strange("ls ends up with the partner") == ["partner"]
     assert ground("Go on", "echo auditors && ls").strange("ls auditors") == ["auditors"]
 
 

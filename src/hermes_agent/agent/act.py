@@ -27,7 +27,6 @@ from hermes_agent.core.errors import (
     StoreError,
     ToolError,
     UnknownTool,
-    unexpected,
 )
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import (
@@ -44,7 +43,7 @@ from hermes_agent.core.messages import (
     Trust,
     trust_of,
 )
-from hermes_agent.core.tool import Answer, CallFacts, Tool
+from hermes_agent.core.tool import Answer, CallFacts, Tool, unexpected
 from hermes_agent.store.effects import Intent
 
 

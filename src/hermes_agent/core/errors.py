@@ -30,7 +30,10 @@ HermesError
 
 from __future__ import annotations
 
-from hermes_agent.core.messages import Origin, Quoted
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes_agent.core.messages import Quoted
 
 
 class HermesError(Exception):
@@ -276,15 +279,6 @@ class OutcomeUnknown(ToolError):
     """A tool call was interrupted and its outcome is unknown, so it is not retried."""
 
     kind = "interrupted"
-
-
-def unexpected(error: Exception) -> ToolError:
-    """The `ToolError` that a model reads for an exception that its tool did not foresee."""
-    if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
-        words = (error.strerror or "Permission denied").lower()
-        what = Quoted(text=str(error.filename), origin=Origin.TOOL) if error.filename else None
-        return ToolError(f"Something cannot be used: {words}.", quoted=what)
-    return ToolError(f"The tool failed: {type(error).__name__}:", quoted=Quoted(text=str(error), origin=Origin.TOOL))
 
 
 class NothingMore(HermesError):

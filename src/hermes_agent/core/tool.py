@@ -9,7 +9,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect, Location
-from hermes_agent.core.messages import File, Image, Origin, Text, Trust
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import File, Image, Origin, Quoted, Text, Trust
 from hermes_agent.core.model import ToolSchema
 
 
@@ -177,3 +178,12 @@ def tool(  # noqa: PLR0913 - what a tool may say of itself
         return method
 
     return mark
+
+
+def unexpected(error: Exception) -> ToolError:
+    """The `ToolError` that a model reads for an exception that its tool did not foresee."""
+    if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
+        words = (error.strerror or "Permission denied").lower()
+        what = Quoted(text=str(error.filename), origin=Origin.TOOL) if error.filename else None
+        return ToolError(f"Something cannot be used: {words}.", quoted=what)
+    return ToolError(f"The tool failed: {type(error).__name__}:", quoted=Quoted(text=str(error), origin=Origin.TOOL))

@@ -25,12 +25,11 @@ from hermes_agent.core.errors import (
     Refused,
     StoreError,
     ToolError,
-    unexpected,
 )
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, ToolCall, ToolResult, Trust, trust_of
 from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
-from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.core.tool import Answer, Tool, unexpected
 from hermes_agent.learning.drafts import (
     Checked,
     Draft,

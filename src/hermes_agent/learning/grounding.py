@@ -101,9 +101,9 @@ class Ground:
         typed = frozenset(base(part) for text in said for word in _tokens(text) for part in _parts(word))
         parts = (part for piece in pieces if is_own(piece) for part in PART.split(piece.text))
         commands = [_tokens(part) for part in parts if not PROSE.match(part)]
-        named = {word for words in commands for word in words[:2]}
-        ran = named | {word for words in commands for word in words[2:] if not any(map(_is_outward, _parts(word)))}
-        return cls(typed=typed, named=frozenset(named), ran=frozenset(ran | {_last(word) for word in ran}))
+        named = frozenset(word for words in commands for word in words[:2])
+        ran = frozenset(each for words in commands for word in words for each in (word, _last(word)))
+        return cls(typed=typed, named=named, ran=ran)
 
     def strange(self, text: str) -> list[str]:
         """The words of a text that have no ground, in its order. Where all have, the lines that touch nothing of what
@@ -131,11 +131,11 @@ class Ground:
     def _has(self, word: str) -> bool:
         if (len(word) == 1 and word.isascii()) or NUMBER.fullmatch(word) or self._knows(word):
             return True
-        parts = LETTERS.findall(word)
-        if not word.isascii() or ELSEWHERE.search(word) or any(map(_is_outward, parts)):
+        if not word.isascii() or ELSEWHERE.search(word):
             return False
+        strange = [part for part in LETTERS.findall(word) if not self._knows(part) and len(part) > 1]
         is_code = not word.replace("-", "").isalpha() and len(word) <= LONGEST_NAME
-        return is_code or all(self._knows(part) or len(part) == 1 for part in parts)
+        return not strange or (is_code and not any(map(_is_outward, strange)))
 
     def _knows(self, part: str) -> bool:
         return part in self.ran or base(part) in everyday() or base(part) in self.typed

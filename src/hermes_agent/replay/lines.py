@@ -13,14 +13,14 @@ from hermes_agent.agent.settings import CompactionSettings
 from hermes_agent.core import errors
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError, unexpected
+from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ToolError
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message, Origin, Quoted
 from hermes_agent.core.model import Delta, Prefix, Reply, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Limits, Rules
-from hermes_agent.core.tool import Answer, Question
+from hermes_agent.core.tool import Answer, Question, unexpected
 from hermes_agent.providers.broker import CallOpened, CallSettled
 from hermes_agent.store.breaks import FrozenPrefix
 from hermes_agent.store.sessions import Session

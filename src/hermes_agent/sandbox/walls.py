@@ -37,8 +37,9 @@ UNBOUNDED = words(
 SYSTEM_CREDENTIALS = words(
     """
     /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private
-    /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/security/opasswd /etc/ssh /etc/wireguard /etc/openvpn
-    /etc/ppp /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes
+    /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/security/opasswd /etc/ssh/ssh_host_rsa_key
+    /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key /etc/wireguard /etc/openvpn /etc/ppp
+    /etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/docker/key.json /etc/kubernetes
     /etc/rancher /etc/mysql/debian.cnf /etc/cups/ssl
     /etc/apt/auth.conf /etc/apt/auth.conf.d /etc/ipsec.secrets /etc/ipsec.d/private /etc/swanctl /etc/postfix/sasl
     /etc/exim4/passwd.client /etc/msmtprc /etc/ldap.secret /etc/pam_ldap.secret /etc/chrony/chrony.keys

@@ -211,11 +211,11 @@ PROBLEMS = {
         "FAILED tests/test_clock.py::test_tick - assert 59 == 60, passes when it is run a second time",
         "test_tick compares wall clock seconds: freeze the clock with the fixture `still` instead of repeating it.",
     ),
-    "a deployment": (
+    "a deploy that hangs": (
         "rollout stuck: 2 of 5 replicas ready, readiness probe answers 503 on /ready",
         "If the rollout hangs on readiness, raise `warmup` in deploy.toml to 60 and start it once more.",
     ),
-    "a data file": (
+    "a data file of sales": (
         "UnicodeDecodeError: byte 0xe4 in position 1041 of sales-2024.csv",
         "The sales tables are written in latin-1: give `encoding='latin-1'` when you read them.",
     ),
@@ -229,13 +229,13 @@ async def test_problems_solved_in_a_trusted_folder_teach_at_once_and_elsewhere_a
     async with learning_place(tmp_path, script, works=True) as here:
         if not asks:
             await here.runtime.folders.trust(str(work))
-        for number, (seen, lesson) in enumerate(PROBLEMS.values()):
+        for number, (problem, (seen, lesson)) in enumerate(PROBLEMS.items()):
             (work / "out.log").write_text(f"{seen}\n")
             await here.type("/new")
             read = Call("read_file", {"path": "out.log"})
             write = note(lesson) if number % 2 else skill(f"solve-{number}", lesson)
             script.talk = [read, write, Say("It works again.")]
-            await here.say("Something is wrong, look at out.log and repair it")
+            await here.say(f"I see {problem}, look at out.log and repair it")
         kept = live(tmp_path)
         waiting = await here.runtime.store.proposals.waiting()
         if asks:

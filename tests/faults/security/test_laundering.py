@@ -55,7 +55,7 @@ async def test_a_command_that_names_a_file_from_outside_speaks_as_it(tmp_path: P
         await here.type("/new")
         more = {"copy": [Call("read_file", {"path": "new.txt"})], "background": []}
         script.talk = [READS[way], *more.get(way, []), KEPT, Say("Kept.")]
-        await here.say("Read the notes")
+        await here.say("Read the notes on the tests of the parser")
         assert live(tmp_path) == ""
 
 
@@ -88,7 +88,7 @@ async def test_what_a_command_writes_that_came_from_outside_is_in_doubt(tmp_path
             await asyncio.sleep(0.1)
         await here.type("/new")
         script.talk = [Call("read_file", {"path": "notes.txt"}), KEPT, Say("Kept.")]
-        await here.say("Read the notes")
+        await here.say("Read the notes on the tests of the parser")
         assert live(tmp_path) == ""
 
 
@@ -149,7 +149,7 @@ async def test_a_command_that_names_nothing_in_doubt_teaches_at_once(tmp_path: P
         command = "printf '3 of 4 passed\\n' 2>/dev/null | sed 's/3 of/all/' && ls /usr >/dev/null && test -d /"
         lesson = "The tests of the parser need the fixture still."
         script.talk = [Call("terminal", {"command": command}), note(lesson), Say("Kept.")]
-        await here.say("Run it")
+        await here.say("Run the tests of the parser")
         assert lesson in live(tmp_path)
 
 
@@ -169,7 +169,7 @@ async def test_trusting_the_folder_again_shows_what_was_in_doubt_and_clears_it(t
     async with _trusted(tmp_path, script) as (here, page):
         await _saved(here, script, page)
         script.talk = LEARNS
-        await here.say("Read the notes")
+        await here.say("Read the notes on the tests of the parser")
         assert live(tmp_path) == ""
         shown, added = await here.text("/trust show"), await here.text("/trust add")
         assert "In doubt, because it changed while something from outside was in view" in shown
@@ -178,7 +178,7 @@ async def test_trusting_the_folder_again_shows_what_was_in_doubt_and_clears_it(t
         assert "notes.txt, since 20" in added
         assert "in doubt," not in await here.text("/trust show") + await here.text("/trust add")
         await here.type("/new")
-        await here.say("Read the notes")
+        await here.say("Read the notes on the tests of the parser")
         assert FACT in live(tmp_path)
 
 
@@ -204,7 +204,7 @@ async def test_nothing_that_the_agent_does_clears_a_doubt(tmp_path: Path, way: s
         await here.say("Do it")
         await here.type("/new")
         script.talk = LEARNS
-        await here.say("Read the notes")
+        await here.say("Read the notes on the tests of the parser")
         assert [each.item for each in await here.runtime.store.proposals.waiting()] == ["MEMORY.md"]
         assert live(tmp_path) == ""
 
