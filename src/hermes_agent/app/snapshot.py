@@ -336,7 +336,8 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
     around = look() if is_near else await asyncio.to_thread(look)
     told = [f"{SOUL} was changed outside: `hermes learn adopt {SOUL}` makes it yours."] if persona.trust else []
     ours = (*told, *snapshot.toolkit.wrong(), *await offer.broken())
-    wrong = (*around.warnings, *(ours if process.standings.is_owner(record.principal) else ()))
+    is_private = process.standings.is_owner(record.principal) and not person.shared
+    wrong = (*around.warnings, *(ours if is_private else ()))
     trusted = await asyncio.to_thread(process.folders.is_trusted, record.workspace, record.id)
     vouched = Origin.WORKSPACE if trusted else Origin.FILE
     noted = Origin.FILE if found and around.memory else Origin.MEMORY
