@@ -60,12 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """Remove the control groups of homes that tests left: of this process, and of killed ones."""
     for group in Path("/sys/fs/cgroup").glob(f"*/{GROUPS}-????????????????-*"):
-        for sign in group.glob("*.????????"):
-            if sign.stem == str(os.getpid()) or not Path("/proc", sign.stem).exists():
-                with suppress(OSError):
-                    sign.rmdir()
-        with suppress(OSError):  # others are at work in it
-            group.rmdir()
+        signs = [sign for sign in group.glob("*.????????") if sign.is_dir()]
+        gone = [each for each in signs if each.stem == str(os.getpid()) or not Path("/proc", each.stem).exists()]
+        for each in (*gone, group):
+            with suppress(OSError):  # others are at work in it
+                each.rmdir()
 
 
 class NetworkRefused(Exception):
