@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +29,7 @@ hypothesis.settings.load_profile("hermes")
 
 
 EXIT_SECONDS = 120
+GROUPS = "hermes-wall"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,6 +55,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if scarce:
         os.environ.update(scarce)
         importlib.import_module("tests.narrow.sitecustomize")
+
+
+def pytest_unconfigure() -> None:
+    """Remove the control groups of homes that tests left: of this process, and of killed ones."""
+    for group in Path("/sys/fs/cgroup").glob(f"*/{GROUPS}-????????????????-*"):
+        signs = [sign for sign in group.glob("*.????????") if sign.is_dir()]
+        gone = [each for each in signs if each.stem == str(os.getpid()) or not Path("/proc", each.stem).exists()]
+        for each in (*gone, group):
+            with suppress(OSError):  # others are at work in it
+                each.rmdir()
 
 
 class NetworkRefused(Exception):
