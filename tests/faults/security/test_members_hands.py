@@ -100,4 +100,5 @@ async def test_where_no_wall_stands_a_member_has_no_shell_and_file_tools_for_the
         assert "Created" in await told(here, "7", "write_file", {"path": "a.txt", "content": "x"})
         assert "needs" in await told(here, "7", "write_file", {"path": f"{planted}/a.txt", "content": "x"})
         assert not (planted / "a.txt").exists()
+        await told(here, "1", "terminal", {"command": "true"})  # The owner is told of SOUL.md first.
         assert "exit 0" in await told(here, "1", "terminal", {"command": "true"})
