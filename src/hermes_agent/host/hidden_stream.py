@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Callable
 
 LONGEST, CONTEXT = 8192, 512
 """Characters that are held back at most, and those before a new piece that may name the secret in it."""
-UNSETTLED = re.compile(r"(?:[!-~]+[ \t]*\r?\n[ \t]*)?[!-~]*\Z")
-"""The last word, and the one before a break: a secret may go on behind it. Other alphabets need no spaces."""
-OPEN_KEY = re.compile(r"-----BEGIN(?:(?!-----END[A-Z ]*-----).)*\Z", re.DOTALL)
+SIGNS, SPACES = string.digits + string.ascii_letters + string.punctuation, " \t\r\n"
+"""What words are made of that may be secrets, and what stands between. In other alphabets words may have no end."""
+BEGIN, END, DASHES = "-----BEGIN", "-----END", "-----"
 
 
 class HiddenStream:
@@ -24,9 +24,18 @@ class HiddenStream:
     def take(self, piece: str) -> str:
         """What may be shown now."""
         self._text += piece
-        held = UNSETTLED.search(self._text, max(self._done, len(self._text) - LONGEST))
-        key = OPEN_KEY.search(self._text, max(self._done, len(self._text) - LONGEST))
-        return self._until(min(found.start() if found else len(self._text) for found in (held, key)))
+        return self._until(max(self._done, len(self._text) - LONGEST, self._settled()))
+
+    def _settled(self) -> int:
+        """Where the last word begins, or the first of those with breaks alone between, or a key of many lines."""
+        text, at, gap = self._text, len(self._text), "\n"
+        while "\n" in gap:
+            word = len(text[:at].rstrip(SIGNS))
+            at = len(text[:word].rstrip(SPACES))
+            gap = text[at:word]
+        key = text.rfind(BEGIN, self._done)
+        end = text.find(DASHES, text.find(END, key) + len(END)) if key >= 0 and END in text[key:] else -1
+        return min(word, key) if key >= 0 and not 0 <= end < word - len(DASHES) else word
 
     def rest(self) -> str:
         """What was held back; another text may follow."""
@@ -41,6 +50,7 @@ class HiddenStream:
         same = next((at for at, sign in enumerate(self._shown) if shown[at : at + 1] != sign), len(self._shown))
         self._shown, self._done = shown, end
         if end > 2 * CONTEXT and (begin := self._text.find(" ", end - CONTEXT, end)) >= 0:
-            self._text, self._done = self._text[begin:], end - begin
-            self._shown = self._redact(self._text[: self._done])
+            before, after = self._redact(self._text[:begin]), self._redact(self._text[begin:end])
+            if before + after == shown:  # Nothing of a secret is in both.
+                self._text, self._shown, self._done = self._text[begin:], after, end - begin
         return shown[same:]

@@ -181,7 +181,7 @@ def _broken(text: str, runs: Sequence[Place], full: Collection[int]) -> list[Pla
     return sorted(cut.union(_spans(text, BROKEN, OF_BROKEN), ((at, at + 1) for at in full)))
 
 
-def _is_drawn(part: bytes) -> bool:
+def is_drawn(part: bytes) -> bool:
     """Whether a run may be part of a key: no drawn line, no name or word, no hash or id."""
     drawn = part.strip(HASH) if len(part) < IDS else part.strip(LINE)
     return bool(drawn and (len(part) >= LONG or (part.strip(WORDS) and DIGIT.search(part))))
@@ -197,7 +197,7 @@ def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
             before = kinds[max(0, begin - FAR) : begin]
             begin -= len(before) - len(before.rstrip(b"x"))
         part = b"".join(raw[begin:end].split())
-        if _is_drawn(part) and (pattern is RUN or BREAK.search(text, begin, end)):
+        if is_drawn(part) and (pattern is RUN or BREAK.search(text, begin, end)):
             spans.append((begin, end))
     return spans
 
@@ -213,7 +213,7 @@ def _full_lines(text: str) -> set[int]:
     for length, line, after in zip(lengths, lines, lines[1:], strict=False):
         at += length + 1
         if length == width and len(word := f"{line.rpartition(' ')[2]}{after.partition(' ')[0]}") >= LEAST:
-            full.update({at} if _is_drawn(word.encode()) else ())
+            full.update({at} if is_drawn(word.encode()) else ())
     return full
 
 
