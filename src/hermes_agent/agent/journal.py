@@ -157,7 +157,10 @@ class Journal:
     def clean(self, event: E) -> E:
         """The event without secrets in the program's own words; replies and results come without any."""
         match event:
-            case Notice() | Asked() | RunEnded() | ToolProgress():
+            case Asked():
+                choices = tuple(map(self.redact, event.choices))
+                return replace(event, text=self.redact(event.text), choices=choices)
+            case Notice() | RunEnded() | ToolProgress():
                 return replace(event, text=self.redact(event.text))
             case ToolStarted():
                 return replace(event, summary=self.redact(event.summary))

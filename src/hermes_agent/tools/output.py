@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import Needs
-from hermes_agent.host.secret_rules import is_drawn
+from hermes_agent.host.secret_rules import LEAST, is_drawn
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import PlaceFailed, Running
@@ -91,8 +91,8 @@ class Covers:
 
     def settled(self, text: str) -> str:
         """Complete lines of output without secrets, and without a last word that may go on as one in the next line."""
-        word = text.split()[-1:]
-        cut = len(word[0]) if word and text.endswith(word[0]) and is_drawn(word[0].encode()) else 0
+        word = (text.split() or [""])[-1]
+        cut = len(word) if len(word) >= LEAST and text.endswith(word) and is_drawn(word.encode()) else 0
         return self._hiding.redact(text[: len(text) - cut])
 
     async def catch_up(self, running: Running) -> None:
