@@ -88,7 +88,7 @@ class RunContext:
 
     def progress(self, text: str) -> None:
         """Show a line to whoever watches."""
-        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=self._agent.redact(text)))
+        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=text))
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call another tool on behalf of this one, under its own id; its answer."""

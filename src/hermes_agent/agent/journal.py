@@ -7,8 +7,8 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import field
-from typing import Any, Protocol
+from dataclasses import field, replace
+from typing import Any, Protocol, TypeVar
 
 from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
@@ -16,7 +16,18 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import DatabaseUnreachable, LogBehind, StoreError
-from hermes_agent.core.events import Durable, Entry, Live, Notice, Seen
+from hermes_agent.core.events import (
+    Asked,
+    Durable,
+    Entry,
+    Event,
+    Live,
+    Notice,
+    RunEnded,
+    Seen,
+    ToolProgress,
+    ToolStarted,
+)
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
 from hermes_agent.store.database import Store
@@ -41,6 +52,7 @@ class InHand:
 
 
 log = logging.getLogger(__name__)
+E = TypeVar("E", bound=Event)
 
 LINGER = 0.02
 """Seconds that something posted waits for company: a reply, quick reads and the next request share one commit."""
@@ -80,7 +92,8 @@ class Journal:
     or during a commit share the next commit. The events and changes of one `commit` or `post` are in one
     transaction with the check of the lease. Events are published in order, durable ones after their commit. A
     started commit completes even if its caller is cancelled, so that view and log never disagree; after a failure
-    (`LostLease`, a full disk) every further commit raises it.
+    (`LostLease`, a full disk) every further commit raises it. `redact` removes secrets from notices, questions,
+    summaries and ends before anybody sees or stores them.
     """
 
     def __init__(
@@ -108,6 +121,7 @@ class Journal:
         self._shown = 0
         self._written: deque[Batch] = deque(maxlen=REMEMBERED)
         self.joined: JoinedChanges | None = None
+        self.redact: Callable[[str], str] = str
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
         """Commit the events with their changes, and everything posted before. With `durable` False a power failure
@@ -121,7 +135,8 @@ class Journal:
             raise self._failure
         now, first, session = self._clock.now(), self.session.number + 1, self.session
         entries = tuple(
-            Entry(number=first + offset, run=session.run, at=now, event=event) for offset, event in enumerate(events)
+            Entry(number=first + offset, run=session.run, at=now, event=self.clean(event))
+            for offset, event in enumerate(events)
         )
         for entry in entries:
             session.apply(entry)
@@ -129,6 +144,7 @@ class Journal:
 
     def live(self, event: Live) -> None:
         """Publish an event that is not logged, after those posted before it."""
+        event = self.clean(event)
         if self._flushing is None and not self._pending:
             self._show_live(event)
         else:
@@ -136,7 +152,20 @@ class Journal:
 
     def notify(self, text: str) -> None:
         """Publish a live notice at once, also while the log cannot be written."""
-        self._show_live(Notice(text=text, level="warning", live=True))
+        self._show_live(Notice(text=self.redact(text), level="warning", live=True))
+
+    def clean(self, event: E) -> E:
+        """The event without secrets in the program's own words; replies and results come without any."""
+        match event:
+            case Asked():
+                choices = tuple(map(self.redact, event.choices))
+                return replace(event, text=self.redact(event.text), choices=choices)
+            case Notice() | RunEnded() | ToolProgress():
+                return replace(event, text=self.redact(event.text))
+            case ToolStarted():
+                return replace(event, summary=self.redact(event.summary))
+            case _:
+                return event
 
     @asynccontextmanager
     async def last_words(self) -> AsyncIterator[None]:
@@ -184,7 +213,7 @@ class Journal:
 
     def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as a change of a commit."""
-        at = self._clock.now()
+        at, intent = self._clock.now(), replace(intent, summary=self.redact(intent.summary))
         return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
 
     async def begun_at(self, call_id: str) -> Location:

@@ -197,6 +197,7 @@ def limited(text: str, turns: int, limit: LimitReached) -> RunEnded:
 async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: tuple[Closing, ...] = ()) -> RunEnded:
     """Close open calls and commit the end together with that of every message of the run."""
     await journal.tell_waiting()
+    ended = journal.clean(ended)
     closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]

@@ -81,7 +81,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             seam=seam,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run)),
+            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run), secrets.redact),
         )
         try:
             system.snapshots = snapshots = SettingsSnapshots(system, loaded)

@@ -90,12 +90,12 @@ class Options:
     strict_input: bool = False
     allow: tuple[str, ...] = ()
 
-    def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
+    def service(self, store: Store, people: People, afterwards: Afterwards, redact: Callable[[str], str]) -> Service:
         """The scheduler's `Service` for these options."""
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
         silent = delivers is delivers_nothing
         posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
-        return Service(most=self.most, posting=posting, afterwards=(afterwards,))
+        return Service(most=self.most, posting=posting, afterwards=(afterwards,), redact=redact)
 
 
 @dataclass(kw_only=True)

@@ -47,6 +47,7 @@ from hermes_agent.memory.settings import Person, Target, label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
+from hermes_agent.providers.redacted import Redacted
 from hermes_agent.providers.route import Route
 from hermes_agent.replay.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.replay.seam import Seam
@@ -239,6 +240,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     except HermesError as error:
         seam.refused(record.id, error)
         raise
+    model = Redacted(model, process.secrets.redact)
     toolbox, offer = await _offered(snapshot, record, model.window)
     look_around = partial(_surroundings, snapshot, record, offer, model.window)
     limits = _limits(snapshot, own.clock)

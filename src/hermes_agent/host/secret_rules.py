@@ -23,14 +23,15 @@ BREAK = re.compile(r"(?:\x1b\[[0-9;]*[A-Za-z]|(?<=\S)[ \t]*\r?\n[ \t]*(?=\S))+")
 GOES_ON = re.compile(r"(?=[A-Za-z._-]{0,40}[0-9])[A-Za-z0-9+/=._-]{16}")
 """How a key looks behind a break before which it may have ended."""
 LEAST = 14
+"""Characters in a row that each key has, but for those that are looked for `anywhere`."""
 RUN, BROKEN = re.compile(b"x" * LEAST + b"x*"), re.compile(b"xxxxxxnn? *xxxxx*")
 """What a key holds, and one with a break, where `x` stands for the signs of keys, and `n` for the end of a line."""
 NEAR, FAR = 80, 160
 """Characters around a run and a break among which a whole key and its name stand."""
 LINE, HASH, WORDS = b"-_=~+%.&", b"0123456789abcdef-", b"abcdefghijklmnopqrstuvwxyz_-~+%=&."
 """Signs of drawn lines, of hashes and ids, and of words and names."""
-LONG, IDS = 30, 50
-"""Characters from which on a run may be a key although it looks like a name, and although it looks like an id."""
+LONG, IDS = re.compile(b"[A-Za-z0-9]{20}"), 50
+"""What no name holds, and characters from which on a run may be a key although it looks like an id."""
 START = re.compile(r"\S[ \t]*\n[ \t]*\Z")
 LONGEST, MOST, TRIES = 8192, 128, 4
 """Characters of a broken key at most, breaks inside, and those before which a rule must find something."""
@@ -181,10 +182,10 @@ def _broken(text: str, runs: Sequence[Place], full: Collection[int]) -> list[Pla
     return sorted(cut.union(_spans(text, BROKEN, OF_BROKEN), ((at, at + 1) for at in full)))
 
 
-def _is_drawn(part: bytes) -> bool:
+def is_drawn(part: bytes) -> bool:
     """Whether a run may be part of a key: no drawn line, no name or word, no hash or id."""
     drawn = part.strip(HASH) if len(part) < IDS else part.strip(LINE)
-    return bool(drawn and (len(part) >= LONG or (part.strip(WORDS) and DIGIT.search(part))))
+    return bool(drawn and ((part.strip(WORDS) and DIGIT.search(part)) or LONG.search(part)))
 
 
 def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
@@ -197,7 +198,7 @@ def _spans(text: str, pattern: re.Pattern[bytes], table: bytes) -> list[Place]:
             before = kinds[max(0, begin - FAR) : begin]
             begin -= len(before) - len(before.rstrip(b"x"))
         part = b"".join(raw[begin:end].split())
-        if _is_drawn(part) and (pattern is RUN or BREAK.search(text, begin, end)):
+        if is_drawn(part) and (pattern is RUN or BREAK.search(text, begin, end)):
             spans.append((begin, end))
     return spans
 
@@ -213,7 +214,7 @@ def _full_lines(text: str) -> set[int]:
     for length, line, after in zip(lengths, lines, lines[1:], strict=False):
         at += length + 1
         if length == width and len(word := f"{line.rpartition(' ')[2]}{after.partition(' ')[0]}") >= LEAST:
-            full.update({at} if _is_drawn(word.encode()) else ())
+            full.update({at} if is_drawn(word.encode()) else ())
     return full
 
 

@@ -93,14 +93,17 @@ class Running:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """Settings of a process for its runs: `most` at a time (None: all that are ready; runs that wait for a person do
-    not count), `posting` for messages that go to the outbox, and `afterwards`, which is called for each ended run."""
+    not count), `posting` for messages that go to the outbox, and `afterwards`, which is called for each ended run.
+    `redact` removes secrets from what runs say of themselves."""
 
     most: int | None = None
     posting: Posting | None = None
     afterwards: tuple[Afterwards, ...] = ()
+    redact: Callable[[str], str] = str
 
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
-        """Post the journal's messages to the outbox, where the session's surface uses it."""
+        """Redact the journal's messages, and post them to the outbox, where the session's surface uses it."""
+        journal.redact = self.redact
         if self.posting is not None:
             journal.joined = self.posting.of(record, journal.mailbox, journal.session)
 

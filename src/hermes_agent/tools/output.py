@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import Needs
+from hermes_agent.host.secret_rules import LEAST, is_drawn
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import PlaceFailed, Running
@@ -87,6 +88,12 @@ class Covers:
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding
         self._covers: dict[str, Cover] = {}
+
+    def settled(self, text: str) -> str:
+        """Complete lines of output without secrets, and without a last word that may go on as one in the next line."""
+        word = (text.split() or [""])[-1]
+        cut = len(word) if len(word) >= LEAST and text.endswith(word) and is_drawn(word.encode()) else 0
+        return self._hiding.redact(text[: len(text) - cut])
 
     async def catch_up(self, running: Running) -> None:
         """Mask new output of a command."""

@@ -286,10 +286,10 @@ class ShellTools:
                 covering.cancel()
 
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
-        """Show the latest complete line; an incomplete one could hold a secret not yet recognisable."""
+        """Show the latest complete line; what is incomplete could hold a secret not yet recognisable."""
         latest = (await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace")
-        whole = re.split(LINE_END, latest)[:-1]
-        line = cleaned("\n".join(whole)).strip().rpartition("\n")[2]
+        whole = "\n".join(re.split(LINE_END, latest)[size > LATEST : -1])
+        line = cleaned(self._covers.settled(whole)).strip().rpartition("\n")[2]
         if line:
             context.progress(line[:200])
 

@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -153,7 +154,9 @@ class Incoming:
         event = proven.event or field_of(payload, "type") or field_of(payload, "event")
         if (route.events and event not in route.events) or not await passes(payload, route.filters):
             return Accepted(status="ignored")
-        return await self._accept(name, route, proven, filled(route.prompt, payload, event))
+        redact = self._runtime.secrets.redact  # Another service's words are kept and sent on like a tool's.
+        parts = tuple(replace(part, text=redact(part.text)) for part in filled(route.prompt, payload, event))
+        return await self._accept(name, route, proven, parts)
 
     def _proven(self, name: str, route: WebhookRoute, headers: Mapping[str, str], body: bytes) -> Proven:
         secret = self._runtime.secrets.get(route.secret) if route.secret else ""
