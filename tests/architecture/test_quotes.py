@@ -19,7 +19,7 @@ EXEMPT = {
     "app/guards.py: text": "how often a call was repeated",
     "app/places.py: error": "the name of a missing package",
     "core/edits.py: content": "the files' tools label it; `skills.managing.quoting` does for skills",
-    "core/errors.py: error": "the name of its class",
+    "core/tool.py: error": "the name of its class",
     "learning/curator/staging.py: said": "the curator sees the home's own skills alone",
     "learning/curator/tools.py: files": "the same",
     "learning/dispatch.py: reason": "what a gate says of the call's own words",
