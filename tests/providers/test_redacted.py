@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from bench.secret_samples import CONTEXTS, samples
-from hermes_agent.host.hidden_stream import HiddenStream
+from hermes_agent.core.messages import Message, Role, Text, Thinking
+from hermes_agent.core.model import (
+    Delta,
+    Model,
+    ModelRequest,
+    Reply,
+    Retrying,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
 from hermes_agent.host.secret_rules import hide_keys
 from hermes_agent.host.secrets import Redaction
+from hermes_agent.providers.redacted import HiddenStream, Redacted
 
 KNOWN = Redaction({"correct/horse+battery": "LOGIN"})
 TOKENS = {**samples(3), "known": "correct/horse+battery", "hex": b"correct/horse+battery".hex()}
@@ -55,3 +68,40 @@ def test_a_long_text_passes_whole_and_nothing_waits_for_ever() -> None:
 
     assert "".join(passed(words, 40)) == words
     assert len("".join(passed("x" * 50_000, 999)[:-1])) > 40_000
+
+
+class Telling:
+    """A model that streams these."""
+
+    name, window = "m", 1000
+
+    def __init__(self, *deltas: Delta | Reply) -> None:
+        self._deltas = deltas
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        for delta in self._deltas:
+            yield delta
+
+
+async def test_words_and_thoughts_pass_in_their_order_without_secrets_and_a_void_attempt_leaves_nothing() -> None:
+    key = TOKENS["GitHub personal"]
+    thought = Thinking(text=f"It is {key}", opaque="signed", maker="x/m")
+    message = Message(role=Role.ASSISTANT, parts=(thought, Text(text=f"Use {key}.")))
+    reply = Reply(message=message, stop=StopReason.END, usage=Usage(), provider="x", model="m")
+    void = (TextDelta(text="Never said"), Retrying(reason="busy", attempt=1, delay=0.0))
+    thoughts = (ThinkingDelta(text=f"It is {key[:9]}"), ThinkingDelta(text=key[9:]))
+    words = (TextDelta(text=f"Use {key[:20]}"), TextDelta(text=f"{key[20:]}."))
+    model: Model = Redacted(Telling(*void, *thoughts, *words, reply), redact)
+
+    seen = [each async for each in model.ask(None)]  # type: ignore[arg-type]  the double reads no request
+
+    told = [(type(each), each.text) for each in seen if isinstance(each, TextDelta | ThinkingDelta)]
+    assert told == [
+        (TextDelta, "Never "),
+        (ThinkingDelta, "It is "),
+        (ThinkingDelta, "[secret]"),
+        (TextDelta, "Use "),
+        (TextDelta, "[secret]."),
+    ]
+    assert isinstance(seen[-1], Reply)
+    assert seen[-1].message.parts == (Thinking(text="It is [secret]"), Text(text="Use [secret]."))
