@@ -75,6 +75,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             reserved=Reserved(COMMANDS),
             limits=limits,
         )
+        store.engine.redact = secrets.redact
         system.hermes = Hermes(
             store=store,
             build=lambda record, journal: system.snapshots.agent(record, journal),

@@ -252,7 +252,12 @@ class Inbox(TimedTables):
             raise
         ended = 0
         if ids:
-            facts = (ending.value, storable(reason), self._clock.now() if at is None else at, lease.epoch)
+            facts = (
+                ending.value,
+                storable(self._engine.redact(reason)),
+                self._clock.now() if at is None else at,
+                lease.epoch,
+            )
             ended = await tx.run(END.format(ids=marks(len(ids), 6)), lease.lane, *facts, *ids)
         row = await tx.row(SETTLE, lease.lane, ended)
         assert row is not None  # The fence has seen and locked it.

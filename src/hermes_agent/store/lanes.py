@@ -126,7 +126,7 @@ class Lanes(TimedTables):
 
         async def change(tx: Transaction) -> int:
             await fence(tx, lease)
-            row = await tx.row(RELEASE, lease.lane, again, failed, storable(error))
+            row = await tx.row(RELEASE, lease.lane, again, failed, storable(self._engine.redact(error)))
             tx.rings.add("")
             return 0 if row is None else int(row[0])
 

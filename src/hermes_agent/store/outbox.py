@@ -191,7 +191,7 @@ class Outbox(TimedTables):
         over = state in (SlotState.SENT, SlotState.FAILED)
         again = 0.0 if over or not delay else now + min(delay, LONGEST_PAUSE)
         facts = (written(tuple(pieces)), slot.repeats + repeats, state.value, slot.version)
-        more = (1 if error else 0, again, storable(error), now if over else None)
+        more = (1 if error else 0, again, storable(self._engine.redact(error)), now if over else None)
         await self._held(slot, SETTLE, *facts, *more)
 
     async def give_back(self, keep: Collection[int] = ()) -> int:

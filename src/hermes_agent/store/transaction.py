@@ -61,11 +61,13 @@ class Engine(Protocol):
     - `durable` False commits what a power failure (never a process's death) may lose;
     - cancelling a `write` leaves open whether it commits;
     - `blocked` is a sentence about another program that blocks every change, empty where none is known;
+    - `redact` removes secrets from errors and reasons before they are stored;
     - after `hurry` no change waits longer than a moment for another program;
     - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
     """
 
     dialect: Dialect
+    redact: Callable[[str], str]
 
     @property
     def blocked(self) -> str: ...

@@ -17,6 +17,7 @@ from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Replied
+from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say, Think
 from hermes_agent.replay.recorder import Recorder
@@ -24,7 +25,7 @@ from hermes_agent.testing.faults import ErrorEvent, Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.api.served import served
-from tests.app.place import another, settle_home
+from tests.app.place import PLACE, another, settle_home
 from tests.cli.shell import program, typed
 from tests.faults.security.test_secrets import FILE, KNOWN, SIGN_IN, TOKENS, files_of, held
 from tests.gateway.harness import OWNER, harness
@@ -184,3 +185,18 @@ async def test_a_question_and_a_summary_hold_no_secret(home: Path) -> None:
     assert "[secret" in seen
     assert held(seen) == []
     assert held(repr([event for event in log if not isinstance(event, Replied)])) == []
+
+
+async def test_an_error_in_the_outbox_holds_no_secret(home: Path) -> None:
+    async with (
+        serving(openai_model(ScriptedModel(showing), keys=())) as server,
+        another(settle_home(home, server.url), server) as here,
+    ):
+        outbox = here.runtime.store.outbox
+        slot = await outbox.open(Letter(key="k", to=PLACE, content=Content(text="Hi")))
+        assert slot is not None
+        await outbox.complete(slot, SlotState.FAILED, (), error=f"404 of /bot{TOKENS['Telegram']}/send, {KNOWN}")
+        (failed,) = await outbox.failed()
+
+    assert "[secret SHOP_LOGIN]" in failed.error
+    assert held(failed.error) == []

@@ -182,7 +182,7 @@ class Learning:
 
     async def queue(self, tx: Transaction, job: Job) -> None:
         """Add a job; an existing one of that id stays unchanged."""
-        span = (job.first, job.last, job.created, storable(job.account.note))
+        span = (job.first, job.last, job.created, storable(self._engine.redact(job.account.note)))
         await tx.run(QUEUE, job.id, job.kind.value, job.session, job.principal, job.what, *span)
 
     async def claim(self, kinds: Sequence[JobKind] = tuple(JobKind)) -> Claim | None:
@@ -207,7 +207,7 @@ class Learning:
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
         """End the job with its account, and update pace and overlaps once. Does nothing for a lost claim."""
         used = (account.calls, account.input, account.cached, account.output, account.cost)
-        came = (account.kept, account.waiting, account.refused, storable(account.note))
+        came = (account.kept, account.waiting, account.refused, storable(self._engine.redact(account.note)))
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:

@@ -147,6 +147,7 @@ class PostgresEngine:
         self._closed = False
         self._until = float("inf")
         self.blocked = ""
+        self.redact: Callable[[str], str] = str
 
     def hurry(self) -> None:
         self._until = min(self._until, self._clock.monotonic() + HURRY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -110,6 +110,7 @@ class SqliteEngine:
         self._closed = False
         self._failure: DatabaseUnreachable | None = None
         self.notice = ""
+        self.redact: Callable[[str], str] = str
 
     @property
     def blocked(self) -> str:
