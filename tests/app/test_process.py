@@ -20,7 +20,7 @@ from hermes_agent.store.database import open_store
 )
 async def test_who_works_for_everybody_speaks_through_the_outbox(tmp_path: Path, options: Options, delivers: bool):
     store = await open_store(tmp_path / "hermes.db")
-    service = options.service(store, People({"telegram": ChannelSettings()}), lambda *_: None)
+    service = options.service(store, People({"telegram": ChannelSettings()}), lambda *_: None, str)
 
     assert (service.posting is not None and service.posting.delivers("telegram")) is delivers
     assert service.posting is None or not service.posting.delivers("cli")
