@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.process_table import Identity, family, is_alive
+from hermes_agent.host.process_table import MARK, Identity, family, is_alive
 from hermes_agent.sandbox.executions import (
     ENFORCER,
     FILES,
@@ -23,6 +23,7 @@ from hermes_agent.sandbox.executions import (
     identity_in,
     is_beginning,
     noted_end,
+    start_note,
     void,
 )
 from hermes_agent.sandbox.place import PlaceFailed
@@ -36,6 +37,33 @@ def test_a_claim_whose_shell_said_nothing_yet_is_beginning_until_it_is_void(tmp_
 
     assert void(tmp_path / "a")
     assert not void(tmp_path / "a")
+
+
+def test_a_jailed_command_whose_starter_died_first_never_began(tmp_path: Path):
+    (tmp_path / "exit").touch()
+    starter = start_note(tmp_path)
+    assert not void(tmp_path)  # its starter lives, and may stand still
+
+    os.close(starter)
+    assert void(tmp_path)
+
+
+@pytest.mark.parametrize(("file", "text"), [("exit", "\n"), ("exit", "0\n"), ("pid", "42\n")])
+def test_what_began_is_never_void(tmp_path: Path, file: str, text: str):
+    (tmp_path / "exit").touch()
+    os.close(start_note(tmp_path))
+    (tmp_path / file).write_text(text)
+
+    assert not void(tmp_path)
+
+
+def test_what_carries_the_mark_of_its_record_is_never_void(tmp_path: Path):
+    (tmp_path / "exit").touch()
+    os.close(start_note(tmp_path))
+
+    with subprocess.Popen(["sleep", "60"], env={MARK: str(tmp_path)}, start_new_session=True) as child:
+        assert not void(tmp_path)
+        child.kill()
 
 
 def test_who_runs_it_is_read_from_its_own_line_or_its_number():

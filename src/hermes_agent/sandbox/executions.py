@@ -6,7 +6,8 @@ exec/<group>/<name>/     moved there atomically: whoever does may start the comm
     pid                  made by the shell when it begins, or by its jail: its line of /proc/PID/stat
     out                  both outputs, whole
     in                   a pipe to its input (background only)
-    exit                 the exit code and a newline, when it has ended (in a jail with processes of its own: how many)
+    exit                 empty before it begins, a newline while it runs in a jail, then the exit code and a newline (in
+                         a jail with processes of its own: how many)
     env                  what it leaves to the kept shell: the directory in a comment, then the exported variables
     network              whom it talked to, a line each: `traffic.py`
     listed               there for commands that `list` names
@@ -24,6 +25,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from errno import EEXIST, ENOTEMPTY
+from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: TID251 - whoever finds it locked goes on without
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -43,6 +45,7 @@ WORD = ".word"
 """Beside all records: the name of their store, which is another one when records were removed."""
 MOST_TYPED = 10_000  # it is quoted twice, and one argument of a program may have 128 kB
 NOBODY = Identity(pid=0)
+VOID = b"0\n"
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -93,12 +96,36 @@ def is_beginning(folder: Path) -> bool:
     return folder.is_dir() and not read_text(folder / "pid")
 
 
-def void(folder: Path) -> bool:
-    """Make sure that a command whose shell never started never will; True on success."""
+def start_note(folder: Path) -> int:
+    """Create the `pid` of a jailed command before it starts, for its starter to fill. Locked until the starter has
+    done so or died, and the program that it started has begun. Raises `OSError`, also where it was made void."""
+    handle = os.open(folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
-        os.close(os.open(folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
+        flock(handle, LOCK_EX | LOCK_NB)
+        if os.fstat(handle).st_size:
+            raise FileExistsError(EEXIST, "it was made void")
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def void(folder: Path) -> bool:
+    """Make sure that a command that never began never will; True on success, for one caller alone. Blocks.
+
+    It never began where its shell has not made `pid`; in a jail, where whoever starts it died before it did: nobody
+    holds the file, no process carries the mark, and no shell wrote that it begins.
+    """
+    handle = os.open(folder / "pid", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        flock(handle, LOCK_EX | LOCK_NB)
+        if os.fstat(handle).st_size or read_text(folder / "exit") or runs(folder) != NOBODY:
+            return False
+        os.write(handle, VOID)
+    except BlockingIOError:
         return False
+    finally:
+        os.close(handle)
     return True
 
 

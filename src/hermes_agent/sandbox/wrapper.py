@@ -43,6 +43,11 @@ def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType
     return f"export{told}\ncd {quote(cwd)} || exit 126"
 
 
+def begun(folder: str) -> str:
+    """Shell code with which a jailed command notes that it has begun, where its end will be noted."""
+    return f"echo 1<>{quote(folder)}/exit"
+
+
 def dropping(names: Iterable[str]) -> str:
     """Shell code after the directory that is kept: these variables belong to one command alone."""
     return "".join(f"; unset {name}" for name in names)

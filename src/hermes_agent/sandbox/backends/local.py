@@ -36,6 +36,7 @@ from hermes_agent.sandbox.executions import (
     read_text,
     runs,
     send,
+    start_note,
     this_boot,
     void,
 )
@@ -49,6 +50,7 @@ from hermes_agent.sandbox.wrapper import (
     INLINE,
     MARK,
     begin,
+    begun,
     dropping,
     is_same_shell,
     kept_directory,
@@ -175,7 +177,7 @@ class LocalPlace:
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
-        text = f"{self._jail.limits if self._jail else CLAIM}\n{text}"
+        text = f"{begun(str(folder))}\n{self._jail.limits}\n{text}" if self._jail else f"{CLAIM}\n{text}"
         try:
             self._spare.claim(folder)
         except FileExistsError as error:
@@ -232,7 +234,7 @@ class LocalPlace:
             launch=partial(self._watcher.launch, folder),
             connections=self._network.handlers() if self._network else (),
         )
-        with (folder / "pid").open("xb") as who:
+        with open(start_note(folder), "wb") as who:  # noqa: PTH123 - it is open already
             child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
             who.write(read_text(Path(f"/proc/{child.identity.pid}/stat")).encode() or b"%d\n" % child.identity.pid)
         return child
@@ -258,7 +260,9 @@ class LocalPlace:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         stamp.touch()
         before = stamp.stat().st_mtime - 60 * minutes
-        ended = [(path.stat().st_mtime, path.parent) for path in self._folder.glob("*/*/exit") if path.stat().st_size]
+        ended = [
+            (path.stat().st_mtime, path.parent) for path in self._folder.glob("*/*/exit") if path.stat().st_size > 1
+        ]
         old, kept = [], 0
         for when, folder in sorted(ended, reverse=True):
             kept += (folder / "out").stat().st_size
@@ -375,7 +379,7 @@ class LocalRunning:
         if out.st_size <= SMALL:
             self._output = (self._folder / "out").read_bytes() if out.st_size else b""
         begun = (self._folder / "meta.json").stat().st_mtime
-        ended = (self._folder / "exit").stat().st_mtime if noted else out.st_mtime
+        ended = (self._folder / "exit").stat().st_mtime if noted_end(noted)[0] is not None else out.st_mtime
         return Ended(code=code, seconds=max(0.0, ended - begun))
 
     def _keep(self) -> None:
