@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,9 @@ class Context:
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         self.used.append((name, dict(arguments)))
         return Answer(parts=())
+
+    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
+        raise AssertionError(goals)
 
 
 class Box:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Set
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from hermes_agent.agent.agent import Agent
@@ -11,7 +12,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.effects import NOWHERE
 from hermes_agent.core.errors import Refused, ToolError
-from hermes_agent.core.events import Asked, ToolProgress
+from hermes_agent.core.events import Asked, Delegated, ToolProgress
 from hermes_agent.core.messages import Origin, Text, ToolCall, Trust, trust_of
 from hermes_agent.core.tool import Answer, Question
 
@@ -108,19 +109,34 @@ class RunContext:
                 f"No one is here to answer: {question.text}",
                 hint="Go on without it, or say in your reply what you would need.",
             )
-        journal.in_hand.asking.add(self._call.id)
-        try:
-            if id_ not in session.asked:
-                await journal.commit(
-                    Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
-                )
-            await journal.tell_waiting()
+        if id_ not in session.asked:
+            asked = Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
+            await journal.commit(asked)
+        async with self._waiting():
             while id_ not in session.answers:
                 await journal.mailbox.wait()
                 await take_answers(session, journal)
-        finally:
-            journal.in_hand.asking.discard(self._call.id)
-        await journal.tell_waiting()
         words = Text(text=session.answers[id_], origin=session.answerers[id_])
         self.inner = max(self.inner, trust_of(words, self._agent.own))
         return words.text
+
+    @asynccontextmanager
+    async def delegating(self, goals: Mapping[str, str]) -> AsyncIterator[None]:
+        """Context manager: the call waits for these sessions, to which it gave goals; the log notes each once."""
+        new = goals.keys() - self._session.delegated
+        if new:
+            made = [Delegated(call_id=self._call.id, session=each, goal=goals[each]) for each in goals if each in new]
+            await self._journal.commit(*made)
+        async with self._waiting():
+            yield
+
+    @asynccontextmanager
+    async def _waiting(self) -> AsyncIterator[None]:
+        journal = self._journal
+        journal.in_hand.asking.add(self._call.id)
+        try:
+            await journal.tell_waiting()
+            yield
+        finally:
+            journal.in_hand.asking.discard(self._call.id)
+        await journal.tell_waiting()

@@ -39,15 +39,17 @@ from hermes_agent.store.transaction import Transaction
 @dataclass(slots=True, kw_only=True)
 class InHand:
     """Tool calls of a run that are in progress. `begun` maps each call to the call that made it (empty: the model);
-    `asking` are those that wait for a person. `told` is the last value of `waits` that the store was given."""
+    `asking` are those that wait for a person or for other sessions. `told` is the last value of `waits` that the store
+    was given; `changed` is called with each new one."""
 
     begun: dict[str, str] = field(default_factory=dict)
     asking: set[str] = field(default_factory=set)
     told: bool = False
+    changed: Callable[[], None] = lambda: None
 
     @property
     def waits(self) -> bool:
-        """Whether all calls wait for a person."""
+        """Whether all calls wait for a person or for other sessions."""
         return bool(self.asking) and not self.begun.keys() - self.asking - set(self.begun.values())
 
 
@@ -199,12 +201,13 @@ class Journal:
             raise self._failure
 
     async def tell_waiting(self) -> None:
-        """Record in the store whether the run only waits for a person, where that changed: such a run is no crash
-        suspect."""
+        """Record in the store whether the run only waits (for a person, for other sessions), where that changed: such a
+        run is no crash suspect, and makes room for another one."""
         waits = self.in_hand.waits
         if waits is self.in_hand.told:
             return
         self.in_hand.told = waits
+        self.in_hand.changed()
         await self.commit(changes=[lambda tx: self._store.lanes.waits(tx, self._lease, waits)], durable=False)
 
     def alive(self) -> None:

@@ -44,9 +44,11 @@ class Environment:
     """Content of the prompt sections. `identity` is the text of SOUL.md (empty: the built-in one) with the label
     `persona`, `skills` the index of skills, `context` the project's context file with the label `vouched`, `memory` the
     notes with the label `noted`, `environment` the machine and channel, `date` the day (`2026-11-21`). `warnings` tell
-    the person what was left out of these files, and why; `eligible` are the skills that the index names."""
+    the person what was left out of these files, and why; `eligible` are the skills that the index names. `role` says
+    who a session without a person works for (empty: it has one)."""
 
     identity: str = ""
+    role: str = ""
     persona: Origin = Origin.RUNTIME
     skills: str = ""
     context: str = ""
@@ -65,6 +67,7 @@ def sections_of(surroundings: Environment, tools: Sequence[ToolSchema]) -> tuple
     guidance = "".join(f"\n- {words}" for name, words in GUIDANCE if name in offered)
     return (
         Section(name="identity", text=_identity(surroundings), origin=surroundings.persona),
+        *([Section(name="role", text=surroundings.role)] if surroundings.role else []),
         Section(name="how to work", text=HOW_TO_WORK),
         Section(name="tool guidance", text=guidance and f"# Your tools{guidance}"),
         Section(name="skills", text=surroundings.skills, origin=Origin.SKILL),

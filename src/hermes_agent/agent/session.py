@@ -13,6 +13,7 @@ from hermes_agent.core.events import (
     Asked,
     Compacted,
     ContextAdded,
+    Delegated,
     Entry,
     MessageTaken,
     Pinned,
@@ -64,11 +65,12 @@ class Session:
     the log's last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls in the
     log, also of undone ones. `started` maps calls with a logged intent and no result to their effect. `answers` and
     `answerers` map questions to what was answered and its label. `speakers` are the principals whose messages this
-    run took, `heard` counts those messages, `rounds` the replies that requested tools; `is_cut`: its last reply
-    ended at the length limit. `began` is the event number at which the run began, `answered` the tools that
-    returned without an error at any time. `mark` is the marker of the runtime's own notes, `told` the hash of the
-    last text of each source of them, `pins` what no compaction removes. `compacted` is the length of `messages`
-    after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4, `prefix_trust` its worst class.
+    run took, `heard` counts those messages, `rounds` the replies that requested tools; `is_cut`: its last reply ended
+    at the length limit. `began` is the event number at which the run began, `answered` the tools that returned without
+    an error at any time, `delegated` the sessions that its calls gave a goal. `mark` is the marker of the runtime's own
+    notes, `told` the hash of the last text of each source of them, `pins` what no compaction removes. `compacted` is
+    the length of `messages` after the last compaction, `prefix_tokens` the size of the prefix by bytes / 4,
+    `prefix_trust` its worst class.
     """
 
     id: str
@@ -89,6 +91,7 @@ class Session:
     rounds: int = 0
     began: int = 0
     answered: set[str] = field(default_factory=set)
+    delegated: set[str] = field(default_factory=set)
     is_cut: bool = False
     draft: list[str] = field(default_factory=list)
     mark: str = ""
@@ -189,6 +192,8 @@ class Session:
             case Answered(question=question, answer=answer, origin=origin):
                 self.answers[question] = answer
                 self.answerers[question] = origin
+            case Delegated(session=child):
+                self.delegated.add(child)
             case Pinned(pin=pin):
                 self.pins[pin] = entry.event
             case Unpinned(pin=pin):

@@ -25,6 +25,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.replay.ledger import Book
 from hermes_agent.replay.seam import Seam
+from hermes_agent.runs.alarm import Alarm
 from hermes_agent.runs.front import Hermes
 from hermes_agent.runs.health import Health
 from hermes_agent.store.database import open_store
@@ -97,6 +98,11 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
         closing.callback(system.health.close)
         closing.push_async_callback(snapshots.quiet)
         closing.callback(store.engine.hurry)
+        if not options.own_only and options.tape is None:
+            alarm = Alarm(clock, lambda: system.snapshots.now.alarms)
+            scheduler.subscribe(alarm.ring)
+            alarm.start()
+            closing.push_async_callback(alarm.close)
         await keep_met(people, store, None if options.own_only else scheduler.subscribe)
         yield system
 

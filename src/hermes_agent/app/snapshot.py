@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,10 +28,12 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
+from hermes_agent.app.work import ALARMS, granted_by, mandate_of, toolsets_by, work_closings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings, own_name
+from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.hooks import Hooks
     from hermes_agent.app.memory_provider import MemoryProvider
     from hermes_agent.app.skills import Offer
+    from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
 
@@ -177,6 +180,11 @@ class SettingsSnapshot:
         return await self.models.model(main or self.process.options.model, ledger, first, alone=alone)
 
     @cached_property
+    def alarms(self) -> Sequence[Source]:
+        """What is due at times, for a process that serves."""
+        return [self.needs.made(where) for where in ALARMS]
+
+    @cached_property
     def models(self) -> Models:
         """The models of these settings, with cached chains."""
         process = self.process
@@ -214,8 +222,8 @@ async def prompt_of(
         window = (await snapshot.broker(record.model, StoredLedger(snapshot.book, record.principal))).window
     except NoModel:
         window = 0
-    toolbox, offer = await _offered(snapshot, record, window)
-    return sections_of(await _surroundings(snapshot, record, offer, window), toolbox.offered), toolbox.offered
+    toolbox, offer = await _offered(snapshot, record, window, None)
+    return sections_of(await _surroundings(snapshot, record, offer, window, None), toolbox.offered), toolbox.offered
 
 
 async def agent_of(snapshot: SettingsSnapshot, record: SessionRecord, journal: Journal) -> Agent:
@@ -234,17 +242,19 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     process, settings, own = snapshot.process, snapshot.settings, seam.own(record.id)
     attended = process.options.attended and record.surface not in UNATTENDED
     await seam.start_run(record, process.store)
-    ledger = RunLedger(replace(snapshot.book, clock=own.clock), journal, record)
+    mandate = await mandate_of(process.store, record)
+    book = snapshot.book.within(*mandate.limits) if mandate else snapshot.book
+    ledger = RunLedger(replace(book, clock=own.clock), journal, record)
     try:
         model = await seam.model(record.id, "", ledger, partial(_answering, snapshot, record))
     except HermesError as error:
         seam.refused(record.id, error)
         raise
     model = Redacted(model, process.secrets.redact)
-    toolbox, offer = await _offered(snapshot, record, model.window)
-    look_around = partial(_surroundings, snapshot, record, offer, model.window)
-    limits = _limits(snapshot, own.clock)
-    recall = snapshot.memory.recall(record) if snapshot.memory else None
+    toolbox, offer = await _offered(snapshot, record, model.window, mandate)
+    look_around = partial(_surroundings, snapshot, record, offer, model.window, mandate)
+    limits = _limits(snapshot, own.clock, mandate)
+    recall = snapshot.memory.recall(record) if snapshot.memory and (not mandate or mandate.remembers) else None
     sources: list[TailSource] = [
         Now(own.clock),
         ThisRun(attended=attended, reading=process.options.reading),
@@ -286,19 +296,22 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         clock=own.clock,
         ids=own.ids,
         hooks=snapshot.toolkit.hooks(
-            process.options.capabilities,
+            granted_by(mandate, process.options.capabilities),
             beside.judge,
             attended=attended,
             session=record.id,
             surface=_surface(snapshot, record),
         ),
-        effort=settings.model.reasoning_effort,
+        effort=(mandate.effort if mandate else "") or settings.model.reasoning_effort,
         max_parallel=settings.agent.max_parallel,
         attended=attended,
         redact=process.secrets.redact,
         tail=tail,
         compactor=Compactor(settings=settings.compaction, shortener=shortener),
-        closing=snapshot.learner.closing(record, toolbox.names),
+        closing=(
+            *(snapshot.learner.closing(record, toolbox.names) if not mandate or mandate.learns else ()),
+            *work_closings(snapshot.needs, record, mandate),
+        ),
         location=snapshot.needs.get(Place).location,
         labels=await asyncio.to_thread(process.folders.labels, record.workspace, record.id),
         own=label_of(process.standings.of(record.principal), record.conversation),
@@ -310,8 +323,11 @@ def _surface(snapshot: SettingsSnapshot, record: SessionRecord) -> str:
     return rules_of(record.surface, snapshot.process.standings.of(record.principal))
 
 
-async def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: int) -> tuple[Toolbox, Offer]:
+async def _offered(
+    snapshot: SettingsSnapshot, record: SessionRecord, window: int, mandate: Mandate | None
+) -> tuple[Toolbox, Offer]:
     surface, narrowed = _surface(snapshot, record), snapshot.process.people.toolsets(record.conversation)
+    narrowed = toolsets_by(mandate, narrowed)
     toolsets = snapshot.toolkit.built_in.toolsets(surface, narrowed)
     is_owner = snapshot.process.standings.is_owner(record.principal)
     if not is_owner and WALLED.intersection(toolsets) and not await asyncio.to_thread(snapshot.has_wall):
@@ -320,17 +336,20 @@ async def _offered(snapshot: SettingsSnapshot, record: SessionRecord, window: in
     return toolbox, snapshot.skills.meet(record, toolsets, toolbox.names)
 
 
-async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int) -> Environment:
+async def _surroundings(
+    snapshot: SettingsSnapshot, record: SessionRecord, offer: Offer, window: int, mandate: Mandate | None
+) -> Environment:
     process, (skills, eligible) = snapshot.process, await offer.index()
     person = person_of(record.principal, process.standings.is_owner, record.conversation)
     found, persona = await _found(snapshot.notes, person)
+    remembers = mandate is None or mandate.remembers
     look = partial(
         environment_of,
         home=process.home.root,
         workspace=Path(record.workspace),
         place=place_of(record.conversation, process.options.platform),
         now=process.machine.now(),
-        notes=lambda: notes_of(process.home, snapshot.settings.memory, person, found),
+        notes=lambda: notes_of(process.home, snapshot.settings.memory, person, found) if remembers else ("", ()),
         window=window,
     )
     # What lies in the home is as near as the database: a thread would cost several times what it takes.
@@ -344,7 +363,8 @@ async def _surroundings(snapshot: SettingsSnapshot, record: SessionRecord, offer
     vouched = Origin.WORKSPACE if trusted else Origin.FILE
     noted = Origin.FILE if found and around.memory else Origin.MEMORY
     labels = {"vouched": vouched, "noted": noted, "persona": persona if around.identity else Origin.RUNTIME}
-    return replace(around, skills=skills, warnings=wrong, eligible=eligible, **labels)
+    role = mandate.role if mandate else ""
+    return replace(around, skills=skills, warnings=wrong, eligible=eligible, role=role, **labels)
 
 
 async def _found(notes: Notes, person: Person) -> tuple[frozenset[str], Origin]:
@@ -365,7 +385,11 @@ async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: 
     return snapshot.background.with_eyes(model, record, ledger, sees=model.sees)
 
 
-def _limits(snapshot: SettingsSnapshot, clock: Clock) -> Limits:
+def _limits(snapshot: SettingsSnapshot, clock: Clock, mandate: Mandate | None) -> Limits:
     agent = snapshot.settings.agent
-    deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
-    return Limits(turns=agent.max_turns, deadline=deadline)
+    usual = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
+    if mandate is None:
+        return Limits(turns=agent.max_turns, deadline=usual)
+    ends = [each for each in (usual, mandate.deadline(clock)) if each is not None]
+    turns = agent.max_turns if mandate.turns is None else min(mandate.turns, agent.max_turns)
+    return Limits(turns=turns, deadline=min(ends, default=None))

@@ -60,6 +60,14 @@ class FixedTools:
         """Nothing is held."""
 
 
+class MemoryTools(FixedTools):
+    """Tool source of the memory provider, which belongs to the toolset `memory`."""
+
+    def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
+        """Its tools, where that toolset is not left out."""
+        return super().tools(surface, narrowed) if not narrowed or "memory" in narrowed else ()
+
+
 def memory_tools(needs: Needs) -> FixedTools:
     """Tool source of the memory provider, if the settings name one."""
-    return FixedTools(() if needs.get(MemorySettings).provider == "none" else needs.made(MEMORY).tools())
+    return MemoryTools(() if needs.get(MemorySettings).provider == "none" else needs.made(MEMORY).tools())

@@ -260,6 +260,16 @@ class ToolProgress:
     kind: Literal["tool_progress"] = field(default="tool_progress", init=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegated:
+    """A call gave another session (a child) its goal; what comes of it is that session's log."""
+
+    call_id: str
+    session: str
+    goal: str
+    kind: Literal["delegated"] = field(default="delegated", init=False)
+
+
 Durable = (
     PrefixFrozen
     | RunStarted
@@ -273,12 +283,13 @@ Durable = (
     | ToolEnded
     | Asked
     | Answered
+    | Delegated
     | Notice
     | Undone
     | Branched
     | RunEnded
 )
-VOCABULARY_OF: dict[str, int] = {}
+VOCABULARY_OF: dict[str, int] = {"delegated": 2}
 """Kinds of durable events that came after the first vocabulary, by its number: a version that does not know them leaves
 the sessions alone whose log has them."""
 VOCABULARY = max(VOCABULARY_OF.values(), default=1)

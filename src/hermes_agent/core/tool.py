@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
@@ -54,7 +55,9 @@ class CallContext(Protocol):
     - `use` calls another tool on behalf of this one: permission, guardrails, logged intent and result are as for any
       call, but the model does not see it; a call made so may make none itself;
     - `ask` puts a question to the person and returns the answer, also one given before a crash; it raises `Refused`
-      where nobody is there to answer.
+      where nobody is there to answer;
+    - inside `delegating` the call only waits for the sessions to which it gave these goals, which the log notes once:
+      the run makes room for theirs.
     """
 
     @property
@@ -86,6 +89,8 @@ class CallContext(Protocol):
     def progress(self, text: str) -> None: ...
 
     async def ask(self, question: Question) -> str: ...
+
+    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]: ...
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
 

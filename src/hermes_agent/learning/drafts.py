@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -190,6 +191,10 @@ class OtherWriters:
     async def ask(self, question: Question) -> str:
         """Raises `Refused`: nobody attends."""
         raise Refused(f"No one is here to answer: {question.text}")
+
+    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
+        """Raises `ToolError`."""
+        raise ToolError(f"A review delegates nothing ({len(goals)}).")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LimitReached, LostLease
 from hermes_agent.core.events import MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said
-from hermes_agent.core.spending import Grant, Limit, Rules, Scope, day_of
+from hermes_agent.core.spending import Grant, Limit, Rules, day_of
 from hermes_agent.providers.broker import CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.store.database import Store
@@ -33,13 +33,15 @@ class Book:
     sizes: Sizes = field(default_factory=Sizes)
     unpriced: set[str] = field(default_factory=set)
 
-    def within(self, own: Limit) -> Book:
-        """The book with a tighter run limit for one piece of work."""
-        run = next((limit for limit in self.rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
-        both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
-        others = tuple(limit for limit in self.rules.limits if limit.scope is not Scope.RUN)
-        limits = others if both == Limit(scope=Scope.RUN) else (*others, both)
-        return replace(self, rules=replace(self.rules, limits=limits))
+    def within(self, *own: Limit) -> Book:
+        """The book with tighter limits (of run or job) for one piece of work."""
+        limits = {(limit.scope, limit.purpose): limit for limit in self.rules.limits}
+        for limit in own:
+            there = limits.get((limit.scope, ""), limit)
+            least = _least(there.money, limit.money), _least(there.tokens, limit.tokens)
+            limits[limit.scope, ""] = replace(limit, money=least[0], tokens=least[1])
+        kept = tuple(each for each in limits.values() if (each.money, each.tokens) != (None, None))
+        return replace(self, rules=replace(self.rules, limits=kept))
 
     def row(self, call: CallOpened, principal: str, job: str = "") -> UsageRow:
         """The usage row of a call that starts now."""

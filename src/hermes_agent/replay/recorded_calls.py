@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -150,6 +151,9 @@ class _RecordedContext:
         await self.calls.stops.passed()
         self.calls.came("asks", call_of(self.context), question=question)
         return await self.context.ask(question)
+
+    def delegating(self, goals: Mapping[str, str]) -> AbstractAsyncContextManager[None]:
+        return self.context.delegating(goals)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         await self.calls.stops.passed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NothingMore, UnknownSession
 from hermes_agent.core.events import Answered, Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing, workspace_of
+from hermes_agent.core.mandate import Mandate
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.one_run import BuildAgent, Service
 from hermes_agent.runs.scheduler import Scheduler
@@ -39,6 +40,21 @@ class Submitted:
 
     session: str
     inbox: int | None
+
+
+async def nothing_beside(_tx: Transaction, _session: str) -> None:
+    """The default of `Assignment.beside`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """A session in which nobody types: its mandate, the job whose limits it shares, and the rows that `beside` writes
+    in the commit that creates it. `queue` names who works on it (empty: the queue of this process)."""
+
+    mandate: Mandate
+    job: str = ""
+    queue: str = ""
+    beside: Callable[[Transaction, str], Awaitable[None]] = nothing_beside
 
 
 class _Overtaken(Exception):
@@ -99,26 +115,38 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
         return record
 
-    async def start_session(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
-        """Accept the first message of a new session and create both in one commit. A message accepted before creates
-        none, and its session is returned."""
+    async def start_session(
+        self, inbound: Inbound, *, workspace: str, model: str = "", work: Assignment | None = None
+    ) -> Submitted:
+        """Accept the first message of a new session and create both in one commit; for `work` with what belongs to it.
+        A message accepted before creates nothing, and its session is returned."""
         if self.receive is not None:
             inbound = await self.receive(inbound, model=model)
         record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
+        record = record if work is None else replace(record, job=work.job)
+        queue = work.queue if work is not None and work.queue else self._scheduler.queue
         at = self._seam.arrival()
 
         async def change(tx: Transaction) -> int | None:
-            row = await self.store.inbox.accept(inbound, record.id, self._scheduler.queue, tx=tx, at=at)
+            row = await self.store.inbox.accept(inbound, record.id, queue, tx=tx, at=at)
             if row is not None:
                 await self.store.sessions.create(tx, record)
                 await self.store.sessions.set_current(tx, record.conversation, record.id)
+                if work is not None:
+                    await self.store.mandates.put(tx, record.id, work.mandate)
+                    await work.beside(tx, record.id)
             return row
 
         row = await self.store.write(change)
-        if row is not None:
-            self._seam.made(record)
+        if row is None:
+            mail = await self.store.inbox.find(inbound.source, inbound.source_id)
+            there = mail.session if mail is not None and mail.session else record.id
+            self._scheduler.enqueue(there)
+            return Submitted(session=there, inbox=None)
+        self._seam.made(record)
+        if queue == self._scheduler.queue:
             self._scheduler.enqueue(record.id)
-            self._seam.arrived(record.id, inbound, at)
+        self._seam.arrived(record.id, inbound, at)
         return Submitted(session=record.id, inbox=row)
 
     def _record(

@@ -86,7 +86,7 @@ class Running:
 
     @property
     def waits(self) -> bool:
-        """Whether it only waits for a person."""
+        """Whether it only waits for a person or for other sessions."""
         return self.journal.in_hand.waits
 
 

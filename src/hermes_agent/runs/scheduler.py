@@ -15,7 +15,6 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.activity import Activity, activity, while_there
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.seam import Seam
 from hermes_agent.runs.activity_log import ActivityLog
@@ -119,8 +118,6 @@ class Scheduler:
         self._worker: asyncio.Task[None] | None = None
         self.outdated: asyncio.Future[DatabaseTooNew] = asyncio.get_running_loop().create_future()
         self._wanted = asyncio.Event()
-        if self.service.most is not None:
-            self.bus.overhear(self._notice)
 
     def runs(self, session: str, *, ended: bool = True) -> bool:
         """Whether a run of this session is in progress here; without `ended`, not one that has released its lane."""
@@ -256,12 +253,10 @@ class Scheduler:
         self._full = most is not None and len(runs) >= most and sum(not running.waits for running in runs) >= most
         return not self._full
 
-    def _notice(self, seen: Seen) -> None:
-        """A run that begins to wait for a person makes room for another one."""
-        if self._full and isinstance(seen.event, Asked | ToolEnded):
-            running = self._running.get(seen.session)
-            if running is None or running.waits:
-                self.wake()
+    def _made_room(self) -> None:
+        """A run that begins to wait for a person or for other sessions makes room for another one."""
+        if self._full:
+            self.wake()
 
     def _start(self, lease: Lease) -> None:
         earlier = self._running.get(lease.lane)
@@ -269,6 +264,7 @@ class Scheduler:
         view = kept(self._views, lease)
         journal = Journal(self._store, lease, view, clock=own.clock, show=self.bus.publish, spawn=spawn)
         journal.mailbox.behind(own.gate)
+        journal.in_hand.changed = self._made_room
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
         journal.mailbox.back.overtaken = running.overtaken
         self._running[lease.lane] = running

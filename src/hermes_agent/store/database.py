@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
+    from hermes_agent.store.mandates import Mandates
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
@@ -72,6 +73,7 @@ class Store:
     )
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
+    mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")

@@ -9,6 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
+from hermes_agent.core.mandate import Work
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import setting
 
@@ -19,7 +20,7 @@ GUEST = "guest"
 """The surface of everybody who is neither owner nor member, wherever they speak."""
 WEBHOOK = "webhook"
 """Where a machine speaks: what it may do is the same whoever it says it is."""
-UNATTENDED = frozenset({WEBHOOK})
+UNATTENDED = frozenset({WEBHOOK, *Work})
 """Where nobody is there to answer what a run asks."""
 LOCAL = ("cli:", "library:")
 CHILD = "agent"
