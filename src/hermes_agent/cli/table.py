@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
+    "status": "hermes_agent.cli.commands.status:status",
     "tools": "hermes_agent.cli.commands.tools:tools",
     "trust": "hermes_agent.cli.commands.verbs:trust",
     "webhook": "hermes_agent.cli.commands.webhook:webhook",
@@ -63,7 +64,7 @@ OPEN: dict[str, str] = {
     "skills tap": "list",
     "tools": "list",
     "webhook": "list",
-    "": "completion cost demo doctor logs prompt replay",
+    "": "completion cost demo doctor logs prompt replay status",
 }
 """What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
 
@@ -96,6 +97,7 @@ SUMMARIES: dict[str, str] = {
     "sessions": "List, read, search, export and delete sessions.",
     "setup": "Find or choose a model, and check that it answers.",
     "skills": "Read, install and update skills, and undo changes.",
+    "status": "Show what runs, and what waits for whom.",
     "tools": "Show tools, and switch them on and off by surface.",
     "trust": "Choose the folders whose files you trust.",
     "webhook": "Show webhook routes, and try one out.",

@@ -25,6 +25,7 @@ from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Engines, Timings, Workers
 
 if TYPE_CHECKING:
+    from hermes_agent.store.activity import Activity
     from hermes_agent.store.breaks import Breaks
     from hermes_agent.store.facts.facts import KnownFacts
     from hermes_agent.store.facts.finding import FactFinding
@@ -73,6 +74,7 @@ class Store:
     )
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
+    activity: Family[Activity] = Family("hermes_agent.store.activity:Activity", "engine", "workers")
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")

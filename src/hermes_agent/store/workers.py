@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 REGISTER = (
-    "INSERT INTO worker (id, key, started, seen, name, machine, version, words, home) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $home) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+    "INSERT INTO worker (id, key, started, seen, name, machine, version, words, queue, home) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $home) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
 )
 ENTER_MACHINE = (
     "INSERT INTO machine (id, boot, since, seen) VALUES ($1, $2, $3, $3) "
@@ -129,7 +129,8 @@ class Presence(Protocol):
 
 
 class Workers:
-    """This process as a worker of its database; it registers on its first claim or wait."""
+    """This process as a worker of its database; it registers on its first claim or wait. `serves` is the queue that it
+    works on for everybody (empty: it has its own sessions alone), set before that."""
 
     def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, schema: Schema) -> None:
         self._engine = engine
@@ -146,7 +147,7 @@ class Workers:
         self._void = False
         self._rung = False
         self.id, self.machine = RandomIds().short(), this_boot().partition(" ")[0]
-        self.generation = 0
+        self.generation, self.serves = 0, ""
 
     async def register(self) -> None:
         """Register this worker; repeated calls do nothing."""
@@ -233,6 +234,11 @@ class Workers:
         await self.register()
         return await self._reap(BUSY_PEERS)
 
+    async def reap_all(self) -> list[str]:
+        """The same for all dead workers, also those that held nothing."""
+        await self.register()
+        return await self._reap(PEERS)
+
     async def _reap(self, whom: str) -> list[str]:
         self._looked = self._clock.monotonic()
 
@@ -306,7 +312,7 @@ class Workers:
 
         async def change(tx: Transaction) -> None:
             await tx.run(ENTER_MACHINE, self.machine, boot, at)
-            await tx.run(REGISTER, self.id, self._key, at, now, boot, self.machine, VERSION, VOCABULARY)
+            await tx.run(REGISTER, self.id, self._key, at, now, boot, self.machine, VERSION, VOCABULARY, self.serves)
 
         await self._engine.write(change, durable=False)
         self._beaten, self._void = started, False

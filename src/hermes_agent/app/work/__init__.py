@@ -19,6 +19,8 @@ CLOSINGS: Mapping[Work, str] = {}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
 ALARMS: tuple[str, ...] = ()
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
+STANDING: tuple[str, ...] = ()
+"""What waits elsewhere than in a session, for `hermes status`: coroutine functions of the access that give `Piece`s."""
 NOTHING = ("todo",)
 """The toolsets where a mandate and a conversation have none in common."""
 

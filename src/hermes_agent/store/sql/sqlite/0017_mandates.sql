@@ -4,3 +4,5 @@ CREATE TABLE mandate (
     home    INTEGER NOT NULL,
     body    TEXT NOT NULL
 ) WITHOUT ROWID;
+-- The queue of lanes that a worker serves for everybody; empty: it works on its own sessions alone.
+ALTER TABLE worker ADD COLUMN queue TEXT NOT NULL DEFAULT '';

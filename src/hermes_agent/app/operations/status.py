@@ -1,0 +1,112 @@
+"""Operation of `hermes status`: who serves this home, what runs, what waits and for whom, and what nobody runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.context import asks_approval
+from hermes_agent.app.settings import SERVED
+from hermes_agent.app.work import STANDING
+from hermes_agent.core.clock import moment
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.plural import plural
+from hermes_agent.host.late import late
+from hermes_agent.store.activity import Serving
+
+if TYPE_CHECKING:
+    from hermes_agent.app.operations.access import Access, HomeSystem
+    from hermes_agent.store.activity import Active
+
+START = "`hermes gateway start` or `hermes worker` runs it"
+LONGEST = 60
+
+
+class State(StrEnum):
+    """How a piece of work stands."""
+
+    RUNNING = "runs"
+    WAITING = "waits"
+    QUEUED = "queued"
+    STUCK = "stuck"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of work: its `kind` (`session`, `child`, `cron`, `card`, `goal`), id and title, how it stands, since when
+    (seconds since 1970; 0: unknown), and in `note` what it waits for."""
+
+    kind: str
+    id: str
+    title: str
+    state: State
+    since: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The processes that serve the home, and the work that is not done. `warning` is a sentence where work waits that
+    no process will do."""
+
+    serving: tuple[Serving, ...]
+    work: tuple[Piece, ...]
+    warning: str = ""
+
+
+async def show_status(access: Access[HomeSystem]) -> Status:
+    """What runs and what waits: the owner sees everybody's, others their own."""
+    activity = access.system.store.activity
+    serving = tuple(await activity.serving()) if access.sees_all else ()
+    active = [each for each in await activity.active() if access.sees_all or each.principal == access.who.key]
+    is_served, now = bool(serving) or not access.sees_all, access.system.clock.now()
+    work = [_piece(each, now, is_served=is_served) for each in active]
+    for where in STANDING:
+        work += await late(where)(access)
+    left = sum(each.queue == SERVED and not each.held for each in active)
+    warning = (
+        f"Nobody serves this home: {plural(left, 'piece')} of work wait. {START}." if left and not is_served else ""
+    )
+    return Status(serving=serving, work=tuple(work), warning=warning)
+
+
+def _piece(active: Active, now: float, *, is_served: bool) -> Piece:
+    state, note = State.QUEUED, ""
+    if active.held:
+        state, note = (State.WAITING, _awaited(active)) if active.waits else (State.RUNNING, "")
+    elif active.ready_at > now:
+        state, note = State.STUCK, f"{active.error} `hermes sessions resume {active.session}` tries again."
+    elif active.question:
+        state, note = State.WAITING, _awaited(active)
+    elif active.queue != SERVED:
+        state, note = State.STUCK, f"`hermes -r {active.session}` goes on with it."
+    elif not is_served:
+        note = f"nobody serves: {START}"
+    kind = "session" if active.surface in ("cli", "library") else active.surface
+    return Piece(kind=kind, id=active.session, title=active.title, state=state, since=active.since, note=note.strip())
+
+
+def _awaited(active: Active) -> str:
+    if not active.question:
+        return "for other sessions"
+    return "for a yes or no" if asks_approval(active.question) else "for an answer"
+
+
+def status_text(status: Status) -> str:
+    """The status as a person reads it."""
+    lines = [f"Serving: {_served(status)}"]
+    if status.warning:
+        lines.append(f"! {status.warning}")
+    for piece in status.work:
+        title = f' "{piece.title[:LONGEST]}"' if piece.title else ""
+        note = f": {piece.note}" if piece.note else ""
+        since = f" since {moment(piece.since)}" if piece.since else ""
+        lines.append(f"{piece.state:<7} {piece.kind} {piece.id}{title}{since}{note}")
+    return "\n".join(lines if status.work else [*lines, "Nothing runs or waits."])
+
+
+def _served(status: Status) -> str:
+    if not status.serving:
+        return "nobody (`hermes gateway start` or `hermes worker` does)."
+    first = status.serving[0]
+    return f"{plural(len(status.serving), 'process', 'processes')}, since {moment(first.started)}."
