@@ -20,6 +20,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one job": {
         "src/hermes_agent/app/command_queue.py",
         "src/hermes_agent/gateway/delivery.py",
+        "src/hermes_agent/runs/alarm.py",
         "src/hermes_agent/runs/scheduler.py",
         "src/hermes_agent/app/reloading.py",
         "src/hermes_agent/gateway/server.py",

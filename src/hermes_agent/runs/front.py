@@ -126,22 +126,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         record = record if work is None else replace(record, job=work.job)
         queue = work.queue if work is not None and work.queue else self._scheduler.queue
         at = self._seam.arrival()
-
-        async def change(tx: Transaction) -> int | None:
-            row = await self.store.inbox.accept(inbound, record.id, queue, tx=tx, at=at)
-            if row is not None:
-                await self.store.sessions.create(tx, record)
-                await self.store.sessions.set_current(tx, record.conversation, record.id)
-                if work is not None:
-                    await self.store.mandates.put(tx, record.id, work.mandate)
-                    await work.beside(tx, record.id)
-            return row
-
-        row = await self.store.write(change)
+        row = await _created(self.store, inbound, record, queue, at, work)
         if row is None:
             mail = await self.store.inbox.find(inbound.source, inbound.source_id)
-            there = mail.session if mail is not None and mail.session else record.id
-            self._scheduler.enqueue(there)
+            self._scheduler.enqueue(there := (mail.session if mail else "") or record.id)
             return Submitted(session=there, inbox=None)
         self._seam.made(record)
         if queue == self._scheduler.queue:
@@ -330,6 +318,25 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """The session's state, folded from the log."""
         record = await self.record(session)
         return await folded(Session(id=session, workspace=record.workspace), self.store.history.pages(session))
+
+
+async def _created(
+    store: Store, inbound: Inbound, record: SessionRecord, queue: str, at: float, work: Assignment | None
+) -> int | None:
+    """Create a session with its first message, and what belongs to its work, in one commit; the message's row, None
+    where it was accepted before."""
+
+    async def change(tx: Transaction) -> int | None:
+        row = await store.inbox.accept(inbound, record.id, queue, tx=tx, at=at)
+        if row is not None:
+            await store.sessions.create(tx, record)
+            await store.sessions.set_current(tx, record.conversation, record.id)
+            if work is not None:
+                await store.mandates.put(tx, record.id, work.mandate)
+                await work.beside(tx, record.id)
+        return row
+
+    return await store.write(change)
 
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:

@@ -43,9 +43,9 @@ def begin(folder: str, cwd: str, variables: Mapping[str, str] = MappingProxyType
     return f"export{told}\ncd {quote(cwd)} || exit 126"
 
 
-def begun(folder: str) -> str:
-    """Shell code with which a jailed command notes that it has begun, where its end will be noted."""
-    return f"echo 1<>{quote(folder)}/exit"
+def begun(folder: str, limits: str) -> str:
+    """Shell code with which a jailed command notes that it has begun, where its end will be noted; then its limits."""
+    return f"echo 1<>{quote(folder)}/exit\n{limits}"
 
 
 def dropping(names: Iterable[str]) -> str:

@@ -25,17 +25,17 @@ from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Engines, Timings, Workers
 
 if TYPE_CHECKING:
-    from hermes_agent.store.activity import Activity
     from hermes_agent.store.breaks import Breaks
     from hermes_agent.store.facts.facts import KnownFacts
     from hermes_agent.store.facts.finding import FactFinding
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
-    from hermes_agent.store.mandates import Mandates
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
+    from hermes_agent.store.work.activity import Activity
+    from hermes_agent.store.work.mandates import Mandates
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -74,8 +74,8 @@ class Store:
     )
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
-    activity: Family[Activity] = Family("hermes_agent.store.activity:Activity", "engine", "workers")
-    mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
+    activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
+    mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")

@@ -11,7 +11,7 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.core.events import Asked
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.store.activity import Active
+from hermes_agent.store.work.activity import Active
 from tests.app.place import place
 
 ANNA = Principal(platform="api", user="anna", standing=Standing.MEMBER)

@@ -12,11 +12,11 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
-from hermes_agent.store.activity import Serving
+from hermes_agent.store.work.activity import Serving
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
-    from hermes_agent.store.activity import Active
+    from hermes_agent.store.work.activity import Active
 
 START = "`hermes gateway start` or `hermes worker` runs it"
 LONGEST = 60

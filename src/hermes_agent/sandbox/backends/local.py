@@ -62,8 +62,7 @@ from hermes_agent.sandbox.wrapper import (
 SMALL = 64 << 10
 SIGKILLED = 137
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
-QUICK_SECONDS = 0.01
-JAILED_QUICK_SECONDS = 0.06
+QUICK_SECONDS, JAILED_QUICK_SECONDS = 0.01, 0.06
 _GLANCE = 0.01
 # What a jailed command writes of its own record: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
@@ -177,7 +176,7 @@ class LocalPlace:
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
-        text = f"{begun(str(folder))}\n{self._jail.limits}\n{text}" if self._jail else f"{CLAIM}\n{text}"
+        text = f"{begun(str(folder), self._jail.limits) if self._jail else CLAIM}\n{text}"
         try:
             self._spare.claim(folder)
         except FileExistsError as error:
