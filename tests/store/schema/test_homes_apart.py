@@ -78,6 +78,7 @@ ROOTS = (
     "home",
     "worker",
     "episode",
+    "mandate",
 )
 INHERITED = {
     "entry": "its session's",
@@ -171,5 +172,5 @@ async def test_every_table_belongs_to_a_home_or_says_why_not(store: Store):
     theirs = await rows_of(store, NEIGHBOUR)
 
     assert tables - set(ROOTS) == set(INHERITED) & tables
-    assert {table for table in ROOTS if not theirs[table]} == {"home", "worker", "episode"}
+    assert {table for table in ROOTS if not theirs[table]} == {"home", "worker", "episode", "mandate"}
     assert not any((await rows_of(store, OWN)).values())
