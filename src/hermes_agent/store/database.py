@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
+    from hermes_agent.store.work.children import Children
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -74,6 +75,7 @@ class Store:
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
+    children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")

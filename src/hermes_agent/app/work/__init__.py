@@ -12,11 +12,17 @@ from hermes_agent.host.late import Needs, late
 
 if TYPE_CHECKING:
     from hermes_agent.agent.agent import Closing
+    from hermes_agent.agent.mailbox import Change
+    from hermes_agent.agent.session import Session
+    from hermes_agent.core.events import RunEnded
     from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
 
-CLOSINGS: Mapping[Work, str] = {}
+CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
+PARENT = "hermes_agent.app.work.delegation:parent_end"
+"""What the end of a run adds to its commit whose session gave others a goal."""
+DELEGATES = frozenset({"delegate_task", "use_tool"})
 ALARMS: tuple[str, ...] = ()
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 NOTHING = ("todo",)
@@ -53,6 +59,24 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
 
 def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
     """What the end of a run of this session adds to its commit."""
-    if mandate is None or mandate.kind not in CLOSINGS:
-        return ()
-    return (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
+    own = (
+        ()
+        if mandate is None or mandate.kind not in CLOSINGS
+        else (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
+    )
+    return (*own, ParentEnd(needs, record))
+
+
+class ParentEnd:
+    """Adds what becomes of a session's children to the commit of its run's end. Loads nothing for a session that has
+    none."""
+
+    def __init__(self, needs: Needs, record: SessionRecord) -> None:
+        self._needs, self._record = needs, record
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
+        """See `PARENT`."""
+        if not (session.delegated or any(call.name in DELEGATES for call in session.open_calls)):
+            return ()
+        found: Sequence[Change] = late(PARENT)(self._needs, self._record, session, ended)
+        return found

@@ -1,0 +1,1 @@
+"""Tables of work without a person: children."""
