@@ -70,7 +70,7 @@ class DelegationTools:
         context: str = "",
         tasks: list[Task] | None = None,
         toolsets: list[str] | None = None,
-        role: Role = Role.LEAF,
+        role: Role | None = None,
         background: bool = False,
         isolation: Literal["task", "worktree", "process"] | None = None,
     ) -> Answer:
@@ -80,7 +80,7 @@ class DelegationTools:
         Args:
             context: all that the agent has to know
             toolsets: fewer than you have
-            role: an orchestrator may delegate parts of it
+            role: an orchestrator may delegate parts, a leaf (default) not
             background: answer at once; each report comes as a message
             isolation: worktree gives each a git worktree and branch
         """
@@ -88,6 +88,7 @@ class DelegationTools:
         parent = await self._means.parent_of(call)
         if background and parent.depth:
             raise Refused("An agent waits for its own agents: only a conversation starts some in the background.")
+        role = role or Role.LEAF
         chosen = narrowed(parent, toolsets or (), role, self._means.known, self._settings.max_depth)
         where = Isolation(isolation) if isolation else self._settings.isolation
         wish = Wish(toolsets=chosen, role=role, isolation=where, background=background)
