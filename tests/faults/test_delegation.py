@@ -26,7 +26,9 @@ def script(heard: Heard) -> Piece:
     if "You work for another agent" not in heard.system:
         return Say("All done.") if spoken else Call("delegate_task", {"tasks": [{"goal": goal} for goal in GOALS]})
     goal = next(goal for goal in GOALS if any(f"Your goal: {goal}" in message.text for message in heard.messages))
-    return Say(f"Report of {goal}.") if spoken > 1 else Call("terminal", {"command": f"echo {goal}{spoken} >> done.txt"})
+    return (
+        Say(f"Report of {goal}.") if spoken > 1 else Call("terminal", {"command": f"echo {goal}{spoken} >> done.txt"})
+    )
 
 
 class Work:

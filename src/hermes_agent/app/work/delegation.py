@@ -16,9 +16,9 @@ from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.intake import spool
-from hermes_agent.app.manifest import BuiltIn
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work import granted_by, mandate_of, toolsets_by
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
@@ -26,7 +26,7 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.inbound import Principal, Standing, Standings, own_name
 from hermes_agent.core.mandate import Mandate, Work
-from hermes_agent.core.messages import Role
+from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Scope
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.late import Needs, late
@@ -46,14 +46,13 @@ from hermes_agent.work.delegation.terms import Parent
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
 log = logging.getLogger(__name__)
-BUILT_IN = "hermes_agent.app.manifest:BuiltIn"
 DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
 LOOK_SECONDS, LOOK_SECONDS_STOPPED = 10.0, 0.5
 """Seconds that the files and records of a child may take to read; the report does without what takes longer."""
 LARGEST_HASHED = 1 << 30
 GIT_SECONDS = 60.0
 TERMINAL = "terminal"
-OUTSIDE_GIT = "`isolation: worktree` needs a git repository with a commit, at rest: {why}"
+NO_WORKTREE = "`isolation: worktree` needs a git repository with a commit and nothing under way in it. Git said:"
 ADD = """\
 top=$(git rev-parse --show-toplevel) || exit 1
 git rev-parse --verify -q HEAD >/dev/null || { echo "it has no commit yet"; exit 1; }
@@ -87,27 +86,20 @@ def delegation_of(needs: Needs) -> Delegation:
 
 def delegation_tools(needs: Needs) -> DelegationTools:
     """Factory of the toolset `delegation`."""
-    builtin: BuiltIn = needs.made(BUILT_IN)
     means = Means(
         parent_of=Parents(needs).of,
         worktree=lambda call, n: Worktrees(needs.get(Place)).add(call, n),
-        keep=Keeper(needs.get(Home)),
-        known=tuple(builtin.table),
+        keep=partial(kept, needs.get(Home)),
+        known=lambda: tuple(needs.get(Toolsets).table),
         clock=needs.get(Clock),
     )
     return DelegationTools(partial(needs.made, DELEGATION), needs.get(Settings).delegation, means)
 
 
-class Keeper:
-    """Saves large context where the agent can read it."""
-
-    def __init__(self, home: Home) -> None:
-        self._home = home
-
-    async def __call__(self, workspace: str, text: str) -> str:
-        """Save a text; its path."""
-        folder = self._home.cache / "input" / own_name(workspace)
-        return str((await asyncio.to_thread(spool, folder, (text.encode("utf-8", "replace"),))).path)
+async def kept(home: Home, workspace: str, text: str) -> str:
+    """Save large context where the agent can read it; its path."""
+    folder = home.cache / "input" / own_name(workspace)
+    return str((await asyncio.to_thread(spool, folder, (text.encode("utf-8", "replace"),))).path)
 
 
 class Parents:
@@ -150,13 +142,13 @@ class Parents:
         self, record: SessionRecord, mandate: Mandate | None, principal: Principal
     ) -> tuple[tuple[str, ...], tuple[Capability, ...]]:
         needs = self._needs
-        builtin, settings, options = needs.made(BUILT_IN), needs.get(Settings), needs.get(Options)
+        built_in, settings, options = needs.get(Toolsets), needs.get(Settings), needs.get(Options)
         surface = rules_of(record.surface, principal.standing)
         narrowed = toolsets_by(mandate, needs.get(People).toolsets(record.conversation))
-        granted = capabilities_of(record.surface, principal.standing, builtin.table, settings.tools)
+        granted = capabilities_of(record.surface, principal.standing, built_in.table, settings.tools)
         within = granted_by(mandate, options.capabilities)
         has = granted if within is None else granted.intersection(within)
-        return builtin.toolsets(surface, narrowed), tuple(each for each in Capability if each not in has)
+        return built_in.toolsets(surface, narrowed), tuple(each for each in Capability if each not in has)
 
     async def _left(self, record: SessionRecord, mandate: Mandate | None, run: str) -> tuple[int | None, int | None]:
         book, usage = self._needs.get(Book), self._needs.get(Store).usage
@@ -185,7 +177,7 @@ class Worktrees:
         name = hashlib.sha256(f"{call.key}:{n}".encode()).hexdigest()[:12]
         code, out = await self._git(call.session, f"{call.key}.{n}.add", ADD.replace("NAME", name), call.workspace)
         if code != 0:
-            raise ToolError(OUTSIDE_GIT.format(why=" ".join(out.split())[:300] or "git could not make one."))
+            raise ToolError(NO_WORKTREE, quoted=Quoted(text=out.strip()[:500], origin=Origin.TOOL))
         return f"{call.workspace}/.hermes/worktrees/{name}", f"hermes/{name}", out.split()[-1]
 
     async def look(self, child: Child, workspace: str, run: str) -> str:
@@ -270,8 +262,8 @@ class ChildEnd:
         return Check(command=running.command.text, exit=ended.code if ended else None, exec_id=exec_id)
 
     def _written(self, child: Child, calls: Sequence[Made]) -> list[str]:
-        builtin: BuiltIn = self._needs.made(BUILT_IN)
-        writers = {each.schema.name: each for each in builtin.tools_of("files") if Capability.FS_WRITE in each.needs}
+        built_in = self._needs.get(Toolsets)
+        writers = {each.schema.name: each for each in built_in.tools_of("files") if Capability.FS_WRITE in each.needs}
         paths: dict[str, None] = {}
         for call in calls:
             if call.tool in writers and call.ok:

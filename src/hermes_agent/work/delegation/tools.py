@@ -38,7 +38,7 @@ class Means:
     parent_of: ParentOf
     worktree: Worktree
     keep: Keep
-    known: Sequence[str]
+    known: Callable[[], Sequence[str]]
     clock: Clock
 
 
@@ -89,7 +89,7 @@ class DelegationTools:
         if background and parent.depth:
             raise Refused("An agent waits for its own agents: only a conversation starts some in the background.")
         role = role or Role.LEAF
-        chosen = narrowed(parent, toolsets or (), role, self._means.known, self._settings.max_depth)
+        chosen = narrowed(parent, toolsets or (), role, self._means.known(), self._settings.max_depth)
         where = Isolation(isolation) if isolation else self._settings.isolation
         wish = Wish(toolsets=chosen, role=role, isolation=where, background=background)
         goals: dict[str, str] = {}
