@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from hermes_agent.agent.agent import Closing
     from hermes_agent.agent.mailbox import Change
     from hermes_agent.agent.session import Session
+    from hermes_agent.app.system import System
     from hermes_agent.core.events import RunEnded
     from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
 
 CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
+DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
 PARENT = "hermes_agent.app.work.delegation:parent_end"
 """What the end of a run adds to its commit whose session gave others a goal."""
 DELEGATES = frozenset({"delegate_task", "use_tool"})
@@ -65,6 +67,21 @@ def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) 
         else (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
     )
     return (*own, ParentEnd(needs, record))
+
+
+async def take_up(system: System, session: str) -> bool:
+    """Work on the agents of a session that an earlier process left behind. False where there are none."""
+    if not await system.store.children.has_open(session):
+        return False
+    return bool(await system.snapshots.now.needs.made(DELEGATION).take_up(session))
+
+
+async def awaits_reports(system: System, session: str) -> bool:
+    """Whether agents of a session still work, or it has reports to answer."""
+    store = system.store
+    return (
+        system.hermes.runs(session) or await store.children.has_open(session) or await store.inbox.has_other(session, 0)
+    )
 
 
 class ParentEnd:

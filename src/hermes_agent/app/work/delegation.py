@@ -19,7 +19,7 @@ from hermes_agent.app.intake import spool
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import Toolsets
-from hermes_agent.app.work import granted_by, mandate_of, toolsets_by
+from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, toolsets_by
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ToolError
@@ -46,7 +46,6 @@ from hermes_agent.work.delegation.terms import Parent
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
 log = logging.getLogger(__name__)
-DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
 LOOK_SECONDS, LOOK_SECONDS_STOPPED = 10.0, 0.5
 """Seconds that the files and records of a child may take to read; the report does without what takes longer."""
 LARGEST_HASHED = 1 << 30

@@ -30,6 +30,7 @@ AWAITED = (
     "AND (state <> 'ended' OR run = $2) ORDER BY created, n FOR NO KEY UPDATE"
 )
 LOCK = f"{GET} FOR NO KEY UPDATE"
+HAS_OPEN = "SELECT 1 FROM child WHERE parent = $1 AND state <> 'ended' LIMIT 1"
 LATEST = (
     f"SELECT {FIELDS} FROM child WHERE home = $home AND (CAST($1 AS TEXT) = '' OR EXISTS (SELECT 1 FROM session "
     "WHERE session.id = child.session AND session.principal = $1)) ORDER BY CASE state WHEN 'ended' THEN 1 ELSE 0 END, "
@@ -128,6 +129,10 @@ class Children(Tables):
     async def of(self, parent: str) -> list[Child]:
         """The children of a session, oldest first."""
         return [_child(row) for row in await self._engine.read(lambda tx: tx.rows(OF_PARENT, parent), brief=True)]
+
+    async def has_open(self, parent: str) -> bool:
+        """Whether a child of the session has not ended."""
+        return await self._engine.read(lambda tx: tx.holds(HAS_OPEN, parent), brief=True)
 
     async def latest(self, principal: str = "", limit: int = 50) -> list[Child]:
         """Children of that principal (empty: of all), first those that have not ended, the newest first."""

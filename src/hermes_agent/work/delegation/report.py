@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Entry, Outcome, Replied, ToolEnded, ToolStarted
+from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Origin, ToolCall
 from hermes_agent.core.plural import plural
 from hermes_agent.core.records import revive
@@ -135,6 +135,26 @@ def _made(call: ToolCall, begun: ToolStarted | None, ended: ToolEnded | None) ->
         summary=" ".join(summary.split())[:LINE],
         ok=None if ended is None else not ended.is_error,
     )
+
+
+def log_of(entries: Sequence[Entry]) -> list[str]:
+    """The steps in a log, a line each: calls, words, ends."""
+    made = {call.id: call for call in calls_in(entries)}
+    lines: list[str] = []
+    for entry in entries:
+        match entry.event:
+            case Replied(message=message):
+                lines += [f"said: {message.text}"] if message.text else []
+                lines += [f"called: {made[call.id].summary}{_state(made[call.id])}" for call in message.tool_calls]
+            case RunEnded(outcome=outcome, text=text):
+                lines.append(f"ended ({outcome}): {text}")
+            case _:
+                pass
+    return lines
+
+
+def _state(made: Made) -> str:
+    return "" if made.ok else " (failed)" if made.ok is False else " (not over)"
 
 
 def cut(text: str, most: int, session: str) -> str:

@@ -10,12 +10,11 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, Refused, ToolError
-from hermes_agent.core.events import Entry, Replied, RunEnded
 from hermes_agent.core.messages import LABELS, Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.children import Child
 from hermes_agent.work.delegation.delegation import Delegation, Order
-from hermes_agent.work.delegation.report import LOST, Made, calls_in, report_of, shown
+from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
 from hermes_agent.work.delegation.terms import Parent, Role, Task, check_tasks, mandate_of_child, narrowed
 
@@ -208,26 +207,6 @@ def named(children: Sequence[Child], name: str) -> Child:
     near = get_close_matches(name, ids, 1, 0.3)
     hint = f"Did you mean `{near[0]}`?" if near else "There are none." if not ids else f"There are: {', '.join(ids)}."
     raise ToolError(f"No agent of this conversation has the id `{name[:80]}`.", hint=hint)
-
-
-def log_of(entries: Sequence[Entry]) -> list[str]:
-    """The steps in a log, a line each: calls, words, ends."""
-    made = {call.id: call for call in calls_in(entries)}
-    lines: list[str] = []
-    for entry in entries:
-        match entry.event:
-            case Replied(message=message):
-                lines += [f"said: {message.text}"] if message.text else []
-                lines += [f"called: {made[call.id].summary}{_state(made[call.id])}" for call in message.tool_calls]
-            case RunEnded(outcome=outcome, text=text):
-                lines.append(f"ended ({outcome}): {text}")
-            case _:
-                pass
-    return lines
-
-
-def _state(made: Made) -> str:
-    return "" if made.ok else " (failed)" if made.ok is False else " (not over)"
 
 
 def _said(text: str) -> Answer:
