@@ -264,3 +264,19 @@ async def test_a_bad_call_starts_nothing_and_says_why(tmp_path, arguments, said)
 
         assert said in results(here)[0]
         assert await children_of(here) == []
+
+
+@pytest.mark.timeout(60)
+async def test_an_agent_may_have_a_process_of_its_own(tmp_path):
+    def script(heard: Heard) -> Piece:
+        if is_child(heard):
+            return Say("Done elsewhere.") if spoken(heard) else Call("terminal", {"command": "echo $PPID"})
+        return Say("All done.") if spoken(heard) else Call("delegate_task", {"goal": "work", "isolation": "process"})
+
+    async with place(tmp_path, script) as here:
+        ended = await here.say("Go")
+
+        assert ended.text == "All done."
+        assert "Done elsewhere." in results(here)[0]
+        session = (await children_of(here))[0].session
+        assert (here.runtime.home.cache / "children" / "children" / session / "exit").exists()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.sessions import get_session
 from hermes_agent.app.operations.verbs import Noun, place, verb
 from hermes_agent.app.work import DELEGATION
 from hermes_agent.core.clock import moment
@@ -32,6 +33,11 @@ class AgentReport:
     agent: Child
     report: Report
 
+    @property
+    def text(self) -> str:
+        """The report as its parent reads it."""
+        return shown(self.agent, self.report)
+
 
 async def list_agents(access: Access[System]) -> list[Child]:
     """The agents of this conversation, with theirs; from a terminal those of all conversations, open ones first."""
@@ -48,6 +54,14 @@ async def below(access: Access[System], session: str) -> list[Child]:
     for child in await access.system.store.children.of(session):
         found += [child, *await below(access, child.session)]
     return found
+
+
+async def agents_of(access: Access[System], session: str, run: str) -> list[AgentReport]:
+    """The agents of one run of a session, with their reports. Raises `UnknownSession`."""
+    _check(access)
+    await get_session(access, session)
+    found = [child for child in await access.system.store.children.of(session) if run and child.run == run]
+    return [AgentReport(agent=child, report=report_of(child)) for child in found]
 
 
 async def show_agent(access: Access[System], agent: str) -> AgentReport:
@@ -117,11 +131,6 @@ def brief(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-def report_text(found: AgentReport) -> str:
-    """The report as its parent reads it."""
-    return shown(found.agent, found.report)
-
-
 AGENT = place("agent", metavar="AGENT")
 AGENTS = Noun(
     name="agents",
@@ -129,7 +138,7 @@ AGENTS = Noun(
     help="List, read and stop the agents that agents started. AGENT is its session, or the beginning of it.",
     verbs=(
         verb("list", "List agents.", list_agents, text=table_of, nothing="There are no agents."),
-        verb("show", "Show an agent's report.", show_agent, AGENT, text=report_text),
+        verb("show", "Show an agent's report.", show_agent, AGENT, text=lambda found: found.text),
         verb("log", "Show what an agent did.", log_agent, AGENT, text="\n".join, nothing="Nothing yet."),
         verb("stop", "Stop an agent and its own, or `all`.", stop_agent, AGENT),
     ),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hermes_agent.core.events import RunEnded
     from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
+    from hermes_agent.work.delegation.delegation import Delegation
 
 CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
@@ -82,6 +83,20 @@ async def awaits_reports(system: System, session: str) -> bool:
     return (
         system.hermes.runs(session) or await store.children.has_open(session) or await store.inbox.has_other(session, 0)
     )
+
+
+def queue_of(session: str) -> str:
+    """The queue of an agent that has a process of its own."""
+    return f"child {session}"
+
+
+async def work_on(system: System, session: str) -> None:
+    """Work on one agent's session until it has ended."""
+    delegation: Delegation = system.snapshots.now.needs.made(DELEGATION)
+    system.hermes.scheduler.expect(session)
+    system.hermes.scheduler.enqueue(session)
+    await delegation.wait([session], lambda _: None)
+    await system.hermes.idle()
 
 
 class ParentEnd:

@@ -19,7 +19,7 @@ from hermes_agent.app.intake import spool
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import Toolsets
-from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, toolsets_by
+from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ToolError
@@ -79,7 +79,7 @@ def delegation_of(needs: Needs) -> Delegation:
         clock=needs.get(Clock),
         standings=needs.get(Standings),
         settings=needs.get(Settings).delegation,
-        beside=OwnProcess(needs),
+        apart=OwnProcesses(needs),
     )
 
 
@@ -297,14 +297,19 @@ def parent_end(needs: Needs, record: SessionRecord, session: View, ended: RunEnd
     return (delegation.leaving(record, session.run, open_calls, stopped=stopped),)
 
 
-class OwnProcess:
-    """Starts a process that works on one child, outside the wall as this one is; should it die, this one goes on."""
+class OwnProcesses:
+    """Processes that work on one child each, outside the wall as this one is (`Apart`). Should one die, this process
+    goes on with its child."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
         self._watched: set[str] = set()
 
-    async def __call__(self, child: Child) -> None:
+    def queue(self, session: str) -> str:
+        """The queue of a child's process."""
+        return queue_of(session)
+
+    async def start(self, child: Child) -> None:
         """Start the process of a child, or find it."""
         if child.session in self._watched:
             return

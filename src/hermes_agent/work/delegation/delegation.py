@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
+from typing import Protocol
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.core.clock import Clock
@@ -72,9 +73,21 @@ class Order:
         )
 
 
+class Apart(Protocol):
+    """Processes that work on one child each.
+
+    - `queue` is the queue of a child's process;
+    - `start` starts it once, also when called again, and has `Delegation.recover` called when it has ended.
+    """
+
+    def queue(self, session: str) -> str: ...
+
+    async def start(self, child: Child) -> None: ...
+
+
 class Delegation:
-    """The children of all sessions of a home. `beside` starts a process that works on one child (None: this process
-    does)."""
+    """The children of all sessions of a home. `apart` starts processes for single children (None: this process works on
+    all)."""
 
     def __init__(
         self,
@@ -84,10 +97,10 @@ class Delegation:
         clock: Clock,
         standings: Standings,
         settings: DelegationSettings,
-        beside: Callable[[Child], Awaitable[None]] | None = None,
+        apart: Apart | None = None,
     ) -> None:
         self._hermes, self._store, self._clock = hermes, store, clock
-        self._standings, self._settings, self._beside = standings, settings, beside
+        self._standings, self._settings, self._apart = standings, settings, apart
         self.children = store.children
 
     # 1. Start and wait
@@ -107,10 +120,10 @@ class Delegation:
             received=now,
             pins=parent.pins,
         )
-        apart = order.isolation is Isolation.PROCESS and self._beside is not None
+        apart = self._apart if order.isolation is Isolation.PROCESS else None
 
         async def beside(tx: Transaction, session: str) -> None:
-            child = order.child(session, queue_of(session) if apart else scheduler.queue, now)
+            child = order.child(session, apart.queue(session) if apart else scheduler.queue, now)
             await self.children.add(tx, child, self._settings.max_children)
 
         work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=beside)
@@ -124,8 +137,9 @@ class Delegation:
         child = await self.children.get(session)
         if child is None or not child.is_open:
             return
-        if child.isolation == Isolation.PROCESS and self._beside is not None:
-            await self._beside(child)
+        if child.isolation == Isolation.PROCESS and self._apart and child.queue == self._apart.queue(session):
+            await self._apart.start(child)
+            return
         self._hermes.scheduler.enqueue(session)
 
     async def recover(self, session: str) -> None:
@@ -276,11 +290,6 @@ class Delegation:
     def _who(self, principal: str) -> Principal:
         platform, _, user = principal.partition(":")
         return Principal(platform=platform, user=user, standing=self._standings.of(principal))
-
-
-def queue_of(session: str) -> str:
-    """The queue of a child that has a process of its own."""
-    return f"child {session}"
 
 
 def outcome_of(ended: RunEnded) -> str:
