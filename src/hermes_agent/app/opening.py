@@ -83,7 +83,13 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             seam=seam,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, lambda *run: system.snapshots.afterwards(*run), secrets.redact),
+            service=options.service(
+                store,
+                people,
+                lambda *run: system.snapshots.afterwards(*run),
+                secrets.redact,
+                lambda record: system.snapshots.closings(record),
+            ),
         )
         try:
             system.snapshots = snapshots = SettingsSnapshots(system, loaded)

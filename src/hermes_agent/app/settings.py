@@ -29,6 +29,7 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.work.delegation.settings import DelegationSettings
 
 API_PORT = 8642
 WEBHOOK_PORT = 8644
@@ -188,6 +189,7 @@ class Settings:
     tool_output: ToolOutputSettings = section(ToolOutputSettings, "Size of tool results.")
     approvals: ApprovalSettings = section(ApprovalSettings, "What needs a person's approval.")
     memory: MemorySettings = section(MemorySettings, "Notes and memory from one session to the next.")
+    delegation: DelegationSettings = section(DelegationSettings, "Agents that an agent gives work to.")
     store: StoreSettings = section(StoreSettings, "The database.")
     guardrails: GuardrailSettings = section(GuardrailSettings, "What stops a run that repeats itself.")
     skills: SkillSettings = section(SkillSettings, "Skills.")

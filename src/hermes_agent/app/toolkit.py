@@ -14,7 +14,7 @@ from hermes_agent.app.chats.people import People
 from hermes_agent.app.process import APPROVALS, Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved, Skills
-from hermes_agent.app.tool_sources import ToolSource
+from hermes_agent.app.tool_sources import Toolsets, ToolSource
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.inbound import Standing, Standings
@@ -114,6 +114,7 @@ class Toolkit:
         self.skills = needs.get(Skills)
         self.built_in: BuiltIn = needs.made(SOURCES["built-in"])
         self.built_in.toolsets(CLI)  # Raises before anything is open.
+        needs.put(Toolsets, self.built_in)
         made = map(needs.made, SOURCES.values())
         self.sources: tuple[ToolSource, ...] = (*made, *(make(needs) for make in self._options.tool_sources))
         self._fixed = [each for each in self.sources if not each.dynamic]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "agents": "hermes_agent.cli.commands.verbs:agents",
     "api": "hermes_agent.cli.commands.worker:api",
     "approvals": "hermes_agent.cli.commands.verbs:approvals",
     "auth": "hermes_agent.cli.commands.auth:auth",
@@ -47,6 +48,7 @@ NO_HOME = (
     "Behind the wall there is no home of Hermes: a command of the agent sees neither its settings nor its sessions."
 )
 OPEN: dict[str, str] = {
+    "agents": "list log show",
     "approvals": "list",
     "auth": "list",
     "bundles": "list show",

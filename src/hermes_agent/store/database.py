@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
     from hermes_agent.store.work.activity import Activity
+    from hermes_agent.store.work.children import Children
     from hermes_agent.store.work.mandates import Mandates
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class Store:
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
     mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
+    children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")

@@ -77,6 +77,7 @@ DELETE = (
     "DELETE FROM exposure WHERE session = $1",
     "DELETE FROM episode WHERE session = $1",
     "DELETE FROM mandate WHERE session = $1",
+    "DELETE FROM child WHERE session = $1",
     "DELETE FROM learning_count WHERE session = $1",
     "DELETE FROM learning_support WHERE session = $1",
     "UPDATE learning_job SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",

@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "retry": "hermes_agent.app.commands.sessions:RETRY",
     "continue": "hermes_agent.app.commands.runs:CONTINUE",
     "stop": "hermes_agent.app.commands.runs:STOP",
+    "agents": "hermes_agent.app.commands.agents:AGENTS",
     "steer": "hermes_agent.app.commands.runs:STEER",
     "queue": "hermes_agent.app.commands.runs:QUEUE",
     "approvals": "hermes_agent.app.commands.approvals:APPROVALS",

@@ -12,11 +12,20 @@ from hermes_agent.host.late import Needs, late
 
 if TYPE_CHECKING:
     from hermes_agent.agent.agent import Closing
+    from hermes_agent.agent.mailbox import Change
+    from hermes_agent.agent.session import Session
+    from hermes_agent.app.system import System
+    from hermes_agent.core.events import RunEnded
     from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
+    from hermes_agent.work.delegation.delegation import Delegation
 
-CLOSINGS: Mapping[Work, str] = {}
+CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
+DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
+PARENT = "hermes_agent.app.work.delegation:parent_end"
+"""What the end of a run adds to its commit whose session gave others a goal."""
+DELEGATES = frozenset({"delegate_task", "use_tool"})
 ALARMS: tuple[str, ...] = ()
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 STANDING: tuple[str, ...] = ()
@@ -55,6 +64,53 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
 
 def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
     """What the end of a run of this session adds to its commit."""
-    if mandate is None or mandate.kind not in CLOSINGS:
-        return ()
-    return (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
+    own = (
+        ()
+        if mandate is None or mandate.kind not in CLOSINGS
+        else (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
+    )
+    return (*own, ParentEnd(needs, record))
+
+
+async def take_up(system: System, session: str) -> bool:
+    """Work on the agents of a session that an earlier process left behind. False where there are none."""
+    if not await system.store.children.has_open(session):
+        return False
+    return bool(await system.snapshots.now.needs.made(DELEGATION).take_up(session))
+
+
+async def awaits_reports(system: System, session: str) -> bool:
+    """Whether agents of a session still work, or it has reports to answer."""
+    store = system.store
+    return (
+        system.hermes.runs(session) or await store.children.has_open(session) or await store.inbox.has_other(session, 0)
+    )
+
+
+def queue_of(session: str) -> str:
+    """The queue of an agent that has a process of its own."""
+    return f"child {session}"
+
+
+async def work_on(system: System, session: str) -> None:
+    """Work on one agent's session until it has ended."""
+    delegation: Delegation = system.snapshots.now.needs.made(DELEGATION)
+    system.hermes.scheduler.expect(session)
+    system.hermes.scheduler.enqueue(session)
+    await delegation.wait([session], lambda _: None)
+    await system.hermes.idle()
+
+
+class ParentEnd:
+    """Adds what becomes of a session's children to the commit of its run's end. Loads nothing for a session that has
+    none."""
+
+    def __init__(self, needs: Needs, record: SessionRecord) -> None:
+        self._needs, self._record = needs, record
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
+        """See `PARENT`."""
+        if not (session.delegated or any(call.name in DELEGATES for call in session.open_calls)):
+            return ()
+        found: Sequence[Change] = late(PARENT)(self._needs, self._record, session, ended)
+        return found

@@ -14,6 +14,7 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
+from hermes_agent.app.work import take_up
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
@@ -238,8 +239,12 @@ class ChatSession:
         await self.submit(replace(self.inbound(answer), answers=question))
 
     async def resume(self) -> bool:
-        """Resume work that a crash interrupted; False if there is none, or another process runs it."""
-        return self.record is not None and await self.runtime.hermes.resume(self.record.id)
+        """Resume work that a crash interrupted, and agents that were left; False if no run is open, or another process
+        runs it."""
+        if self.record is None:
+            return False
+        await take_up(self.runtime, self.record.id)
+        return await self.runtime.hermes.resume(self.record.id)
 
     async def stop(self) -> None:
         """Stop the run at once."""

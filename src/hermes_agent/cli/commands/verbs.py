@@ -1,4 +1,5 @@
-"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built from declarative operations."""
+"""Subcommands `hermes agents`, `approvals`, `curator`, `learn`, `memory` and `pairing`, built from declarative
+operations."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 import click
 
+from hermes_agent.app.operations.agents import AGENTS
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
 from hermes_agent.app.operations.learning import CURATED, LEARNED
@@ -66,6 +68,9 @@ def _parameter(argument: Argument) -> click.Parameter:
     needed = argument.default is None
     shown = metavar if metavar is None or needed else f"[{metavar}]"
     return click.Argument([argument.name], type=kind, metavar=shown, required=needed, default=argument.default)
+
+
+agents = group_of(AGENTS)
 
 
 approvals = group_of(ALLOWED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 
 import click
@@ -10,6 +11,7 @@ from hermes_agent.app.chats.platforms import PlatformOf
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED
+from hermes_agent.app.work import queue_of, work_on
 from hermes_agent.cli.options import recording_of
 from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -17,6 +19,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import PATIENCE, told_to_end
 from hermes_agent.host.loops import run as run_loop
+from hermes_agent.host.tasks import spawn
 
 PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
@@ -27,11 +30,25 @@ def _platform_of() -> PlatformOf:
 
 
 @click.command(short_help="Run the sessions of gateways and API servers.")
+@click.option("--session", default="", metavar="SESSION", help="Work on this agent's session alone, to its end.")
 @pass_surface
-def worker(surface: Surface) -> None:
+def worker(surface: Surface, session: str) -> None:
     """Run the sessions of gateways and API servers on the same home, or the same PostgreSQL database. It ends within
     two seconds of Ctrl-C, SIGTERM or SIGHUP; another worker resumes its runs."""
-    run_loop(_work(surface))
+    run_loop(_work_on(surface, session) if session else _work(surface))
+
+
+async def _work_on(surface: Surface, session: str) -> None:
+    options = Options(queue=queue_of(session), model=surface.invocation.model, attended=False)
+    with told_to_end() as told:
+        async with open_system(surface.home.ensure(), options) as runtime:
+            work = spawn(work_on(runtime, session), name=f"work on {session}")
+            over = spawn(told.wait(), name="told to end")
+            try:
+                await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                work.cancel()
+                over.cancel()
 
 
 async def _work(surface: Surface) -> None:
