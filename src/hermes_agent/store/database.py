@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
+    from hermes_agent.store.work.goal_rounds import GoalRounds
+    from hermes_agent.store.work.goals import Goals
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -73,6 +75,10 @@ class Store:
     )
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
+    goals: Family[Goals] = Family("hermes_agent.store.work.goals:Goals", "engine", "clock")
+    goal_rounds: Family[GoalRounds] = Family(
+        "hermes_agent.store.work.goal_rounds:GoalRounds", "engine", "clock", "workers"
+    )
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")

@@ -1,0 +1,1 @@
+"""Tables of the kinds of work: goals and their checks."""

@@ -1,0 +1,1 @@
+"""What goes on when nobody types, one package each kind: goals."""
