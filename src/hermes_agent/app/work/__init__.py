@@ -90,6 +90,14 @@ async def work_part(needs: Needs, record: SessionRecord, mandate: Mandate | None
     return found
 
 
+async def work_opened(needs: Needs, record: SessionRecord) -> None:
+    """Go on with what an earlier process left of a session that a person opens."""
+    if needs.get(Options).tape is None and await needs.get(Store).sessions.has_goals(
+        whose(needs.get(Standings), record.principal)
+    ):
+        needs.made(GOALS).watch(record.id)
+
+
 def work_ended(needs: Needs, record: SessionRecord, view: Session, ended: RunEnded) -> None:
     """Run-end listener."""
     if needs.has_made(GOALS):
