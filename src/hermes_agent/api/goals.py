@@ -8,8 +8,7 @@ import msgspec
 
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
 from hermes_agent.app.operations import goals as operations
-from hermes_agent.app.operations.goals import GoalFacts
-from hermes_agent.work.goals.desk import Wish, criterion_of
+from hermes_agent.app.operations.goals import GoalFacts, Wish, criterion_of
 
 
 class CriterionRequest(msgspec.Struct, kw_only=True):

@@ -11,13 +11,15 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.core.spending import NANO, Scope
 from hermes_agent.store.work.goals import Check, Criterion, Goal, State
-from hermes_agent.work.goals.desk import Whose, Wish, moment_of
+from hermes_agent.work.goals.desk import Whose, Wish, criterion_of, moment_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access
     from hermes_agent.app.system import System
     from hermes_agent.app.work.goals import GoalWork
     from hermes_agent.store.sessions import Session as SessionRecord
+
+__all__ = ("Criterion", "Wish", "criterion_of")
 
 ELSEWHERE = "Goals are a private matter: write to me alone, or use `hermes goals`."
 

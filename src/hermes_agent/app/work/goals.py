@@ -33,17 +33,16 @@ from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.goals import Goal, State
-from hermes_agent.tools.permission.requests import Denied, Request
+from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
 from hermes_agent.work.goals.checks import CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
-from hermes_agent.work.goals.pursuit import Closing, Pursuit, Surroundings
+from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
 from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
-PERMISSION = "hermes_agent.app.guards:permission_of"
 CARDS: tuple[str, ...] = ()
 """What gives the state of a card: `"module:attr"`, made of the needs; empty where there is no board."""
 
@@ -99,7 +98,7 @@ class GoalWork:
         )
         self._own: set[str] = set()
         self.pursuit = Pursuit(
-            Surroundings(
+            PursuitContext(
                 store=self._store,
                 hermes=self._hermes,
                 clock=needs.get(Clock),
@@ -217,7 +216,7 @@ class GoalWork:
             principal=principal,
             wall=wall,
         )
-        decision = await asyncio.to_thread(self._needs.made(PERMISSION).decide, request)
+        decision = await asyncio.to_thread(self._needs.get(Policy).decide, request)
         return decision.reason if isinstance(decision, Denied) else ""
 
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes_agent.app.operations import goals as operations
-from hermes_agent.app.operations.goals import GOAL_NOUN, GoalFacts, goal_text
+from hermes_agent.app.operations.goals import GOAL_NOUN, Criterion, GoalFacts, Wish, criterion_of, goal_text
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask_system
 from hermes_agent.cli.output import remark, show
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.store.work.goals import Criterion
-from hermes_agent.work.goals.desk import Wish, criterion_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class PursuitContext:
     """What goals need of the system around them. `principal` gives a principal by key, `by_outbox` says whether news
     for a platform go through the outbox, `show` writes the goal's file. `sessions`: whose goals this process pursues
     (None: all of its queue)."""
@@ -80,7 +80,7 @@ class Pursuit:
     """Checks goals as a source of the alarm (`runs.alarm.Source`): claims due checks, looks at waiting goals, and tells
     news. A check that was begun goes on after a crash under the same exec ids."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: PursuitContext) -> None:
         self._around = around
         self._store, self._clock = around.store, around.clock
         self._goals, self._rounds = around.store.goals, around.store.goal_rounds
