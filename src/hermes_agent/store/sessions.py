@@ -79,8 +79,8 @@ DELETE = (
     "DELETE FROM mandate WHERE session = $1",
     # Goals outlive their session, and wait for another one.
     "UPDATE goal SET session = '', state = CASE WHEN state IN ('active', 'checking', 'waiting') THEN 'paused' "
-    "ELSE state END WHERE session = $1 AND ended IS NULL",
-    "UPDATE goal_round SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",
+    "ELSE state END WHERE session = $1 AND home = $home AND ended IS NULL",
+    "UPDATE goal_round SET state = 'dropped', ended = $2 WHERE session = $1 AND home = $home AND ended IS NULL",
     "DELETE FROM learning_count WHERE session = $1",
     "DELETE FROM learning_support WHERE session = $1",
     "UPDATE learning_job SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",
