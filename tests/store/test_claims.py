@@ -9,6 +9,7 @@ from hermes_agent.store.claims import Claims
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.transaction import Change, Engine
+from hermes_agent.store.work.goal_rounds import BEGIN
 from hermes_agent.store.workers import CLAIMED
 from tests.databases import OpenAnother
 from tests.store.made import SOON, die
@@ -19,7 +20,11 @@ async def learning_job(store: Store, name: str) -> None:
     await store.write(lambda tx: store.learning.queue(tx, job))
 
 
-QUEUED = {"learning_job": learning_job}
+async def goal_round(store: Store, name: str) -> None:
+    await store.write(lambda tx: tx.run(BEGIN, name, "g_000001", 1, 1, "s1", "run", 0, "cli", 1.0))
+
+
+QUEUED = {"learning_job": learning_job, "goal_round": goal_round}
 """How a row comes into the line of each table."""
 
 

@@ -102,6 +102,7 @@ TOOLSETS: Mapping[str, str] = {
     "skills": "hermes_agent.app.skills:skill_tools",
     "memory": "hermes_agent.memory.tools:memory_tools",
     "recall": "hermes_agent.memory.tools:recall_tools",
+    "goals": "hermes_agent.app.work.goals:goal_tools",
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
     "delegation": "hermes_agent.app.work.delegation:delegation_tools",

@@ -30,6 +30,7 @@ from hermes_agent.tools.settings import (
 )
 from hermes_agent.tools.surfaces import SurfaceTools
 from hermes_agent.work.delegation.settings import DelegationSettings
+from hermes_agent.work.goals.settings import GoalSettings
 
 API_PORT = 8642
 WEBHOOK_PORT = 8644
@@ -192,6 +193,7 @@ class Settings:
     delegation: DelegationSettings = section(DelegationSettings, "Agents that an agent gives work to.")
     store: StoreSettings = section(StoreSettings, "The database.")
     guardrails: GuardrailSettings = section(GuardrailSettings, "What stops a run that repeats itself.")
+    goals: GoalSettings = section(GoalSettings, "Goals: turns, limits, and who judges them.")
     skills: SkillSettings = section(SkillSettings, "Skills.")
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")

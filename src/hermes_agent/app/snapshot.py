@@ -28,7 +28,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
-from hermes_agent.app.work import ALARMS, granted_by, mandate_of, toolsets_by, work_closings
+from hermes_agent.app.work import ALARMS, close_work, granted_by, mandate_of, toolsets_by, work_ended, work_part
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel
 from hermes_agent.core.ids import RandomIds
@@ -121,10 +121,11 @@ class SettingsSnapshot:
             self.hooks = late(HOOKS)(self.settings.hooks, process.home.root, environment())
             self.closing.push_async_callback(self.hooks.close)
         self.background = BackgroundModels(self.needs, self.broker)
+        self.needs.put(BackgroundModels, self.background)
         self.learner = Learner(self.needs, self.background.model, lambda: self.toolkit.toolbox(CLI).names)
         self.learner.rest()
         self.afterwards: tuple[Afterwards, ...] = (self.background.afterwards, self.learner.afterwards)
-        self.afterwards += (self.hooks.over,) if self.hooks else ()
+        self.afterwards += (partial(work_ended, self.needs), *((self.hooks.over,) if self.hooks else ()))
         self._started: dict[str, str] = {}
 
     @asynccontextmanager
@@ -156,6 +157,7 @@ class SettingsSnapshot:
     async def quiet(self) -> None:
         """Cancel background tasks, or return their jobs to the queue."""
         await self.learner.close()
+        await close_work(self.needs)
         await self.background.close()
 
     @cached_property
@@ -243,8 +245,10 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     attended = process.options.attended and record.surface not in UNATTENDED
     await seam.start_run(record, process.store)
     mandate = await mandate_of(process.store, record)
-    book = snapshot.book.within(*mandate.limits) if mandate else snapshot.book
-    ledger = RunLedger(replace(book, clock=own.clock), journal, record)
+    work = await work_part(snapshot.needs, record, mandate)
+    ledger = RunLedger(
+        replace(snapshot.book.within(*work.limits), clock=own.clock), journal, replace(record, job=work.job)
+    )
     try:
         model = await seam.model(record.id, "", ledger, partial(_answering, snapshot, record))
     except HermesError as error:
@@ -262,6 +266,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         PassingTools(toolbox),
         *offer.tail,
         *([recall] if recall else []),
+        *work.tails,
     ]
     tail = Tail(seam.tail(record.id, sources), own.ids)
     beside = OfRun(
@@ -310,7 +315,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         compactor=Compactor(settings=settings.compaction, shortener=shortener),
         closing=(
             *(snapshot.learner.closing(record, toolbox.names) if not mandate or mandate.learns else ()),
-            *work_closings(snapshot.needs, record, mandate),
+            *work.closings,
         ),
         location=snapshot.needs.get(Place).location,
         labels=await asyncio.to_thread(process.folders.labels, record.workspace, record.id),

@@ -19,7 +19,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.snapshot import SettingsSnapshot, agent_at, agent_of, prompt_of
 from hermes_agent.app.toolkit import CLI
-from hermes_agent.app.work import mandate_of, work_closings
+from hermes_agent.app.work import mandate_of, work_part
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import RunEnded
@@ -109,7 +109,7 @@ class SettingsSnapshots:
             mandate = await mandate_of(self._process.store, record)
         except HermesError:  # It is why there is no agent.
             mandate = None
-        return work_closings(self.now.needs, record, mandate)
+        return (await work_part(self.now.needs, record, mandate)).closings
 
     async def quiet(self) -> None:
         """Cancel background tasks, or return their jobs to the queue."""

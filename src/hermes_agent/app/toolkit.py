@@ -27,6 +27,7 @@ from hermes_agent.sandbox.place import Place, lazy_place
 from hermes_agent.store.database import Store
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.permission.remembered import wrong_with
+from hermes_agent.tools.permission.requests import Policy
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.starting import LENT_IN
 from hermes_agent.tools.surfaces import capabilities_of, granted_to, standing_here
@@ -52,6 +53,7 @@ HOOKS = (
     "hermes_agent.app.guards:checkpoint_hook",
 )
 """What stands around every call, in its order: each is made of the needs when the first call comes."""
+POLICY = "hermes_agent.app.guards:permission_of"
 PERMISSION, LEARNING, CHECKPOINTS = HOOKS[3:]
 LEARNS = frozenset({"memory", "skill_manage"})
 CAPABILITY = "hermes_agent.tools.schema:capability_of"
@@ -86,6 +88,7 @@ def needs_of(home: Home, settings: Settings, values: Mapping[type, object]) -> N
     needs.put(Skills, Skills(home, settings.skills, needs.get(Clock), store, inline, reserved))
     needs.put(Place, place)
     needs.put(Todos, todos)
+    needs.put(Policy, Policy(lambda request: needs.made(POLICY).decide(request)))
     return needs
 
 

@@ -87,3 +87,7 @@ class Needs:
         if where not in self._made:
             self._made[where] = late(where)(self)
         return self._made[where]
+
+    def has_made(self, where: str) -> bool:
+        """Whether the named factory was called."""
+        return where in self._made

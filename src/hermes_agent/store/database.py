@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.search import Index, Search
     from hermes_agent.store.work.activity import Activity
     from hermes_agent.store.work.children import Children
+    from hermes_agent.store.work.goal_rounds import GoalRounds
+    from hermes_agent.store.work.goals import Goals
     from hermes_agent.store.work.mandates import Mandates
 
 T = TypeVar("T")
@@ -78,6 +80,10 @@ class Store:
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")
     mandates: Family[Mandates] = Family("hermes_agent.store.work.mandates:Mandates", "engine")
     children: Family[Children] = Family("hermes_agent.store.work.children:Children", "engine")
+    goals: Family[Goals] = Family("hermes_agent.store.work.goals:Goals", "engine", "clock")
+    goal_rounds: Family[GoalRounds] = Family(
+        "hermes_agent.store.work.goal_rounds:GoalRounds", "engine", "clock", "workers"
+    )
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")

@@ -12,6 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
+from hermes_agent.store.work.goals import State
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother, empty_database
@@ -29,6 +30,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.work import test_goals
 
 SUITES = (
     test_cooldowns,
@@ -44,6 +46,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_goals,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -79,6 +82,9 @@ ROOTS = (
     "worker",
     "episode",
     "mandate",
+    "goal",
+    "goal_round",
+    "goal_check",
 )
 INHERITED = {
     "entry": "its session's",
@@ -129,6 +135,10 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    goal = replace(test_goals.GOAL, id="g_00000f", state=State.WAITING, untold="News.")
+    await test_goals.kept(store, goal)
+    await test_goals.due(store, goal)
+    await store.write(lambda tx: store.goals.keep(tx, goal, "r1", "run", [test_goals.CHECK]))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

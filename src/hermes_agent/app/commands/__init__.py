@@ -34,6 +34,8 @@ COMMANDS: dict[str, str] = {
     "curator": "hermes_agent.app.commands.nouns:CURATOR",
     "learn": "hermes_agent.app.commands.nouns:LEARN",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
+    "goal": "hermes_agent.app.commands.goals:GOAL",
+    "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",
     "bundles": "hermes_agent.app.commands.nouns:BUNDLES",
     "history": "hermes_agent.app.commands.sessions:HISTORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",

@@ -1,33 +1,43 @@
-"""What nobody types for: how a mandate narrows an agent, and the tables of what work adds to runs and to the alarm."""
+"""How a mandate narrows an agent, and what work (also a person's goals) adds to runs, their ends and the alarm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hermes_agent.app.process import Options
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Standings
 from hermes_agent.core.mandate import Mandate, Work
+from hermes_agent.core.spending import Limit
 from hermes_agent.host.late import Needs, late
+from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
     from hermes_agent.agent.agent import Closing
     from hermes_agent.agent.mailbox import Change
     from hermes_agent.agent.session import Session
+    from hermes_agent.agent.tail import TailSource
     from hermes_agent.app.system import System
     from hermes_agent.core.events import RunEnded
-    from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
     from hermes_agent.work.delegation.delegation import Delegation
 
 CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
+ALARMS: tuple[str, ...] = ("hermes_agent.app.work.goals:goal_alarm",)
+"""The sources of the alarm of a process that serves everybody: each is made of the needs."""
+GOALS = "hermes_agent.app.work.goals:goal_work"
+"""The goals of a process: loaded for whoever has an open one."""
+OWNER = "owner"
+"""Whose the goals of the owner are, wherever they speak."""
 DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
 PARENT = "hermes_agent.app.work.delegation:parent_end"
 """What the end of a run adds to its commit whose session gave others a goal."""
 DELEGATES = frozenset({"delegate_task", "use_tool"})
-ALARMS: tuple[str, ...] = ()
-"""The sources of the alarm of a process that serves everybody: each is made of the needs."""
 STANDING: tuple[str, ...] = ()
 """What waits elsewhere than in a session, for `hermes status`: coroutine functions of the access that give `Piece`s."""
 NOTHING = ("todo",)
@@ -62,14 +72,53 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
     return [each for each in (Capability if granted is None else granted) if each not in mandate.denied]
 
 
-def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
-    """What the end of a run of this session adds to its commit."""
-    own = (
-        ()
-        if mandate is None or mandate.kind not in CLOSINGS
-        else (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
-    )
-    return (*own, ParentEnd(needs, record))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkPart:
+    """What work adds to one run: tail sources, changes for the commit of its end, and the job that it is charged to
+    with the limits that hold."""
+
+    tails: tuple[TailSource, ...] = ()
+    closings: tuple[Closing, ...] = ()
+    job: str = ""
+    limits: tuple[Limit, ...] = ()
+
+
+def whose(standings: Standings, principal: str) -> str:
+    """Whose the goals of a principal are."""
+    return OWNER if standings.is_owner(principal) else principal
+
+
+async def work_part(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> WorkPart:
+    """What work adds to a run of this session: by its mandate, or else by the goals of its person."""
+    parent = ParentEnd(needs, record)
+    if mandate is not None:
+        own = (late(CLOSINGS[mandate.kind])(needs, record, mandate),) if mandate.kind in CLOSINGS else ()
+        return WorkPart(closings=(*own, parent), job=record.job, limits=mandate.limits)
+    is_taped = needs.get(Options).tape is not None
+    if is_taped or not await needs.get(Store).sessions.has_goals(whose(needs.get(Standings), record.principal)):
+        return WorkPart(closings=(parent,), job=record.job)
+    found: WorkPart = await needs.made(GOALS).part(record)
+    return replace(found, closings=(*found.closings, parent))
+
+
+async def work_opened(needs: Needs, record: SessionRecord) -> None:
+    """Go on with what an earlier process left of a session that a person opens."""
+    if needs.get(Options).tape is None and await needs.get(Store).sessions.has_goals(
+        whose(needs.get(Standings), record.principal)
+    ):
+        needs.made(GOALS).watch(record.id)
+
+
+def work_ended(needs: Needs, record: SessionRecord, view: Session, ended: RunEnded) -> None:
+    """Run-end listener."""
+    if needs.has_made(GOALS):
+        needs.made(GOALS).afterwards(record, view, ended)
+
+
+async def close_work(needs: Needs) -> None:
+    """End what goes on beside runs; the next process goes on with it."""
+    if needs.has_made(GOALS):
+        await needs.made(GOALS).close()
 
 
 async def take_up(system: System, session: str) -> bool:

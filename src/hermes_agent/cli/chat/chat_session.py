@@ -14,7 +14,7 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
-from hermes_agent.app.work import take_up
+from hermes_agent.app.work import take_up, work_opened
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
@@ -164,6 +164,7 @@ class ChatSession:
             self.record = await operations.current_session(self.runtime, self.conversation)
         if self.record is None:
             return
+        await work_opened(self.runtime.snapshots.now.needs, self.record)
         if invocation.model and invocation.model != self.record.model:
             await self.runtime.hermes.choose(self.record.id, invocation.model)
             await self.refresh()
