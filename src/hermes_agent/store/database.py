@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
+    from hermes_agent.store.work.cron import CronTables
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -71,6 +72,7 @@ class Store:
     learning: Family[Learning] = Family(
         "hermes_agent.store.learning.jobs:Learning", "engine", "clock", "workers", "pace"
     )
+    cron: Family[CronTables] = Family("hermes_agent.store.work.cron:CronTables", "engine", "clock", "workers")
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")

@@ -1,0 +1,1 @@
+"""Tables of work in which nobody types."""

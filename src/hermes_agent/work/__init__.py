@@ -1,0 +1,1 @@
+"""Work without a person: each kind is a package of its own."""
