@@ -9,7 +9,7 @@ from hermes_agent.store.claims import Claims
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.transaction import Change, Engine
-from hermes_agent.store.work.cron import Instant
+from hermes_agent.store.work.cron.records import Instant
 from hermes_agent.store.workers import CLAIMED
 from tests.databases import OpenAnother
 from tests.store.made import SOON, die
@@ -21,7 +21,7 @@ async def learning_job(store: Store, name: str) -> None:
 
 
 async def cron_instant(store: Store, name: str) -> None:
-    await store.cron.ask_for(Instant(job=name, due=1))
+    await store.cron_instants.ask_for(Instant(job=name, due=1))
 
 
 QUEUED = {"learning_job": learning_job, "cron_instant": cron_instant}

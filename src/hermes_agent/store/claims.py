@@ -43,16 +43,16 @@ class Claims:
     """A work queue on one table with `id`, `home`, `state`, `owner`, `epoch`, `attempts`, `ended`, `note`, and what
     `order` names; its name must be in `store.workers.CLAIMED` too. Every write of a holder checks `IS_HELD`."""
 
-    def __init__(  # noqa: PLR0913  a queue is these facts of its table
-        self, engine: Engine, workers: Workers, table: str, fields: str, order: str = "created, id"
-    ) -> None:
+    def __init__(self, engine: Engine, workers: Workers, table: str, fields: str, order: str = "created, id") -> None:
         self._engine, self._workers = engine, workers
         self._table, self._fields, self._order = table, fields, order
         self._in_hand: set[str] = set()
         self._forgot = False
 
     def _sql(self, text: str, which: str = "", ids: str = "") -> str:
-        return text.format(table=self._table, free=FREE, held=IS_HELD, which=which, fields=self._fields, ids=ids, order=self._order)
+        return text.format(
+            table=self._table, free=FREE, held=IS_HELD, which=which, fields=self._fields, ids=ids, order=self._order
+        )
 
     async def ready(self, tx: Transaction) -> bool:
         """Whether a row can be claimed."""

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
-    from hermes_agent.store.work.cron import CronTables
+    from hermes_agent.store.work.cron.instants import CronInstants
+    from hermes_agent.store.work.cron.jobs import CronJobs
+    from hermes_agent.store.work.serving import Serving
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -72,12 +74,16 @@ class Store:
     learning: Family[Learning] = Family(
         "hermes_agent.store.learning.jobs:Learning", "engine", "clock", "workers", "pace"
     )
-    cron: Family[CronTables] = Family("hermes_agent.store.work.cron:CronTables", "engine", "clock", "workers")
+    cron_instants: Family[CronInstants] = Family(
+        "hermes_agent.store.work.cron.instants:CronInstants", "engine", "clock", "workers"
+    )
+    cron_jobs: Family[CronJobs] = Family("hermes_agent.store.work.cron.jobs:CronJobs", "engine", "clock")
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
+    serving: Family[Serving] = Family("hermes_agent.store.work.serving:Serving", "engine", "workers")
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")
 
     def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, machine: str = "") -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.store.work.cron import CatchUp, Instant, InstantState, Job, Overlap, Plan, Planned
+from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, Overlap, Plan, Planned
 from hermes_agent.work.cron.planning import MOST_AHEAD, decide, delay_of, plan
 from hermes_agent.work.cron.schedule import parse
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hermes_agent.store.work.cron import Kind, Schedule
+from hermes_agent.store.work.cron.records import Kind, Schedule
 from hermes_agent.work.cron.schedule import BadSchedule, instants, local, parse, span_words, upcoming, window_of, words
 
 NOW = datetime(2026, 11, 27, 12, 0, tzinfo=UTC).timestamp()
@@ -79,7 +79,7 @@ def test_what_cannot_be_kept_is_refused_with_the_way_to_say_it(said: str, why: s
 
 
 def test_an_unknown_zone_is_refused_with_the_nearest_one():
-    with pytest.raises(BadSchedule, match="Did you mean `Europe/Berlin`?"):
+    with pytest.raises(BadSchedule, match=r"Did you mean `Europe/Berlin`\?"):
         parse("@daily", "Europe/Berln", NOW)
     with pytest.raises(BadSchedule, match="Say one such as"):
         parse("@daily", "../../etc/passwd", NOW)
@@ -118,7 +118,9 @@ def test_a_line_with_a_star_runs_through_both_nights():
 
 def test_a_day_that_is_not_is_made_up_for_at_its_end():
     apia = ZoneInfo("Pacific/Apia")
-    found = during(line("30 2 * * *", "Pacific/Apia"), datetime(2011, 12, 29, tzinfo=apia), datetime(2012, 1, 1, tzinfo=apia))
+    found = during(
+        line("30 2 * * *", "Pacific/Apia"), datetime(2011, 12, 29, tzinfo=apia), datetime(2012, 1, 1, tzinfo=apia)
+    )
     assert [each[:8] for each in found] == ["29 02:30", "31 00:00", "31 02:30"]
 
 

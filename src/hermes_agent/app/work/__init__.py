@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from hermes_agent.store.database import Store
     from hermes_agent.store.sessions import Session as SessionRecord
 
-CLOSINGS: Mapping[Work, str] = {}
+CLOSINGS: Mapping[Work, str] = {
+    Work.CRON: "hermes_agent.app.work.cron:cron_closing",
+}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
-ALARMS: tuple[str, ...] = ()
+ALARMS: tuple[str, ...] = ("hermes_agent.app.work.cron:cron_source",)
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 NOTHING = ("todo",)
 """The toolsets where a mandate and a conversation have none in common."""

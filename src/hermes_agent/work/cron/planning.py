@@ -7,7 +7,7 @@ from hashlib import sha256
 from itertools import islice
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.work.cron import CatchUp, Instant, InstantState, Job, Overlap, Planned
+from hermes_agent.store.work.cron.records import CatchUp, Instant, InstantState, Job, Overlap, Planned
 from hermes_agent.work.cron.schedule import instants, window_of
 
 AHEAD = 86_400
@@ -75,8 +75,8 @@ def passed(job: Job, now: float) -> list[int]:
 
 
 def plan(job: Job, waiting: Sequence[int], now: float, since: float, *, busy: bool = False) -> Planned:
-    """What to change so that the rows of a job are as its schedule says. `waiting` are its planned instants, `busy`: one
-    is under way; those of before `since` passed while nobody worked."""
+    """What to change so that the rows of a job are as its schedule says. `waiting` are its planned instants, `busy`:
+    one is under way; those of before `since` passed while nobody worked."""
     schedule, moment, rule = job.plan.schedule, int(now), job.plan.catch_up
     planned_to = job.planned_to if job.planned_to <= moment + SET_BACK else moment
     past = sorted({*passed(job, now), *(due for due in waiting if due <= moment)})

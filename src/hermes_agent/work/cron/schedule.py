@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import libraries
 from hermes_agent.host.nearest import nearest_key
-from hermes_agent.store.work.cron import Kind, Schedule
+from hermes_agent.store.work.cron.records import Kind, Schedule
 
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 LEAST = 60
@@ -56,7 +56,8 @@ def zone_of(name: str) -> ZoneInfo:
     except (KeyError, ValueError, OSError) as error:
         near = nearest_key(name, sorted(available_timezones()))
         raise BadSchedule(
-            f"There is no time zone `{name}`. " + (f"Did you mean `{near}`?" if near else "Say one such as Europe/Rome.")
+            f"There is no time zone `{name}`. "
+            + (f"Did you mean `{near}`?" if near else "Say one such as Europe/Rome.")
         ) from error
 
 
@@ -174,7 +175,9 @@ def _all(schedule: Schedule, after: int) -> Iterator[int]:
                 due += period
         case Kind.CRON:
             last = after
-            for found in libraries.cronsim.CronSim(schedule.spec, datetime.fromtimestamp(after, zone_of(schedule.zone))):
+            for found in libraries.cronsim.CronSim(
+                schedule.spec, datetime.fromtimestamp(after, zone_of(schedule.zone))
+            ):
                 if (due := int(found.timestamp())) > last:  # Two times in one gap are one moment.
                     yield due
                     last = due

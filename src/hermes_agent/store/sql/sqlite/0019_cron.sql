@@ -47,3 +47,4 @@ CREATE INDEX cron_instant_ready ON cron_instant (home, ready_at, id) WHERE ended
 CREATE INDEX cron_instant_open ON cron_instant (job) WHERE ended IS NULL;
 CREATE INDEX cron_instant_session ON cron_instant (session) WHERE ended IS NULL AND session <> '';
 CREATE INDEX cron_instant_unfiled ON cron_instant (home) WHERE filed = 0 AND ended IS NOT NULL;
+CREATE INDEX cron_instant_running ON cron_instant (home) WHERE state = 'running' AND ended IS NULL;
