@@ -103,6 +103,7 @@ TOOLSETS: Mapping[str, str] = {
     "memory": "hermes_agent.memory.tools:memory_tools",
     "recall": "hermes_agent.memory.tools:recall_tools",
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
+    "cron": "hermes_agent.app.work.cron_tools:cron_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
 }
 """Each by what makes it of its needs, in the order in which the prompt names their tools."""

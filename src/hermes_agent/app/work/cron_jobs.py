@@ -96,48 +96,55 @@ class CronService:
 
     async def create(self, who: Principal, draft: Draft, origin: str = "", author: str = "") -> Job:
         """Make a job. One of that name that is the same is returned."""
-        _check(who)
-        now, schedule = self.clock.now(), draft.schedule or ""
-        base = Plan(schedule=parse(schedule, draft.zone or self.zone, now), author=author or who.standing.value)
-        base = replace(base, origin=origin, deliver=(ORIGIN if self.drafts.is_chat(origin) else LOCAL,))
-        base = replace(base, seconds=self.settings.cron.run_seconds)
-        jobs = await self.all(who)
-        made = await self.drafts.plan(who, draft, base, jobs)
-        name = _name(draft.name or _short(made))
-        there = [each for each in await self.store.cron_jobs.find(name, who.key) if each.name == name]
+        job = await self.drafted(who, draft, origin, author)
+        there = [each for each in await self.store.cron_jobs.find(job.name, who.key) if each.name == job.name]
         if there:
-            return _same(there[0], made)
-        if len(await self.store.cron_jobs.all(who.key)) >= self.settings.cron.max_jobs:
-            raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
-        remaining = draft.repeat or (1 if made.schedule.kind is Kind.AT else None)
-        job = Job(
-            id=RandomIds().short(),
-            principal=who.key,
-            name=name,
-            plan=made,
-            created=now,
-            planned_to=int(now),
-            remaining=remaining,
-        )
+            return _same(there[0], job.plan)
         if not await self.store.cron_jobs.add(job):
             return await self.create(who, draft, origin, author)
         return job
 
-    async def edit(self, who: Principal, name: str, draft: Draft) -> Job:
-        """Change a job; its instants are planned anew."""
-        job, jobs = await self.find(who, name), await self.all(who)
+    async def drafted(self, who: Principal, draft: Draft, origin: str = "", author: str = "") -> Job:
+        """The job that a draft means, checked and not made."""
+        now, own = self.clock.now(), [each for each in await self.all(who) if each.principal == who.key]
+        if len(own) >= self.settings.cron.max_jobs and draft.name not in [each.name for each in own]:
+            raise HermesError(f"There are {self.settings.cron.max_jobs} jobs already (`cron.max_jobs`): remove some.")
+        base = Plan(
+            schedule=parse(draft.schedule or "", draft.zone or self.zone, now),
+            author=author or who.standing.value,
+            origin=origin,
+            deliver=(ORIGIN if self.drafts.is_chat(origin) else LOCAL,),
+            seconds=self.settings.cron.run_seconds,
+        )
+        made = await self.drafts.plan(who, draft, base, own)
+        return Job(
+            id=RandomIds().short(),
+            principal=who.key,
+            name=_name(draft.name or _short(made)),
+            plan=made,
+            created=now,
+            planned_to=int(now),
+            remaining=draft.repeat or (1 if made.schedule.kind is Kind.AT else None),
+        )
+
+    async def edit(self, who: Principal, name: str, draft: Draft, author: str = "") -> Job:
+        """Change a job; its instants are planned anew. An `author` is who wrote its new prompt."""
+        return await self._write(await self.changed(who, await self.find(who, name), draft, author))
+
+    async def changed(self, who: Principal, job: Job, draft: Draft, author: str = "") -> Job:
+        """The job that a draft makes of one, checked and not written."""
         base, now = job.plan, self.clock.now()
         if draft.schedule is not None or draft.zone is not None:
-            zone = draft.zone or base.schedule.zone
             said = draft.schedule if draft.schedule is not None else _said(base)
-            base = replace(base, schedule=parse(said, zone, now))
-        made = await self.drafts.plan(who, draft, base, jobs)
+            base = replace(base, schedule=parse(said, draft.zone or base.schedule.zone, now))
+        if draft.prompt is not None:
+            base = replace(base, author=author or who.standing.value)
+        made = await self.drafts.plan(who, draft, base, await self.all(who))
         remaining = job.remaining if draft.repeat is None else draft.repeat or None
         if draft.schedule is not None and draft.repeat is None:
             remaining = 1 if made.schedule.kind is Kind.AT else None if job.remaining == 0 else remaining
         state = JobState.PAUSED if job.state is JobState.PAUSED else JobState.ON
-        changed = replace(job, plan=made, name=_name(draft.name or job.name), remaining=remaining, state=state, why="")
-        return await self._write(changed)
+        return replace(job, plan=made, name=_name(draft.name or job.name), remaining=remaining, state=state, why="")
 
     async def pause(self, who: Principal, name: str) -> Job:
         """Pause a job."""
