@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
-from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts
+from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, UnknownJob
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, JobState
 from hermes_agent.work.cron.schedule import local
@@ -16,7 +16,7 @@ from hermes_agent.work.cron.schedule import local
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
-MOST_SHOWN = 200
+__all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,10 @@ class InstantFacts:
     delivery: str = "none"
 
 
+class UnknownJob(HermesError):
+    """No job of this person has this id or name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronService:
     """The jobs of a home, for one person at a time. Raises `HermesError` for what they may not do."""
@@ -183,7 +187,7 @@ class CronService:
         if len(found) > 1:
             raise HermesError(f"Several jobs are called {name}: say {', '.join(each.id for each in found)}.")
         if not found:
-            raise HermesError(f"There is no job `{name}`. `hermes cron list` shows them.")
+            raise UnknownJob(f"There is no job `{name}`. `hermes cron list` shows them.")
         return found[0]
 
     async def all(self, who: Principal) -> list[Job]:
