@@ -173,7 +173,7 @@ class CronSessions:
             if words := await self.store.cron_instants.last_words(name):
                 parts += _material(f"the job `{name}`", words)
         if ready.output is not None and ready.output.text.strip():
-            parts += _material(f"the script {made.script}", ready.output.text)
+            parts += _material(f"the script {made.script}", self.store.engine.redact(ready.output.text))
         return (*parts, Text(text=made.prompt, origin=self._origin(job)))
 
     def _origin(self, job: Job) -> Origin:

@@ -81,6 +81,7 @@ class Endings:
         self, tx: Transaction, instant: Instant, job: Job | None, result: Result, lease: Lease | None = None
     ) -> bool:
         """End an instant once, one that is claimed under its lease; False where it has ended."""
+        result = replace(result, words=self.store.engine.redact(result.words))
         told = self._letters(instant, job, result)
         letters, why = tuple(letter.key for letter in told), result.why or instant.why
         ended = replace(instant, state=result.state, why=why, words=result.words, letters=letters)

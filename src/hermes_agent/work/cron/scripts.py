@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, HomeError
+from hermes_agent.host.files import read_small
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.cron.records import Instant
 
 MOST_OUTPUT = 100_000
 """Bytes of a script's output that are read; the end of a longer one."""
 RUNS = {".py": "python3", ".sh": "sh", ".bash": "bash", ".js": "node"}
+LARGEST = 100_000
+"""Bytes of a script."""
+FORM = """f=$(mktemp) || exit 125
+cat > "$f" <<'{mark}'
+{text}
+{mark}
+chmod 700 "$f"
+{run}
+code=$?
+rm -f "$f"
+exit $code
+"""
 LAST_LINES = 2000
 WAKE = "wakeAgent"
 
@@ -62,6 +75,19 @@ def script_path(folder: Path, name: str) -> Path:
     return path.resolve()
 
 
+def command_of(folder: Path, name: str) -> str:
+    """The command that runs a script. It holds the script's text: behind the wall, and on other machines, there is no
+    home. Raises `Broken`."""
+    path = script_path(folder, name)
+    try:
+        content = read_small(path, LARGEST)
+        text = (content or b"").decode()
+    except (HomeError, ValueError) as error:
+        raise Broken(f"The script {path} cannot be run: it is not {LARGEST:,} bytes of text.") from error
+    run = RUNS.get(path.suffix) or ("" if text.startswith("#!") else "sh")
+    return FORM.format(text=text, mark=f"END_{sha256(text.encode()).hexdigest()[:16]}", run=f'{run} "$f"'.strip())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripts:
     """Runs scripts in a place, with a time limit in seconds."""
@@ -72,9 +98,8 @@ class Scripts:
 
     async def run(self, name: str, instant: Instant, workdir: str, part: str = "") -> Output:
         """Run a script for an instant, or wait for the one that an earlier process started. Raises `HermesError`."""
-        path = await asyncio.to_thread(script_path, self.folder, name)
-        words = [*filter(None, (RUNS.get(path.suffix, ""),)), str(path)]
-        command = Command(text=shlex.join(words), folder=workdir, lent=(str(path),), limit=self.seconds)
+        text = await asyncio.to_thread(command_of, self.folder, name)
+        command = Command(text=text, folder=workdir, limit=self.seconds)
         exec_id = f"cron/{instant.job}-{instant.due}{part}"
         running = await self._running(exec_id, command)
         ended = await running.wait()
