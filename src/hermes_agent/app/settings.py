@@ -29,6 +29,7 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.work.cron.settings import CronSettings
 from hermes_agent.work.delegation.settings import DelegationSettings
 from hermes_agent.work.goals.settings import GoalSettings
 
@@ -200,6 +201,7 @@ class Settings:
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
     privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")
+    cron: CronSettings = section(CronSettings, "Scheduled jobs.")
     hooks: Mapping[str, HookSettings] = section(dict, "Your programs that run on events, by name.")
     api: ApiSettings = section(ApiSettings, "The API server.")
     webhooks: WebhookSettings = section(WebhookSettings, "Webhook routes.")

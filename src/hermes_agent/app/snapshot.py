@@ -184,7 +184,10 @@ class SettingsSnapshot:
     @cached_property
     def alarms(self) -> Sequence[Source]:
         """What is due at times, for a process that serves."""
-        return [self.needs.made(where) for where in ALARMS]
+        sources: list[Source] = [self.needs.made(where) for where in ALARMS]
+        for source in sources:
+            self.closing.push_async_callback(source.close)
+        return sources
 
     @cached_property
     def models(self) -> Models:

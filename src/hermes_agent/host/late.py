@@ -17,6 +17,7 @@ LIBRARIES: Mapping[str, str] = {
     "aws_errors": "botocore.exceptions",
     "aws_request": "botocore.awsrequest",
     "aws_session": "botocore.session",
+    "cronsim": "cronsim",
     "ctypes": "ctypes",
     "docx": "docx",
     "eddsa": "Crypto.Signature.eddsa",

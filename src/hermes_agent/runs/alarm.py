@@ -24,12 +24,15 @@ class Source(Protocol):
 
     - `next_due` is the time (seconds since 1970) at which it wants to be called; None: it waits for a ring alone;
     - `fire` does or starts what is due by now, and returns soon; each row is claimed, so that the sources of several
-      processes may fire at the same time.
+      processes may fire at the same time;
+    - `close` leaves what it started to others.
     """
 
     async def next_due(self) -> float | None: ...
 
     async def fire(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Alarm:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.search import Index, Search
     from hermes_agent.store.work.activity import Activity
     from hermes_agent.store.work.children import Children
+    from hermes_agent.store.work.cron.instants import CronInstants
+    from hermes_agent.store.work.cron.jobs import CronJobs
     from hermes_agent.store.work.goal_rounds import GoalRounds
     from hermes_agent.store.work.goals import Goals
     from hermes_agent.store.work.mandates import Mandates
@@ -75,6 +77,10 @@ class Store:
     learning: Family[Learning] = Family(
         "hermes_agent.store.learning.jobs:Learning", "engine", "clock", "workers", "pace"
     )
+    cron_instants: Family[CronInstants] = Family(
+        "hermes_agent.store.work.cron.instants:CronInstants", "engine", "clock", "workers"
+    )
+    cron_jobs: Family[CronJobs] = Family("hermes_agent.store.work.cron.jobs:CronJobs", "engine", "clock")
     lessons: Family[Lessons] = Family("hermes_agent.store.learning.lessons:Lessons", "engine")
     proposals: Family[Proposals] = Family("hermes_agent.store.learning.proposals:Proposals", "engine")
     activity: Family[Activity] = Family("hermes_agent.store.work.activity:Activity", "engine", "workers")

@@ -32,7 +32,7 @@ ENTER_MACHINE = (
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
-CLAIMED = ("learning_job", "goal_round")
+CLAIMED = ("learning_job", "goal_round", "cron_instant")
 """The tables of `store.claims`."""
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "

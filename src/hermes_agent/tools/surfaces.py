@@ -42,6 +42,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "web": frozenset({Capability.NET}),
     "skills": frozenset({Capability.SKILLS}),
     "memory": frozenset({Capability.MEMORY}),
+    "cron": frozenset({Capability.SCHEDULE}),
     "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
 }
 

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
     "goal": "hermes_agent.app.commands.goals:GOAL",
     "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",
+    "cron": "hermes_agent.app.commands.cron:CRON_COMMAND",
     "bundles": "hermes_agent.app.commands.nouns:BUNDLES",
     "history": "hermes_agent.app.commands.sessions:HISTORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",

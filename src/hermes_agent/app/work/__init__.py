@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from hermes_agent.store.sessions import Session as SessionRecord
     from hermes_agent.work.delegation.delegation import Delegation
 
-CLOSINGS: Mapping[Work, str] = {Work.CHILD: "hermes_agent.app.work.delegation:child_end"}
+CLOSINGS: Mapping[Work, str] = {
+    Work.CHILD: "hermes_agent.app.work.delegation:child_end",
+    Work.CRON: "hermes_agent.app.work.cron:cron_closing",
+}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
-ALARMS: tuple[str, ...] = ("hermes_agent.app.work.goals:goal_alarm",)
+ALARMS: tuple[str, ...] = ("hermes_agent.app.work.cron:cron_source", "hermes_agent.app.work.goals:goal_alarm")
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 GOALS = "hermes_agent.app.work.goals:goal_work"
 """The goals of a process: loaded for whoever has an open one."""
