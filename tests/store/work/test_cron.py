@@ -186,14 +186,3 @@ async def test_a_removed_job_takes_its_instants_along_but_for_one_that_runs(stor
     await store.cron_jobs.drop("j1")
     assert [each.due for each in await store.cron_instants.of("j1")] == [1]
     assert await store.cron_jobs.get("j1") is None
-
-
-async def test_whoever_serves_is_known_until_they_are_gone(open_another: OpenAnother):
-    server, asks = await open_another(timings=SOON), await open_another(timings=SOON)
-    assert not await asks.serving.served()
-    await server.workers.register()
-    await server.serving.serve()
-    await asks.workers.register()
-    assert await asks.serving.served()
-    await die(server)
-    assert not await asks.serving.served()

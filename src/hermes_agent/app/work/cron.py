@@ -235,8 +235,7 @@ def cron_source(needs: Needs) -> Firing:
 
 
 async def _begin(store: Store) -> None:
-    """Say that this process serves, and plan anew where the data of time zones changed."""
-    await store.workers.register()
+    """Plan anew where the data of time zones changed."""
     version = await asyncio.to_thread(tz_version)
     if (await store.facts.of(TZ)).get("zones") != version:
         await store.cron_jobs.replan()
