@@ -61,13 +61,12 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
 
 
 def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
-    """What the end of a run of this session adds to its commit."""
-    own = (
-        ()
-        if mandate is None or mandate.kind not in CLOSINGS
-        else (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
-    )
-    return (*own, ParentEnd(needs, record))
+    """What the end of a run of this session adds to its commit, also where its mandate is missing or unreadable."""
+    if mandate is None and record.surface in set(Work):
+        mandate = Mandate(kind=Work(record.surface))
+    if mandate is None or mandate.kind not in CLOSINGS:
+        return (ParentEnd(needs, record),)
+    return (late(CLOSINGS[mandate.kind])(needs, record, mandate), ParentEnd(needs, record))
 
 
 async def take_up(system: System, session: str) -> bool:
