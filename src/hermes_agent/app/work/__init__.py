@@ -69,11 +69,11 @@ def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) 
     return (late(CLOSINGS[mandate.kind])(needs, record, mandate), ParentEnd(needs, record))
 
 
-async def take_up(system: System, session: str) -> bool:
+async def resume_agents(system: System, session: str) -> bool:
     """Work on the agents of a session that an earlier process left behind. False where there are none."""
     if not await system.store.children.has_open(session):
         return False
-    return bool(await system.snapshots.now.needs.made(DELEGATION).take_up(session))
+    return bool(await system.snapshots.now.needs.made(DELEGATION).resume_agents(session))
 
 
 async def awaits_reports(system: System, session: str) -> bool:
@@ -93,7 +93,6 @@ async def work_on(system: System, session: str) -> None:
     """Work on one agent's session until it has ended."""
     delegation: Delegation = system.snapshots.now.needs.made(DELEGATION)
     system.hermes.scheduler.expect(session)
-    system.hermes.scheduler.enqueue(session)
     await delegation.wait([session], lambda _: None)
     await system.hermes.idle()
 
