@@ -114,7 +114,9 @@ class HookSettings:
     """One user-defined event hook (section `hooks.NAME`)."""
 
     on: tuple[str, ...] = setting(
-        (), "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before."
+        (),
+        "Events: gateway:start, message:received, run:start, run:end, tool:before, tool:after, reply:before, "
+        "child:start, child:end.",
     )
     command: str = setting("", "The command to run; it reads the event as JSON on standard input.")
     python: str = setting("", "A Python file with a function `handle(event)`, instead.")

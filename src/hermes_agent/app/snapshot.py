@@ -237,7 +237,7 @@ async def agent_of(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     agent = await agent_at(snapshot, record, journal, snapshot.process.seam)
     if (hooks := snapshot.hooks) is None:
         return agent
-    hooks.begun(record.id)
+    hooks.begun(record)
     finishing = hooks.reply if hooks.waits_for("reply:before") else None
     return replace(agent, hooks=(*agent.hooks, *hooks.around_calls()), finishing=finishing)
 

@@ -18,7 +18,7 @@ from hermes_agent.app.operations.access import Access
 from hermes_agent.app.operations.questions import answer_question
 from hermes_agent.app.operations.sessions import SessionRecord, find_session, last_number, run_cost, was_cut_short
 from hermes_agent.app.system import System
-from hermes_agent.app.work import awaits_reports, take_up
+from hermes_agent.app.work import awaits_reports, resume_agents
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with
@@ -146,7 +146,7 @@ async def _begin(runtime: System, invocation: Invocation) -> tuple[str, int, boo
         await _ask_about(runtime, record.workspace)
     after = await last_number(runtime, record.id)
     asks = bool(invocation.prompt or given.parts)
-    left = (invocation.resume or invocation.go_on) and await take_up(runtime, record.id)
+    left = (invocation.resume or invocation.go_on) and await resume_agents(runtime, record.id)
     if not asks:
         if await runtime.hermes.resume(record.id) or left:
             return record.id, after, True

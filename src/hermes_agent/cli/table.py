@@ -75,6 +75,7 @@ OPEN: dict[str, str] = {
 """What a command of the agent may run, by group: these change nothing. Every other subcommand is the owner's."""
 
 SUMMARIES: dict[str, str] = {
+    "agents": "List, read and stop the agents that agents started.",
     "api": "Serve the agent to programs, over HTTP.",
     "approvals": "List what you allowed for good, and withdraw it.",
     "auth": "Show who is signed in, and which keys there are.",

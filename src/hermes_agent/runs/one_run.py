@@ -130,7 +130,7 @@ async def open_session(store: Store, running: Running, service: Service) -> Sess
 
 
 async def one_run(
-    build: BuildAgent, record: SessionRecord, running: Running, ids: Ids, closings: ClosingsOf = no_closings
+    build: BuildAgent, record: SessionRecord, running: Running, ids: Ids, service: Service | None = None
 ) -> RunEnded:
     """Run a session from start to end; also records an end where the run could not start. Raises `StoreError`."""
     view, journal = running.journal.session, running.journal
@@ -151,7 +151,8 @@ async def one_run(
         if not isinstance(error, HermesError):
             log.exception("session %s: the run failed", view.id)
             error = told_of(error)
-        return await give_up(view, journal, ids, error, await closings(record))
+        closing = await service.closings(record) if service else ()
+        return await give_up(view, journal, ids, error, closing)
 
 
 async def apply_signals(store: Store, running: Mapping[str, Running]) -> None:

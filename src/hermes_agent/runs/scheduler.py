@@ -111,6 +111,7 @@ class Scheduler:
         self._own: set[str] | None = set() if own_only else None
         store.workers.serves = "" if own_only else queue
         self._expected: set[str] = set()
+        self._own, self._expected = set[str]() if own_only else None, set[str]()
         self._full = self._resting = False
         self.locks = Locks(store, self.wake)
         self._subscribers: list[Callable[[], None]] = []
@@ -137,8 +138,7 @@ class Scheduler:
     def expect(self, session: str) -> None:
         """Go on looking for mail of this session after the end of its runs: another session will send some."""
         self._expected.add(session)
-        if self._own is not None:
-            self._own.add(session)
+        self.enqueue(session)
 
     def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
         """Stop the session's run; an event that is set when it has ended, None where there is no run here."""
@@ -295,8 +295,7 @@ class Scheduler:
                 await earlier.lost()
             record = await open_session(self._store, running, self.service)
             while not journal.mailbox.released:
-                ids = self._seam.own(lane).ids
-                ended = await one_run(self._build, record, running, ids, self.service.closings)
+                ended = await one_run(self._build, record, running, self._seam.own(lane).ids, self.service)
                 view, released = journal.session, journal.mailbox.released
                 await self._seam.ended(lane, ended.outcome, view.number, released=released)
                 for listener in self.service.afterwards:

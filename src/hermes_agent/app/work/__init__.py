@@ -122,13 +122,20 @@ async def close_work(needs: Needs) -> None:
     """End what goes on beside runs; the next process goes on with it."""
     if needs.has_made(GOALS):
         await needs.made(GOALS).close()
+def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
+    """What the end of a run of this session adds to its commit, also where its mandate is missing or unreadable."""
+    if mandate is None and record.surface in set(Work):
+        mandate = Mandate(kind=Work(record.surface))
+    if mandate is None or mandate.kind not in CLOSINGS:
+        return (ParentEnd(needs, record),)
+    return (late(CLOSINGS[mandate.kind])(needs, record, mandate), ParentEnd(needs, record))
 
 
-async def take_up(system: System, session: str) -> bool:
+async def resume_agents(system: System, session: str) -> bool:
     """Work on the agents of a session that an earlier process left behind. False where there are none."""
     if not await system.store.children.has_open(session):
         return False
-    return bool(await system.snapshots.now.needs.made(DELEGATION).take_up(session))
+    return bool(await system.snapshots.now.needs.made(DELEGATION).resume_agents(session))
 
 
 async def awaits_reports(system: System, session: str) -> bool:
@@ -148,7 +155,6 @@ async def work_on(system: System, session: str) -> None:
     """Work on one agent's session until it has ended."""
     delegation: Delegation = system.snapshots.now.needs.made(DELEGATION)
     system.hermes.scheduler.expect(session)
-    system.hermes.scheduler.enqueue(session)
     await delegation.wait([session], lambda _: None)
     await system.hermes.idle()
 

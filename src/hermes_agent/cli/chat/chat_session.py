@@ -15,6 +15,7 @@ from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
 from hermes_agent.app.work import take_up, work_opened
+from hermes_agent.app.work import resume_agents
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
@@ -244,7 +245,7 @@ class ChatSession:
         runs it."""
         if self.record is None:
             return False
-        await take_up(self.runtime, self.record.id)
+        await resume_agents(self.runtime, self.record.id)
         return await self.runtime.hermes.resume(self.record.id)
 
     async def stop(self) -> None:

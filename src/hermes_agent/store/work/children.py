@@ -18,11 +18,13 @@ ADD = (
     f"INSERT INTO child (home, {FIELDS}) VALUES ($home, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
     "$15, $16, $17, $18) ON CONFLICT (session) DO NOTHING"
 )
-# Locked, so that whoever ends meanwhile has ended for this count, or sees the new child among the waiting ones.
-RUNNING = (
-    "SELECT session FROM child WHERE parent = $1 AND home = $home AND state = 'running' ORDER BY session "
+# The oldest child of a parent stands for all: who holds its row is alone in starting and ending children there.
+ALONE = (
+    "SELECT session FROM child WHERE parent = $1 AND home = $home ORDER BY created, n, session LIMIT 1 "
     "FOR NO KEY UPDATE"
 )
+RUNNING = "SELECT count(*) FROM child WHERE parent = $1 AND home = $home AND state = 'running'"
+PARENT = "SELECT parent FROM child WHERE session = $1 AND home = $home"
 GET = f"SELECT {FIELDS} FROM child WHERE session = $1 AND home = $home"
 OF_PARENT = f"SELECT {FIELDS} FROM child WHERE parent = $1 AND home = $home ORDER BY created, n"
 AWAITED = (
@@ -39,7 +41,7 @@ LATEST = (
 END = "UPDATE child SET state = 'ended', outcome = $2, report = $3, ended = $4 WHERE session = $1"
 NEXT = (
     "UPDATE child SET state = 'running' WHERE session = (SELECT session FROM child WHERE parent = $1 "
-    "AND home = $home AND state = 'waiting' ORDER BY created, n LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) "
+    "AND home = $home AND state = 'waiting' ORDER BY created, n LIMIT 1) "
     "RETURNING session, queue"
 )
 DELIVER = "UPDATE child SET delivery = $2 WHERE session = $1"
@@ -113,7 +115,9 @@ class Children(Tables):
 
     async def add(self, tx: Transaction, child: Child, most: int) -> None:
         """Add a child whose mail waits in the queue `HELD_BACK`; let it run if fewer than `most` of its parent do."""
-        runs = len(await tx.rows(RUNNING, child.parent)) < most
+        await tx.holds(ALONE, child.parent)
+        running = await tx.row(RUNNING, child.parent)
+        runs = running is not None and running[0] < most
         state = State.RUNNING if runs else State.WAITING
         whose = (child.session, child.parent, child.run, child.call, child.n, storable(child.goal), child.role)
         where = (child.isolation, storable(child.folder), storable(child.branch), child.base, child.queue)
@@ -141,12 +145,14 @@ class Children(Tables):
     async def awaited(self, tx: Transaction, parent: str, run: str) -> list[Child]:
         """The children for which calls of that run wait, or waited, locked until the transaction ends; also those of
         earlier runs that have not ended."""
+        await tx.holds(ALONE, parent)
         return [_child(row) for row in await tx.rows(AWAITED, parent, run)]
 
     async def end(self, tx: Transaction, session: str, outcome: str, report: str, at: float) -> Child | None:
         """End a child, and let the next waiting one of its parent run. None where it has ended, was deleted, or has
         more mail, which its next run answers."""
-        row = await tx.row(LOCK, session)
+        parent = await tx.row(PARENT, session)
+        row = await tx.row(LOCK, session) if parent and await tx.holds(ALONE, parent[0]) else None
         if row is None or not (child := _child(row)).is_open or await tx.row(OPEN_MAIL, session) is not None:
             return None
         await tx.run(END, session, outcome, storable(report), at)

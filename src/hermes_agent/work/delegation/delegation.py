@@ -122,11 +122,11 @@ class Delegation:
         )
         apart = self._apart if order.isolation is Isolation.PROCESS else None
 
-        async def beside(tx: Transaction, session: str) -> None:
+        async def add(tx: Transaction, session: str) -> None:
             child = order.child(session, apart.queue(session) if apart else scheduler.queue, now)
             await self.children.add(tx, child, self._settings.max_children)
 
-        work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=beside)
+        work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
         submitted = await self._hermes.start_session(inbound, workspace=order.folder, model=order.model, work=work)
         scheduler.expect(parent.record.id)
         await self.attend(submitted.session)
@@ -149,7 +149,7 @@ class Delegation:
             await self.hand_over([child], self._hermes.scheduler.queue)
             self._hermes.scheduler.enqueue(session)
 
-    async def take_up(self, parent: str) -> list[Child]:
+    async def resume_agents(self, parent: str) -> list[Child]:
         """Work on the children of a session that a process left behind; the open ones."""
         left = [child for child in await self.children.of(parent) if child.is_open]
         if left:
