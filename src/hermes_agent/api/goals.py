@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
+from hermes_agent.api.problems import missing
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GoalFacts, Wish, criterion_of
+from hermes_agent.core.errors import HermesError
 
 
 class CriterionRequest(msgspec.Struct, kw_only=True):
@@ -101,9 +103,17 @@ async def list_goals(state: AppState, call: Call[Nothing, GoalsQuery]) -> Answer
     return GoalList(data=[_view(each) for each in found])
 
 
+async def _found(state: AppState, call: Call[Any, Nothing]) -> GoalFacts:
+    """The goal that the path names. Raises `Refused` with status 404 where this principal has none of that id."""
+    try:
+        return await operations.show_goal(state.access(call.who), call.path["id"])
+    except HermesError as error:
+        raise missing(str(error), "goal_not_found") from error
+
+
 async def show(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Show a goal with its receipts."""
-    return _view(await operations.show_goal(state.access(call.who), call.path["id"]))
+    return _view(await _found(state, call))
 
 
 async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
@@ -124,7 +134,7 @@ async def add(state: AppState, call: Call[GoalRequest, Nothing]) -> Answer:
 
 async def change(state: AppState, call: Call[GoalChange, Nothing]) -> Answer:
     """Pause, resume or end a goal."""
-    access, name, body = state.access(call.who), call.path["id"], call.body
+    access, name, body = state.access(call.who), (await _found(state, call)).id, call.body
     match body.state:
         case "paused":
             return _view(await operations.pause_goal(access, name))
@@ -138,7 +148,7 @@ async def change(state: AppState, call: Call[GoalChange, Nothing]) -> Answer:
 
 async def check(state: AppState, call: Call[Nothing, Nothing]) -> Answer:
     """Check the criteria now."""
-    return _view(await operations.check_goal(state.access(call.who), call.path["id"]))
+    return _view(await operations.check_goal(state.access(call.who), (await _found(state, call)).id))
 
 
 ENDPOINTS = (

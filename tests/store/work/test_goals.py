@@ -7,6 +7,7 @@ import pytest
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import criterion_of
 from tests.databases import OpenAnother
@@ -135,7 +136,7 @@ async def test_a_check_that_is_put_back_can_be_claimed_again(store: Store):
 
     again = await store.goal_rounds.claim("cli", None)
     assert again is not None
-    assert again.attempts == 2
+    assert again.attempts == 2 <= MOST_ATTEMPTS
 
 
 async def test_receipts_are_written_once_and_read_the_newest_first(store: Store):

@@ -201,7 +201,7 @@ GOAL = place("name", default="", metavar="ID")
 GOAL_NOUN = Noun(
     name="goals",
     short_help="Set goals whose criteria are checked, and follow them.",
-    help="Set goals whose criteria are checked. Hermes goes on until they hold, or says what stopped it.",
+    help="Set goals whose criteria are checked. Hermes works until they hold, or says what stopped it.",
     verbs=(
         verb(
             "list",

@@ -35,7 +35,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
-from hermes_agent.work.goals.checks import CardState, Checker
+from hermes_agent.work.goals.checks import Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
 from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
@@ -43,8 +43,9 @@ from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
-CARDS: tuple[str, ...] = ()
-"""What gives the state of a card: `"module:attr"`, made of the needs; empty where there is no board."""
+CARDS = ""
+"""What gives the state of a card (`work.goals.checks.CardState`), as `"module:attr"` of its factory, which gets the
+needs; empty where there is no board."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class GoalWork:
             redact=needs.get(Secrets).redact,
             seconds=self._settings.command_seconds,
             judge=self._judge if self._settings.judge == "auto" else None,
-            card=next((cards for where in CARDS for cards in (self._cards(where),)), None),
+            card=needs.made(CARDS) if CARDS else None,
         )
         self._own: set[str] = set()
         self.pursuit = Pursuit(
@@ -141,10 +142,6 @@ class GoalWork:
             if found.state not in (State.ACTIVE, State.CHECKING):
                 return found
             await self._moved.wait()
-
-    def _cards(self, where: str) -> CardState:
-        found: CardState = self._needs.made(where)
-        return found
 
     def _principal(self, key: str) -> Principal:
         platform, _, user = key.partition(":")

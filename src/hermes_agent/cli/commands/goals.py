@@ -26,7 +26,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 async def _pursued(access: Access[System], begun: GoalFacts) -> GoalFacts:
     """Wait until the goal stands still, and what it is then."""
-    remark(f"{begun.id}: working on it; Ctrl-C leaves, `hermes goals resume {begun.id}` goes on.")
+    remark(f"{begun.id}: working on it; Ctrl-C leaves, `hermes goals resume {begun.id}` continues.")
     work = operations.work_of(access)
     work.watch(begun.session)
     await work.settled(begun.id)
@@ -119,7 +119,7 @@ def add(  # noqa: PLR0913  click hands each option by its name
 @JSON
 @pass_surface
 def resume(surface: Surface, name: str, turns: int | None, budget: float | None, as_json: bool) -> int:
-    """Go on with a goal here, until it is reached or something stops it."""
+    """Continue a goal here, until it is reached or something stops it."""
     act = partial(_resume, name=name, turns=turns, budget=budget)
     return _ended(ask_system(surface, act, attended=False), as_json=as_json)
 

@@ -259,7 +259,7 @@ class Desk:
                 money=now.money if money is None else round(money * NANO),
             )
 
-        words = f"Go on with the goal {goal.id}: {goal.text}" if goal.round else first_words(goal)
+        words = f"Continue with the goal {goal.id}: {goal.text}" if goal.round else first_words(goal)
         after = await self._begin(goal, record, words, become)
         await self.show(after)
         return after

@@ -73,13 +73,13 @@ def after_run(goal: Goal, ended: RunEnded, most: GoalSettings) -> Goal | None:
 
 def limited(goal: Goal, why: str) -> Goal:
     """The goal at a limit of turns, money or tokens."""
-    told = f"Goal {goal.id} stopped at a limit: {why} `/goal resume {goal.id} turns N budget DOLLARS` goes on."
+    told = f"Goal {goal.id} stopped at a limit: {why} `/goal resume {goal.id} turns N budget DOLLARS` continues it."
     return replace(goal, state=State.LIMITED, why=why, untold=told)
 
 
 def blocked(goal: Goal, why: str) -> Goal:
     """The goal as it waits for a person."""
-    told = f"Goal {goal.id} is blocked: {why} `/goal resume {goal.id}` goes on."
+    told = f"Goal {goal.id} is blocked: {why} `/goal resume {goal.id}` continues it."
     return replace(goal, state=State.BLOCKED, why=why, untold=told)
 
 
@@ -138,7 +138,7 @@ def reported(goal: Goal, decision: Decision, said: tuple[str, str], now: float) 
     if not decision.continues or not word:
         return decision
     if word == "blocked":
-        return _stopped(blocked(decision.goal, why or "The agent says that it cannot go on."))
+        return _stopped(blocked(decision.goal, why or "The agent says that it cannot continue."))
     return Decision(goal=replace(decision.goal, turns=goal.turns, state=State.WAITING, why=why, wait_until=now + PAUSE))
 
 
@@ -182,8 +182,8 @@ def continuation(goal: Goal, checks: Sequence[Check]) -> tuple[str, str]:
     lines += [f"- {each}" for each in goal.unmet]
     lines += [f"Constraint: {each}" for each in goal.constraints]
     lines += [
-        "Go on until they are met. The criteria are checked after your reply; what you say of them does not count. "
-        "If you cannot go on without the person, report it with the tool `goal`.",
+        "Continue until they are met. The criteria are checked after your reply; what you say of them does not count. "
+        "If you cannot continue without the person, report it with the tool `goal`.",
     ]
     failing = [each for each in checks if each.verdict != "met" and each.kind is not Kind.JUDGE and each.evidence]
     outputs = "\n\n".join(f"{each.criterion} said:\n{each.evidence[-SHOWN:]}" for each in failing)

@@ -1,0 +1,141 @@
+"""What a run gets of goals, and what sessions without one pay for them."""
+
+import random
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.opening import Options
+from hermes_agent.app.settings import SERVED
+from hermes_agent.app.work import GOALS, whose, work_part
+from hermes_agent.app.work.goals import FOLDER
+from hermes_agent.core.events import ContextAdded, Notice, RunEnded, RunStarted
+from hermes_agent.core.inbound import Busy, Conversation
+from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.store.work.goals import State
+from tests.app.place import Place, another, place
+from tests.work.goals.harness import command, ended, reached, started, work_of
+
+NEVER = command("exit 1")
+
+
+def claims(_: Heard) -> Say:
+    return Say("Done!")
+
+
+async def part(there: Place):
+    record = await there.runtime.hermes.record(there.record.id)
+    return await work_part(there.runtime.snapshots.now.needs, record, None)
+
+
+async def test_a_run_gets_the_account_the_closing_and_the_tail_of_its_goal(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        before = await part(there)
+        goal = await started(there, criteria=NEVER, tokens=1000)
+        pursues = await part(there)
+        there.record = await there.runtime.hermes.open_session(
+            Conversation(platform="cli", chat_kind="folder", chat="other"),
+            there.runtime.owner,
+            workspace=there.record.workspace,
+        )
+        sees = await part(there)
+
+    assert (before.tails, before.closings, before.job) == ((), (), "")
+    assert (pursues.job, len(pursues.closings), pursues.limits) == (goal.job, 1, goal.limits)
+    assert (sees.job, sees.closings, len(sees.tails)) == ("", (), 1)
+
+
+async def test_the_owner_has_the_same_goals_wherever_they_speak(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        standings = there.runtime.standings
+
+        assert whose(standings, there.runtime.owner.key) == "owner"
+        assert whose(standings, "telegram:9") == "telegram:9"
+
+
+@pytest.mark.timeout(600)
+async def test_a_group_chat_has_nothing_of_anybodys_goals(tmp_path: Path, full: bool):
+    async with place(tmp_path, claims) as there:
+        await started(there, text="My secret plan.", criteria=NEVER, later=True)
+        there.record = await there.runtime.hermes.open_session(
+            Conversation(platform="cli", chat_kind="group", chat="1"),
+            there.runtime.owner,
+            workspace=there.record.workspace,
+            new=True,
+        )
+        for number in range(1000 if full else 10):
+            await there.say(f"Message {number}")
+        shown = [entry.event.message.text for entry in await there.log() if isinstance(entry.event, ContextAdded)]
+
+        assert not any("secret plan" in asked.prompt for asked in there.server.asked)
+        assert not any("Goals" in text for text in shown)
+
+
+async def test_a_session_without_goals_loads_nothing_of_them_and_pays_next_to_nothing(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        await there.say("Hello.")
+        needs, record = there.runtime.snapshots.now.needs, await there.runtime.hermes.record(there.record.id)
+        took = []
+        for _ in range(200):
+            began = time.perf_counter()
+            await work_part(needs, record, None)
+            took.append(time.perf_counter() - began)
+
+        assert not needs.has_made(GOALS)
+        assert statistics.median(took) < 0.001
+
+
+async def test_a_serving_process_pursues_goals_by_the_alarm_and_then_has_nothing_due(tmp_path: Path):
+    async with place(tmp_path, claims, Options(queue=SERVED, own_only=False)) as there:
+        goal = await started(there, criteria=NEVER)
+        await reached(there, State.BLOCKED, goal)
+        await there.until(Notice)
+        await work_of(there).pursuit.settled()
+
+        assert await work_of(there).pursuit.next_due() is None
+
+
+async def test_a_goal_of_the_terminal_is_left_to_the_terminal(tmp_path: Path):
+    async with (
+        place(tmp_path, claims) as there,
+        another(there.runtime.home, there.server, Options(queue=SERVED, own_only=False)) as server,
+    ):
+        goal = await started(there, criteria=NEVER)
+        after = await ended(there, goal)
+
+        assert after.state is State.BLOCKED
+        assert (await work_of(server).pursuit.next_due()) is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_messages_at_any_moment_are_answered_and_never_two_runs_are_under_way(tmp_path: Path, full: bool):
+    chance = random.Random(5)
+    async with place(tmp_path, claims) as there:
+        said = 0
+        for _ in range(500 if full else 12):
+            goal = await started(
+                there, criteria=command(f"sleep 0.0{chance.randint(1, 5)}; date +%N >> log; exit 1"), turns=2
+            )
+            await there.runtime.clock.sleep(chance.uniform(0, 0.15))
+            await there.tell(there.inbound(f"Message {said}", busy=chance.choice((Busy.STEER, Busy.QUEUE))))
+            said += 1
+            after = await ended(there, goal)
+            assert after.state is State.LIMITED
+            await there.runtime.hermes.idle()
+            await work_of(there).desk.end(after, State.DROPPED)
+        events = [entry.event for entry in await there.log()]
+        mail = await there.runtime.store.read(lambda tx: tx.rows("SELECT state FROM inbox WHERE source = 'cli'"))
+
+    order = [event.kind for event in events if isinstance(event, RunStarted | RunEnded)]
+    assert order == ["run_started", "run_ended"] * (len(order) // 2)
+    assert [state for (state,) in mail] == ["answered"] * said
+
+
+async def test_the_file_of_a_goal_is_left_out_where_the_settings_say_so(tmp_path: Path):
+    async with place(tmp_path, claims, more="goals:\n  mirror: false\n") as there:
+        await started(there, criteria=NEVER, later=True)
+
+        assert not (tmp_path / "home" / FOLDER).exists()
