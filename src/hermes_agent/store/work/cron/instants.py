@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import plain, storable, written
@@ -66,14 +68,17 @@ class CronInstants(TimedTables):
         self._claims = Claims(engine, workers, "cron_instant", FIELDS, order="ready_at, id")
         self.release, self.check = self._claims.release, self._claims.check
 
-    async def ask_for(self, instant: Instant) -> None:
-        """Add an instant that a person asked for."""
+    async def ask_for(self, instant: Instant) -> Instant:
+        """Add an instant that a person asked for, at the first second that has none."""
 
-        async def change(tx: Transaction) -> None:
-            await insert(tx, instant)
+        async def change(tx: Transaction) -> Instant:
+            found = instant
+            while not await insert(tx, found):
+                found = replace(found, due=found.due + 1)
             tx.rings.add("")
+            return found
 
-        await self._engine.write(change)
+        return await self._engine.write(change)
 
     async def ahead(self, most: int) -> Ahead:
         """What comes next, where `most` instants may be under way."""
