@@ -292,7 +292,7 @@ async def test_new_settings_take_over_what_is_under_way(tmp_path: Path):
 
 
 async def test_a_provider_that_fails_for_a_while_is_asked_again_on_the_same_row(tmp_path: Path):
-    async with cron(tmp_path, [Status(500)] * 20) as here:
+    async with cron(tmp_path, [Status(500)] * 20, f"  max_retries: 0\n{CHANNEL}") as here:
         job = await here.make("@daily")
         await here.service.run_now(here.who, job.id)
         async with asyncio.timeout(20):
