@@ -48,7 +48,7 @@ class InstantFacts:
 
 async def job_facts(store: Store, now: float, job: Job, notice: str = "") -> JobFacts:
     """A job as people see it."""
-    latest = [each for each in await store.cron_instants.of(job.id, 100) if each.ended or each.started]
+    latest = [each for each in await store.cron_instants.of(job.id, 5) if each.ended or each.started]
     schedule = job.plan.schedule
     goes_on = job.state is JobState.ON
     return JobFacts(
