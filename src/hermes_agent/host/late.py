@@ -32,6 +32,7 @@ LIBRARIES: Mapping[str, str] = {
     "pypdf": "pypdf",
     "ruamel_yaml": "ruamel.yaml",
     "tomllib": "tomllib",
+    "tzdata": "tzdata",
     "vodozemac": "vodozemac",
     "wcwidth": "wcwidth",
     "websockets": "httpx2.websockets",

@@ -6,6 +6,8 @@ import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
 
+from hermes_agent.host.late import libraries
+
 LOCALTIME = Path("/etc/localtime")
 FOLDER = "zoneinfo/"
 UTC = "UTC"
@@ -32,7 +34,7 @@ def tz_version() -> str:
     """The version of the data of time zones, or something else that changes with it."""
     files = [Path(folder) / name for folder in zoneinfo.TZPATH for name in VERSIONS]
     file = next((each for each in files if each.is_file()), None)
-    if file is None:
-        return ""
+    if file is None:  # Then the library's data is used.
+        return str(libraries.tzdata.IANA_VERSION)
     with file.open(encoding="utf-8", errors="replace") as lines:
         return lines.readline().strip()[-LONGEST:]

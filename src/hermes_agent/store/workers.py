@@ -37,7 +37,9 @@ CLAIMED = ("learning_job", "goal_round", "cron_instant")
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
     + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in CLAIMED)
-    + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
+    + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id) "
+    # Of those that serve it is asked whether they do.
+    "OR EXISTS (SELECT 1 FROM chat_fact WHERE home = worker.home AND place = 'serving' AND name = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"

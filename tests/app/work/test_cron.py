@@ -12,10 +12,13 @@ from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_jobs import CronService, InstantFacts
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.outbound import SlotState
+from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.store.work.cron.records import Job
+from hermes_agent.testing.faults import Status
+from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.testing.scripted import Script
-from tests.app.place import Place, place
+from tests.app.place import Place, another, place, settle_home
 
 SERVES = Options(queue=SERVED, own_only=False)
 CHANNEL = """
@@ -49,8 +52,9 @@ class Cron:
 
     async def run(self, job: Job) -> InstantFacts:
         """Run it now, and wait for the end."""
+        before = await self.place.runtime.store.cron_instants.of(job.id)
         await self.service.run_now(self.who, job.id)
-        return await self.ended(job)
+        return await self.ended(job, sum(each.ended is not None for each in before) + 1)
 
     async def ended(self, job: Job, count: int = 1) -> InstantFacts:
         async with asyncio.timeout(20):
@@ -97,6 +101,12 @@ async def test_a_time_that_comes_fires_its_job_once(tmp_path: Path):
         assert (found.state, found.words) == ("ran", "Tea.")
         assert (await here.service.find(here.who, "job")).state.value == "done"
         assert await here.letters() == ["ntfy:group:news: job:\n\nTea."]
+
+
+async def there(path: Path) -> None:
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread(path.exists):
+            await asyncio.sleep(0.02)
 
 
 def script(here: Cron, name: str, text: str) -> None:
@@ -249,3 +259,45 @@ async def test_words_of_an_earlier_job_stand_before_the_prompt(tmp_path: Path):
         second = await here.service.create(here.who, draft)
         await here.run(second)
         assert "Rain." in heard[1].messages[-1].text
+
+
+async def test_a_script_that_outlives_its_process_is_found_again_and_not_run_twice(tmp_path: Path):
+    async with serving(openai_model([], keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url, CHANNEL)
+        async with another(home, server, SERVES) as first:
+            here = Cron(place=first, who=OWNER)
+            script(here, "once.sh", "echo begun >> began; sleep 1; echo done")
+            job = await here.make("@daily", "", script="once.sh", agent=False)
+            await here.service.run_now(here.who, job.id)
+            began = home.root / "workspace" / "began"
+            await there(began)
+        async with another(home, server, SERVES) as second:
+            found = await Cron(place=second, who=OWNER).ended(job)
+            assert (found.state, found.words) == ("ran", "done")
+            assert began.read_text() == "begun\n"
+
+
+async def test_new_settings_take_over_what_is_under_way(tmp_path: Path):
+    async with cron(tmp_path, []) as here:
+        script(here, "once.sh", "echo begun >> began; sleep 1; echo done")
+        job = await here.make("@daily", "", script="once.sh", agent=False)
+        await here.service.run_now(here.who, job.id)
+        began = here.place.runtime.home.root / "workspace" / "began"
+        await there(began)
+        system = here.place.runtime
+        await system.snapshots.renew(system.loaded, open_secrets(system.home))
+        found = await here.ended(job)
+        assert (found.state, found.words) == ("ran", "done")
+        assert began.read_text() == "begun\n"
+
+
+async def test_a_provider_that_fails_for_a_while_is_asked_again_on_the_same_row(tmp_path: Path):
+    async with cron(tmp_path, [Status(500)] * 20, f"  max_retries: 0\n{CHANNEL}") as here:
+        job = await here.make("@daily")
+        await here.service.run_now(here.who, job.id)
+        async with asyncio.timeout(20):
+            while not (found := await here.place.runtime.store.cron_instants.of(job.id)) or not found[0].tries:
+                await asyncio.sleep(0.02)
+        assert (found[0].state.value, found[0].session, found[0].ended) == ("queued", "", None)
+        assert found[0].ready_at > here.place.runtime.machine.now() + 30
+        assert await here.letters() == []

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
+from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
 from hermes_agent.app.work.cron_imports import Imported, import_jobs, imported_text
-from hermes_agent.app.work.cron_jobs import CronService, InstantFacts, JobFacts, UnknownJob
+from hermes_agent.app.work.cron_jobs import CronService, UnknownJob
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.work.cron.records import InstantState, JobState
 from hermes_agent.work.cron.schedule import local
@@ -91,7 +92,7 @@ async def remove_job(access: Access[HomeSystem], job: str) -> str:
 
 
 async def list_runs(access: Access[HomeSystem], job: str, limit: int = 20) -> list[InstantFacts]:
-    """What came of a job's times, the latest first, with those to come."""
+    """What came of a job's times, the latest first."""
     service = jobs_of(access)
     found = await service.find(access.who, job)
     return [await service.instant(each) for each in await access.system.store.cron_instants.of(found.id, limit)]
@@ -115,6 +116,14 @@ async def status(access: Access[HomeSystem]) -> Status:
     )
 
 
+async def is_idle(access: Access[HomeSystem]) -> bool:
+    """Whether nothing is due or under way."""
+    system = access.system
+    ahead, now = await system.store.cron_instants.ahead(system.settings.cron.max_parallel), system.clock.now()
+    is_due = any(each is not None and each <= now for each in (ahead.ready_at, ahead.look_at))
+    return not is_due and not ahead.running and not ahead.unfiled
+
+
 async def import_file(access: Access[HomeSystem], file: str, yes: bool = False) -> list[Imported]:
     """Read the jobs of another agent's `jobs.json`; with `yes` make them."""
     access.check_owner("Only the owner imports jobs.")
@@ -128,39 +137,6 @@ def went_wrong(job: JobFacts) -> bool:
         last.state in (InstantState.FAILED.value, InstantState.MISSED.value) or last.delivery in ("failed", "unsure")
     )
     return job.state == JobState.BROKEN.value or bad
-
-
-def job_line(job: JobFacts) -> str:
-    """A job on one line, and its notice."""
-    when = f"next {job.next[0]}" if job.next else job.state
-    last = f"; last: {outcome(job.last)}" if job.last else ""
-    why = f" ({job.why})" if job.why else ""
-    line = f"{job.id}  {job.name}: {job.schedule}; {when}{why}{last}"
-    return f"{line}\n{job.notice}" if job.notice else line
-
-
-def job_text(job: JobFacts) -> str:
-    """A job with its next times."""
-    lines = [f"{job.name} ({job.id}): {job.schedule}", f"State: {job.state}{f' ({job.why})' if job.why else ''}"]
-    lines += [f"Next: {', '.join(job.next)}"] if job.next else []
-    lines += [f"Delivers to: {', '.join(job.deliver)}"]
-    lines += [f"Last: {outcome(job.last)}"] if job.last else []
-    return "\n".join([*lines, job.notice] if job.notice else lines)
-
-
-def outcome(instant: InstantFacts) -> str:
-    """What came of a time, with its delivery."""
-    counts = f" ({instant.counts} times)" if instant.counts > 1 else ""
-    why = f", {instant.why}" if instant.why else ""
-    sent = {"none": "", "sent": ", delivered", "pending": ", not delivered yet"}
-    return f"{instant.state}{counts}{why}{sent.get(instant.delivery, f', delivery: {instant.delivery}')}"
-
-
-def run_line(instant: InstantFacts) -> str:
-    """A time on one line, with the first words of what came of it."""
-    said = " ".join(instant.words.split())[:80]
-    at = local(instant.due, "UTC")
-    return f"{at}  {outcome(instant)}{f'  {said}' if said else ''}{f'  [{instant.session}]' if instant.session else ''}"
 
 
 def status_text(found: Status) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.work.cron import LOCAL, ORIGIN, scripts_in
 from hermes_agent.app.work.cron_drafts import Draft, Drafting
+from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, instant_facts, job_facts
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.outbound import SlotState
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.time_zone import machine_zone
 from hermes_agent.store.database import Store
@@ -28,7 +28,7 @@ from hermes_agent.store.work.cron.records import (
     Plan,
 )
 from hermes_agent.work.cron.planning import over, passed
-from hermes_agent.work.cron.schedule import instants, parse, upcoming, words
+from hermes_agent.work.cron.schedule import instants, parse
 
 if TYPE_CHECKING:
     from hermes_agent.app.settings import Settings
@@ -37,42 +37,6 @@ LONGEST_NAME = 60
 SAME = 600
 """Seconds between two sayings of `in 20m` that mean one job."""
 NOBODY = "Nobody is running it: start `hermes gateway run` or `hermes worker`."
-WORST = (SlotState.FAILED, SlotState.UNSURE, SlotState.SENDING, SlotState.PENDING, SlotState.SENT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFacts:
-    """A job as people and programs see it: its schedule in words, the next three local times, the last instant with its
-    delivery, and a `notice` (nobody runs it, or what was assumed)."""
-
-    id: str
-    name: str
-    state: str
-    why: str
-    schedule: str
-    next: tuple[str, ...]
-    deliver: tuple[str, ...]
-    prompt: str
-    principal: str
-    remaining: int | None = None
-    last: InstantFacts | None = None
-    notice: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstantFacts:
-    """An instant as people and programs see it. `delivery` is none, pending, sending, sent, failed, unsure or
-    unknown."""
-
-    due: int
-    state: str
-    why: str = ""
-    counts: int = 1
-    session: str = ""
-    started: float | None = None
-    ended: float | None = None
-    words: str = ""
-    delivery: str = "none"
 
 
 class UnknownJob(HermesError):
@@ -197,40 +161,11 @@ class CronService:
 
     async def facts(self, job: Job, notice: str = "") -> JobFacts:
         """A job as people see it."""
-        latest = [each for each in await self.store.cron_instants.of(job.id, 100) if each.ended or each.started]
-        schedule, now = job.plan.schedule, self.clock.now()
-        goes_on = job.state is JobState.ON
-        return JobFacts(
-            id=job.id,
-            name=job.name,
-            state=job.state.value,
-            why=job.why,
-            schedule=words(schedule),
-            next=upcoming(schedule, now, min(3, job.remaining or 3)) if goes_on else (),
-            deliver=job.plan.deliver,
-            prompt=job.plan.prompt,
-            principal=job.principal,
-            remaining=job.remaining,
-            last=await self.instant(latest[0]) if latest else None,
-            notice=" ".join(filter(None, (schedule.note, notice))),
-        )
+        return await job_facts(self.store, self.clock.now(), job, notice)
 
     async def instant(self, instant: Instant) -> InstantFacts:
         """An instant as people see it, with its delivery as the outbox has it."""
-        slots = [await self.store.outbox.find(key) for key in instant.letters]
-        states = {slot.state for slot in slots if slot is not None}
-        worst = next((each.value for each in WORST if each in states), "unknown" if slots else "none")
-        return InstantFacts(
-            due=instant.due,
-            state="planned" if instant.state is InstantState.PLANNED else instant.state.value,
-            why=instant.why,
-            counts=instant.counts,
-            session=instant.session,
-            started=instant.started,
-            ended=instant.ended,
-            words=instant.words,
-            delivery=worst,
-        )
+        return await instant_facts(self.store, instant)
 
     async def served(self) -> str:
         """A sentence where nobody runs jobs; else empty."""

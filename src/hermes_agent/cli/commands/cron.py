@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from hermes_agent.app.operations.cron import CRON
+from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.cron import CRON, is_idle
 from hermes_agent.app.settings import SERVED
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.output import say
@@ -28,10 +29,5 @@ async def _tick(surface: Surface) -> None:
     opening = late(OPENING)
     options = opening.Options(queue=SERVED, own_only=False, model=surface.invocation.model)
     async with opening.open_system(surface.home.ensure(), options) as system:
-        while True:
-            ahead = await system.store.cron_instants.ahead(system.settings.cron.max_parallel)
-            now = system.clock.now()
-            due = [each for each in (ahead.ready_at, ahead.look_at) if each is not None and each <= now]
-            if not due and not ahead.running and not ahead.unfiled:
-                return
+        while not await is_idle(Access(system=system, who=system.owner)):
             await system.clock.sleep(PAUSE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import plain, storable, written
@@ -44,7 +46,10 @@ LEFT = (
     "LIMIT 1), '') FROM cron_instant WHERE home = $home AND ended IS NULL AND session <> '' AND NOT EXISTS (SELECT 1 "
     "FROM inbox WHERE inbox.lane = cron_instant.session AND inbox.ended IS NULL)"
 )
-OF_JOB = f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 ORDER BY due DESC LIMIT $2"
+OF_JOB = (
+    f"SELECT {FIELDS} FROM cron_instant WHERE job = $1 AND (state <> 'queued' OR why = 'manual' OR tries > 0) "
+    "ORDER BY due DESC LIMIT $2"
+)
 LAST_WORDS = "SELECT words FROM cron_instant WHERE job = $1 AND state = 'ran' AND words <> '' ORDER BY due DESC LIMIT 1"
 UNFILED = f"SELECT {FIELDS} FROM cron_instant WHERE home = $home AND filed = 0 AND ended IS NOT NULL LIMIT 100"
 FILED = "UPDATE cron_instant SET filed = 1 WHERE id = $1"
@@ -64,16 +69,19 @@ class CronInstants(TimedTables):
     def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
         super().__init__(engine, clock)
         self._claims = Claims(engine, workers, "cron_instant", FIELDS, order="ready_at, id")
-        self.release, self.check = self._claims.release, self._claims.check
+        self.check = self._claims.check
 
-    async def ask_for(self, instant: Instant) -> None:
-        """Add an instant that a person asked for."""
+    async def ask_for(self, instant: Instant) -> Instant:
+        """Add an instant that a person asked for, at the first second that has none."""
 
-        async def change(tx: Transaction) -> None:
-            await insert(tx, instant)
+        async def change(tx: Transaction) -> Instant:
+            found = instant
+            while not await insert(tx, found):
+                found = replace(found, due=found.due + 1)
             tx.rings.add("")
+            return found
 
-        await self._engine.write(change)
+        return await self._engine.write(change)
 
     async def ahead(self, most: int) -> Ahead:
         """What comes next, where `most` instants may be under way."""
@@ -85,6 +93,11 @@ class CronInstants(TimedTables):
         """Claim the instant that is due longest, where fewer than `most` are under way; also one whose worker died."""
         found = await self._claims.claim(WHICH, self._clock.now(), most)
         return None if found is None else Claimed(lease=found[0], instant=_instant(found[1]))
+
+    async def release(self, lease: Lease, note: str = "", *, counts: bool = False) -> None:
+        """Leave an instant to others, as `Claims.release`, and wake them."""
+        await self._claims.release(lease, note, counts=counts)
+        await self._engine.write(_ring)
 
     async def begun(self, tx: Transaction, lease: Lease, session: str) -> None:
         """Note the session that runs an instant. Raises `LostLease`."""
@@ -120,7 +133,7 @@ class CronInstants(TimedTables):
         return [(_instant(row[:-1]), row[-1]) for row in await self._engine.read(lambda tx: tx.rows(LEFT))]
 
     async def of(self, job: str, most: int = 20) -> list[Instant]:
-        """Instants of a job, the latest first."""
+        """Instants of a job, the latest first, without those that are planned."""
         return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(OF_JOB, job, most))]
 
     async def next_of(self, job: str) -> int | None:
@@ -138,6 +151,10 @@ class CronInstants(TimedTables):
     async def filed(self, instant: Instant) -> None:
         """Note that the file of an instant is there."""
         await self._engine.write(lambda tx: tx.run(FILED, instant.id), durable=False)
+
+
+async def _ring(tx: Transaction) -> None:
+    tx.rings.add("")
 
 
 async def insert(tx: Transaction, each: Instant) -> bool:
