@@ -108,10 +108,8 @@ class Scheduler:
         self._store = store
         self._build = build
         self._seam = seam
-        self._own: set[str] | None = set() if own_only else None
-        store.workers.serves = "" if own_only else queue
-        self._expected: set[str] = set()
         self._own, self._expected = set[str]() if own_only else None, set[str]()
+        store.workers.serves = "" if own_only else queue
         self._full = self._resting = False
         self.locks = Locks(store, self.wake)
         self._subscribers: list[Callable[[], None]] = []

@@ -93,15 +93,14 @@ def whose(standings: Standings, principal: str) -> str:
 
 async def work_part(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> WorkPart:
     """What work adds to a run of this session: by its mandate, or else by the goals of its person."""
-    parent = ParentEnd(needs, record)
-    if mandate is not None:
-        own = (late(CLOSINGS[mandate.kind])(needs, record, mandate),) if mandate.kind in CLOSINGS else ()
-        return WorkPart(closings=(*own, parent), job=record.job, limits=mandate.limits)
+    closings = work_closings(needs, record, mandate)
+    if mandate is not None or record.surface in set(Work):
+        return WorkPart(closings=closings, job=record.job, limits=mandate.limits if mandate else ())
     is_taped = needs.get(Options).tape is not None
     if is_taped or not await needs.get(Store).sessions.has_goals(whose(needs.get(Standings), record.principal)):
-        return WorkPart(closings=(parent,), job=record.job)
+        return WorkPart(closings=closings, job=record.job)
     found: WorkPart = await needs.made(GOALS).part(record)
-    return replace(found, closings=(*found.closings, parent))
+    return replace(found, closings=(*found.closings, *closings))
 
 
 async def work_opened(needs: Needs, record: SessionRecord) -> None:
@@ -122,6 +121,8 @@ async def close_work(needs: Needs) -> None:
     """End what goes on beside runs; the next process goes on with it."""
     if needs.has_made(GOALS):
         await needs.made(GOALS).close()
+
+
 def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
     """What the end of a run of this session adds to its commit, also where its mandate is missing or unreadable."""
     if mandate is None and record.surface in set(Work):
