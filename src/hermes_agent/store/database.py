@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
+    from hermes_agent.store.work.board import Boards
+    from hermes_agent.store.work.card_runs import CardRuns
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings, home) -> Engines.
@@ -76,6 +78,10 @@ class Store:
     mandates: Family[Mandates] = Family("hermes_agent.store.mandates:Mandates", "engine")
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
+    boards: Family[Boards] = Family("hermes_agent.store.work.board:Boards", "engine", "clock", "outbox")
+    card_runs: Family[CardRuns] = Family(
+        "hermes_agent.store.work.card_runs:CardRuns", "engine", "clock", "workers", "boards"
+    )
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")
 
     def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, machine: str = "") -> None:

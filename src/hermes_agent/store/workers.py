@@ -34,9 +34,11 @@ BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
 CLAIMED = ("learning_job",)
 """The tables of `store.claims`."""
+HELD = (*CLAIMED, "card")
+"""The tables whose rows a worker holds until they end."""
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
-    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in CLAIMED)
+    + "".join(f"OR EXISTS (SELECT 1 FROM {each} WHERE owner = worker.id AND ended IS NULL) " for each in HELD)
     + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"

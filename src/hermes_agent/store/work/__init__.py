@@ -1,0 +1,1 @@
+"""Tables of work that nobody types for."""

@@ -1,0 +1,1 @@
+"""What happens when nobody is typing: one package for each kind of work."""
