@@ -29,6 +29,7 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.work.board.settings import BoardSettings
 
 API_PORT = 8642
 WEBHOOK_PORT = 8644
@@ -194,6 +195,7 @@ class Settings:
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
     privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")
     hooks: Mapping[str, HookSettings] = section(dict, "Your programs that run on events, by name.")

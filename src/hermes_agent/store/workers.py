@@ -249,6 +249,11 @@ class Workers:
             freed += await self._bury(worker, None if worker in gone else peers[worker][1])
         return freed
 
+    async def reap_all(self) -> None:
+        """The same for every worker, also one that holds nothing: afterwards only the living are registered."""
+        await self.register()
+        await self._reap(PEERS)
+
     async def sweep(self, running: Collection[str]) -> list[str]:
         """Release lanes that this worker owns without running them (an unanswered claim), at the second look."""
         self._swept = self._clock.monotonic()

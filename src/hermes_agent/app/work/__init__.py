@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CLOSINGS: Mapping[Work, str] = {}
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
-ALARMS: tuple[str, ...] = ()
+ALARMS: tuple[str, ...] = ("hermes_agent.app.work.board:board_alarm",)
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 NOTHING = ("todo",)
 """The toolsets where a mandate and a conversation have none in common."""

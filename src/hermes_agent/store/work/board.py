@@ -12,11 +12,11 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, storable, written
+from hermes_agent.store.bodies import storable, written
 from hermes_agent.store.outbox import Outbox
-from hermes_agent.store.transaction import Engine, Row, TimedTables, Transaction, marks
-from hermes_agent.store.work.cards import Card, CardEvent, CardFile, CardRow, Change, Status, Workspace
+from hermes_agent.store.transaction import Engine, Transaction, marks
+from hermes_agent.store.work.card_reading import CHILDREN, GET, CardReading, card_of, unknown
+from hermes_agent.store.work.cards import Card, CardFile, Change, Status, Workspace
 
 COLUMNS = (
     "board, key, title, status, assignee, priority, tenant, parents_left, due, ready_at, host, place, owner, epoch, "
@@ -26,56 +26,29 @@ INSERT = (
     f"INSERT INTO card (home, id, created, {COLUMNS}) VALUES ($home, $1, $2, {marks(18, 3)}) ON CONFLICT DO NOTHING"
 )
 UPDATE = f"UPDATE card SET ({COLUMNS}) = ({marks(18, 2)}) WHERE home = $home AND id = $1"
-GET = "SELECT body FROM card WHERE home = $home AND id = $1"
 LOCKED = f"{GET} FOR NO KEY UPDATE"
 BY_KEY = "SELECT id FROM card WHERE home = $home AND board = $1 AND key = $2"
-LIST = (
-    "SELECT id, board, title, status, assignee, priority, tenant, parents_left, created FROM card WHERE home = $home "
-    "AND (CAST($1 AS TEXT) = '' OR board = $1) AND (CAST($2 AS TEXT) = '' OR assignee = $2) "
-    "AND (CAST($3 AS TEXT) = '' OR tenant = $3) AND (CAST($4 AS TEXT) = '' OR status = $4) "
-    "AND (CAST($4 AS TEXT) <> '' OR status <> 'archived') ORDER BY priority, created, id LIMIT $5"
-)
-STATS = "SELECT board, status, count(*) FROM card WHERE home = $home GROUP BY board, status ORDER BY board, status"
-BOARDS = "SELECT name, created FROM board WHERE home = $home ORDER BY name"
 NEW_BOARD = "INSERT INTO board (home, name, created) VALUES ($home, $1, $2) ON CONFLICT DO NOTHING"
 LINK = "INSERT INTO card_link (parent, child) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 UNLINK = "DELETE FROM card_link WHERE parent = $1 AND child = $2"
-PARENTS = "SELECT parent FROM card_link WHERE child = $1 ORDER BY parent"
-CHILDREN = "SELECT child FROM card_link WHERE parent = $1 ORDER BY child"
 # Whether `$2` stands above `$1`.
 ABOVE = (
     "WITH RECURSIVE up (id) AS (SELECT parent FROM card_link WHERE child = $1 UNION "
     "SELECT card_link.parent FROM card_link JOIN up ON card_link.child = up.id) SELECT 1 FROM up WHERE id = $2"
 )
-EVENT = (
-    "INSERT INTO card_event (card, number, kind, at, who, text, origin) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-)
-EVENTS = (
-    "SELECT card, number, kind, at, who, text, origin FROM card_event WHERE card = $1 AND number > $2 "
-    "ORDER BY number LIMIT $3"
-)
+EVENT = "INSERT INTO card_event (card, number, kind, at, who, text, origin) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 END_EARLY = "UPDATE card_run SET outcome = $3 WHERE card = $1 AND outcome = '' AND ended IS NULL AND epoch <= $2"
 FILE = (
     "INSERT INTO card_file (card, name, sha256, bytes, path, who) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT "
     "(card, name) DO UPDATE SET sha256 = excluded.sha256, bytes = excluded.bytes, path = excluded.path, "
     "who = excluded.who"
 )
-FILES = "SELECT card, name, sha256, bytes, path, who FROM card_file WHERE card = $1 ORDER BY name"
 WATCH = "INSERT INTO card_watch (home, what, conversation) VALUES ($home, $1, $2) ON CONFLICT DO NOTHING"
 UNWATCH = "DELETE FROM card_watch WHERE home = $home AND what = $1 AND conversation = $2"
 WATCHERS = "SELECT DISTINCT conversation FROM card_watch WHERE home = $home AND what IN ($1, $2) ORDER BY conversation"
 HAS_RUNS = "SELECT 1 FROM card_run WHERE card = $1 LIMIT 1"
 REMOVE = ("card_event", "card_file", "card_link")
-UNCLEANED = (
-    "SELECT body FROM card WHERE home = $home AND cleaned = 0 AND status = 'archived' AND ended <= $1 AND host = $2 "
-    "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL) "
-    "ORDER BY ended LIMIT 20"
-)
 Decide = Callable[[Card], Change | None]
-
-
-class UnknownCard(HermesError):
-    """No card has this id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +59,7 @@ class Created:
     is_new: bool
 
 
-class Boards(TimedTables):
+class Boards(CardReading):
     """Boards, cards, their links, events, files and watchers. `change` is the only way to move a card."""
 
     def __init__(self, engine: Engine, clock: Clock, outbox: Outbox) -> None:
@@ -107,7 +80,9 @@ class Boards(TimedTables):
             for parent in sorted(set(parents)):
                 left += _counts(await self._locked(tx, parent), card)
             status = Status.READY if card.status is Status.TODO and not left else card.status
-            new = replace(card, id=f"t_{self._ids.short()[:6]}", parents_left=left, status=status, created=now, version=1)
+            new = replace(
+                card, id=f"t_{self._ids.short()[:6]}", parents_left=left, status=status, created=now, version=1
+            )
             while not await tx.run(INSERT, new.id, now, *_columns(new)):
                 if key and (row := await tx.row(BY_KEY, card.board, key)):
                     return Created(card=await self._locked(tx, row[0]), is_new=False)
@@ -159,7 +134,9 @@ class Boards(TimedTables):
             for (conversation,) in await tx.rows(WATCHERS, card.id, f"board:{card.board}"):
                 to = Conversation.parse(conversation)
                 content = Content(text=self._engine.redact(change.letter))
-                await self._outbox.put(tx, Letter(key=f"board:{card.id}:{card.version}:{conversation}", to=to, content=content))
+                await self._outbox.put(
+                    tx, Letter(key=f"board:{card.id}:{card.version}:{conversation}", to=to, content=content)
+                )
         tx.rings.add("")
         return card
 
@@ -186,7 +163,7 @@ class Boards(TimedTables):
         return await self._engine.write(change)
 
     async def remove(self, card: str) -> bool:
-        """Remove a card that never ran, with all that belongs to it; False for one that did, or that others wait for."""
+        """Remove a card that never ran; False for one that did, or that others wait for."""
 
         async def change(tx: Transaction) -> bool:
             await self._locked(tx, card)
@@ -200,84 +177,34 @@ class Boards(TimedTables):
 
         return await self._engine.write(change)
 
-    async def get(self, card: str) -> Card:
-        """The card. Raises `UnknownCard`."""
-        found = await self._one(_card, GET, card, brief=True)
-        if found is None:
-            raise _unknown(card)
-        return found
-
-    async def list(
-        self, board: str = "", *, status: str = "", assignee: str = "", tenant: str = "", limit: int = 1000
-    ) -> list[CardRow]:
-        """Cards by urgency and age; archived ones only where asked for."""
-        rows = await self._engine.read(lambda tx: tx.rows(LIST, board, assignee, tenant, status, limit))
-        return [
-            CardRow(
-                id=one, board=where, title=title, status=status, assignee=who, priority=urgency, tenant=whose,
-                parents_left=left, created=at,
-            )
-            for one, where, title, status, who, urgency, whose, left, at in rows
-        ]  # fmt: skip
-
-    async def stats(self) -> list[tuple[str, str, int]]:
-        """How many cards each board has, by status."""
-        return [(row[0], row[1], int(row[2])) for row in await self._engine.read(lambda tx: tx.rows(STATS))]
-
-    async def boards(self) -> list[str]:
-        """The names of all boards."""
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(BOARDS))]
-
     async def create_board(self, name: str) -> None:
         """Create a board; an existing one stays."""
         await self._engine.write(lambda tx: tx.run(NEW_BOARD, name, self._clock.now()))
-
-    async def parents(self, card: str) -> list[str]:
-        """The cards that it waits for, or waited."""
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(PARENTS, card))]
-
-    async def children(self, card: str) -> list[str]:
-        """The cards that wait for it, or waited."""
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(CHILDREN, card))]
-
-    async def events(self, card: str, after: int = 0, limit: int = 1000) -> list[CardEvent]:
-        """What happened to a card after that version of it."""
-        return [_event(row) for row in await self._engine.read(lambda tx: tx.rows(EVENTS, card, after, limit))]
 
     async def attach(self, tx: Transaction, file: CardFile) -> None:
         """Note a file of a card; the same name again replaces it."""
         await tx.run(FILE, file.card, file.name, file.sha256, file.bytes, file.path, file.by)
 
-    async def files(self, card: str) -> list[CardFile]:
-        """The files of a card."""
-        return [_file(row) for row in await self._engine.read(lambda tx: tx.rows(FILES, card))]
-
     async def watch(self, what: str, conversation: str, *, stop: bool = False) -> None:
         """Tell a conversation of a card (its id) or a board (`board:NAME`), or no longer."""
         await self._engine.write(lambda tx: tx.run(UNWATCH if stop else WATCH, what, conversation))
 
-    async def uncleaned(self, before: float, host: str) -> list[Card]:
-        """Archived cards whose workspace on this machine may go now."""
-        return [_card(row) for row in await self._engine.read(lambda tx: tx.rows(UNCLEANED, before, host))]
-
     async def _locked(self, tx: Transaction, card: str) -> Card:
         row = await tx.row(LOCKED, card)
         if row is None:
-            raise _unknown(card)
-        return _card(row)
+            raise unknown(card)
+        return card_of(row)
 
 
 Beside = Callable[[Transaction, Card], Awaitable[None]]
 
 
-def _unknown(card: str) -> UnknownCard:
-    return UnknownCard(f"There is no card {card}: `hermes kanban list` shows all.")
-
-
 def _counts(parent: Card, child: Card) -> int:
     """How many open parents this one adds. Raises `HermesError` for one that nothing may wait for."""
     if parent.board != child.board:
-        raise HermesError(f"{parent.id} is on the board {parent.board}, not on {child.board}: a link stays on one board.")
+        raise HermesError(
+            f"{parent.id} is on the board {parent.board}, not on {child.board}: a link stays on one board."
+        )
     if parent.status in (Status.ARCHIVED, Status.CANCELLED) or child.status is Status.ARCHIVED:
         closed = parent if parent.status in (Status.ARCHIVED, Status.CANCELLED) else child
         raise HermesError(f"{closed.id} is {closed.status}: it takes no links.")
@@ -290,18 +217,3 @@ def _columns(card: Card) -> tuple[str | int | float | None, ...]:
     counts = (card.priority, card.tenant, card.parents_left, int(card.is_due), card.ready_at)
     lease = (card.host, storable(place), card.owner or None, card.epoch, card.ended)
     return (*words, *counts, *lease, int(card.cleaned), card.version, written(card))
-
-
-def _card(row: Row) -> Card:
-    found: Card = revive(Card, plain(row[0]))
-    return found
-
-
-def _event(row: Row) -> CardEvent:
-    card, number, kind, at, who, text, origin = row
-    return CardEvent(card=card, number=number, kind=kind, at=at, by=who, text=text, origin=Origin(origin))
-
-
-def _file(row: Row) -> CardFile:
-    card, name, sha256, size, path, who = row
-    return CardFile(card=card, name=name, sha256=sha256, bytes=size, path=path, by=who)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.records import revive
-from hermes_agent.store.bodies import plain, storable
-from hermes_agent.store.transaction import Engine, Row, Tables, Transaction
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Transaction
 from hermes_agent.store.work.board import Boards, Decide
-from hermes_agent.store.work.cards import Card, CardRun, Change, Ending, RunKind
+from hermes_agent.store.work.card_reading import card_of
+from hermes_agent.store.work.card_run_reading import RunReading, run_of
+from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
 
 # All dispatchers of a home take their turns, so that the caps hold.
 TURN = "SELECT name FROM board WHERE home = $home ORDER BY name FOR NO KEY UPDATE"
-OPEN_BY_PROFILE = "SELECT profile, host, count(*) FROM card_run WHERE home = $home AND ended IS NULL GROUP BY profile, host"
+OPEN_BY_PROFILE = (
+    "SELECT profile, host, count(*) FROM card_run WHERE home = $home AND ended IS NULL GROUP BY profile, host"
+)
 # A folder that somebody works in, and a card whose earlier process is not known to be gone, wait.
 FREE = (
     "NOT EXISTS (SELECT 1 FROM card_run JOIN card AS other ON other.id = card_run.card WHERE card_run.ended IS NULL "
@@ -31,21 +34,10 @@ UNDIVIDED = (
     "SELECT body FROM card WHERE home = $home AND status = 'triage' AND owner IS NULL AND ready_at <= $1 "
     f"AND {FREE} ORDER BY priority, created, id LIMIT $2"
 )
-ANY_DUE = "SELECT 1 FROM card WHERE home = $home AND due = 1 AND ready_at <= $1 LIMIT 1"
-OVERDUE = "SELECT id FROM card WHERE home = $home AND status = 'blocked' AND ready_at > 0 AND ready_at <= $1"
-NEXT = (
-    "SELECT min(at) FROM (SELECT min(ready_at) AS at FROM card WHERE home = $home AND ready_at > 0 UNION ALL "
-    "SELECT min(seen) + $1 FROM card_run WHERE home = $home AND ended IS NULL AND told = 0) AS moments"
-)
 NEW = (
     "INSERT INTO card_run (card, epoch, home, kind, profile, host, exec_id, session, started, seen, adopted, note, "
     "told, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
 )
-FIELDS = (
-    "card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, told, ended, outcome, exit_code"
-)
-OPEN = f"SELECT {FIELDS} FROM card_run WHERE home = $home AND ended IS NULL ORDER BY started"
-OF_CARD = f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch"
 ADOPTED = "UPDATE card_run SET adopted = 1 WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 SESSION = "UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2"
 # Whoever holds a card has the epoch after that of its run.
@@ -60,20 +52,13 @@ OVER = (
     "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
     "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 )
-ALIVE = "SELECT id FROM worker"
-LAST_SESSION = (
-    "SELECT session FROM card_run WHERE card = $1 AND profile = $2 AND kind = 'work' AND session <> '' "
-    "ORDER BY epoch DESC LIMIT 1"
-)
-RECENT = (
-    "SELECT profile, outcome, ended FROM card_run WHERE home = $home AND started >= $1 AND ended IS NOT NULL "
-    "ORDER BY ended"
-)
+DISPATCHES = "INSERT INTO card_dispatcher (worker, home) VALUES ($1, $home) ON CONFLICT DO NOTHING"
+GONE = "DELETE FROM card_dispatcher WHERE worker NOT IN (SELECT id FROM worker)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """How many processes of cards may be open at a time: on a machine, of one profile (0: any number); `paused` profiles
+    """How many processes of cards may be open: on a machine, and of one profile (0: any number). `paused` profiles
     start none. `divides`: how many cards in triage may be claimed to be divided."""
 
     most: int = 4
@@ -82,16 +67,18 @@ class Caps:
     divides: int = 0
 
 
+GROUP = ("board", "checks")
+"""The first part of the exec ids of processes of `hermes`, and of checks."""
 Claim = Callable[[Card], tuple[Change, RunKind, str]]
 """What a claimed card becomes, for what, and the profile that works on it."""
 
 
-class CardRuns(Tables):
+class CardRuns(RunReading):
     """Processes of cards. A run is named by the epoch of its claim; its process holds the card under the next one."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, cards: Boards) -> None:
-        super().__init__(engine)
-        self._clock, self._workers, self._cards = clock, workers, cards
+        super().__init__(engine, clock, workers)
+        self._cards = cards
 
     async def claim(self, host: str, caps: Caps, decide: Claim, most: int = 50) -> list[tuple[Card, CardRun]]:
         """Claim up to `most` due cards for this worker, the most urgent first, each with its open run. A commit that is
@@ -108,7 +95,7 @@ class CardRuns(Tables):
             rows += await tx.rows(UNDIVIDED, now, caps.divides) if caps.divides else []
             taken: list[tuple[Card, CardRun]] = []
             places: set[str] = set()
-            for card in map(_card, rows):
+            for card in map(card_of, rows):
                 decided, kind, profile = decide(card)
                 full = caps.per_profile and of[profile] >= caps.per_profile
                 if here + len(taken) >= caps.most or len(taken) >= most:
@@ -116,15 +103,21 @@ class CardRuns(Tables):
                 if full or profile in caps.paused or card.folder in places:
                     continue
                 claimed = await self._cards.put(tx, decided)
-                run = (card.id, claimed.epoch, kind.value, profile, host, f"board/{card.id}-{claimed.epoch}", now)
+                run = (
+                    card.id,
+                    claimed.epoch,
+                    kind.value,
+                    profile,
+                    host,
+                    f"{GROUP[profile == COMMAND]}/{card.id}-{claimed.epoch}",
+                    now,
+                )
                 await tx.run(NEW, *run)
                 of[profile] += 1
                 places |= {card.folder} - {""}
-                taken.append((claimed, _run((*run[:6], "", now, now, 0, "", 0, None, "", None))))
+                taken.append((claimed, run_of((*run[:6], "", now, now, 0, "", 0, None, "", None))))
             return taken
 
-        if await self._engine.read(lambda tx: tx.row(ANY_DUE, now), brief=True) is None and not caps.divides:
-            return []
         return await self._engine.write(change)
 
     async def adopt(self, card: str, epoch: int, decide: Decide) -> Card:
@@ -158,11 +151,6 @@ class CardRuns(Tables):
         """Note the session of a run."""
         await self._engine.write(lambda tx: tx.run(SESSION, card, epoch, session))
 
-    async def last_session(self, card: str, profile: str) -> str:
-        """The session in which that profile worked on the card before; empty where it never did."""
-        row = await self._engine.read(lambda tx: tx.row(LAST_SESSION, card, profile), brief=True)
-        return "" if row is None else str(row[0])
-
     async def end(self, run: CardRun, code: int | None, ending: Ending, decide: Decide, promote: Decide) -> bool:
         """Close a run whose process is gone; `decide` says what becomes of the card where nobody moved it. False where
         that was done before."""
@@ -185,59 +173,16 @@ class CardRuns(Tables):
 
         await self._engine.write(change)
 
-    async def open(self) -> list[CardRun]:
-        """The runs whose process may be alive, oldest first."""
-        return [_run(row) for row in await self._engine.read(lambda tx: tx.rows(OPEN))]
+    async def enter(self) -> None:
+        """Register this worker as one that dispatches."""
+        await self._workers.register()
 
-    async def of(self, card: str) -> list[CardRun]:
-        """All runs of a card."""
-        return [_run(row) for row in await self._engine.read(lambda tx: tx.rows(OF_CARD, card))]
+        async def change(tx: Transaction) -> None:
+            await tx.run(GONE)
+            await tx.run(DISPATCHES, self._workers.id)
 
-    async def overdue(self) -> list[str]:
-        """Blocked cards whose passing trouble has passed."""
-        now = self._clock.now()
-        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(OVERDUE, now))]
-
-    async def next_due(self, stale: float) -> float | None:
-        """When time alone gives a dispatcher something to do next; None: never."""
-        row = await self._engine.read(lambda tx: tx.row(NEXT, stale), brief=True)
-        return None if row is None or row[0] is None else float(row[0])
-
-    async def living(self) -> Collection[str]:
-        """The workers of this database that are registered; the dead are taken out first."""
-        await self._workers.reap()
-        return {row[0] for row in await self._engine.read(lambda tx: tx.rows(ALIVE))}
-
-    async def recent(self, since: float) -> Sequence[tuple[str, str, float]]:
-        """Profile, outcome and end of the runs that ended since then."""
-        return [(row[0], row[1], row[2]) for row in await self._engine.read(lambda tx: tx.rows(RECENT, since))]
+        await self._engine.write(change)
 
 
 def _never(_card: Card) -> None:
     return None
-
-
-def _card(row: Row) -> Card:
-    found: Card = revive(Card, plain(row[0]))
-    return found
-
-
-def _run(row: Row) -> CardRun:
-    card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, told, ended, outcome, code = row
-    return CardRun(
-        card=card,
-        epoch=int(epoch),
-        kind=RunKind(kind),
-        profile=profile,
-        host=host,
-        exec_id=exec_id,
-        session=session,
-        started=started,
-        seen=seen,
-        adopted=bool(adopted),
-        note=note,
-        told=bool(told),
-        ended=ended,
-        outcome=outcome,
-        exit_code=code,
-    )

@@ -77,8 +77,8 @@ class Card:
 
     - `assignee` is a profile (empty: the base home); a lower `priority` is more urgent;
     - `parents_left` counts the parents that are not done; `done` stays true in the archive;
-    - `folder` is the workspace's path (a worktree's and a scratch one is set when it is made), `source` the repository of
-      a worktree, `host` the machine that has it (empty: none yet);
+    - `folder` is the workspace's path (empty until it is made), `source` the repository of a worktree, `host` the
+      machine that has it (empty: none yet);
     - `owner` and `epoch` are the lease of whoever works on it: a worker of the store, and a number that only grows;
     - `attempts` are the card's failures, `crashes` the machine's; `ready_at` is when it may start next;
     - `was_blocked` is the reason of its last block, `reblocks` how often in a row it was that one;

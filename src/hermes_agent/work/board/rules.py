@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
@@ -11,6 +12,8 @@ from hermes_agent.store.work.cards import HUMAN, Card, Ending, Reason, Status
 
 MAX_CRASHES = 5
 """So often a card's process may die of the machine before the card is given to a person."""
+MAX_CHECKS = 3
+"""So often a check may die without a receipt."""
 COOL_DOWN = 300.0
 """Seconds that a card rests whose model was asked too often."""
 SAME_BLOCK = 2
@@ -34,10 +37,13 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """An actor: its name in events, its role, and for a worker its card and its lease."""
+    """An actor: its name in events, its role, whether it acts for the owner (`sees_all`), whether its words may be
+    outside ones (`tainted`), and for a worker its card and its lease."""
 
     name: str
     role: Role
+    sees_all: bool = False
+    tainted: bool = False
     card: str = ""
     owner: str = ""
     epoch: int = 0
@@ -68,8 +74,8 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One verb with what it needs: the `status` to move to, the `assignee`, the `reason` and card (`on`) of a block, the
-    `ending` of a process, the exit `code` of a check, the summary and metadata of what is complete."""
+    """One verb with what it needs: the `status` to move to, the `assignee`, the `reason` and card (`on`) of a block,
+    the `ending` of a process, the exit `code` of a check, the summary and metadata of what is complete."""
 
     verb: Verb
     status: Status = Status.READY
@@ -113,8 +119,9 @@ def moved(card: Card, order: Order, by: By, now: float) -> Card:
         raise NotMoved(f"{card.id} is {card.status}: it cannot be changed by {order.verb}.")
     if by.role is Role.WORKER and by.card == card.id:
         check_lease(card, by)
-    after = _after(card, order, by, now)
-    return replace(after, ended=None if after.is_open else after.ended or now)
+    after = ACTS[order.verb](card, order, by, now)
+    since = now if order.verb is Verb.ARCHIVE else after.ended or now
+    return replace(after, ended=None if after.is_open else since)
 
 
 def check_right(card: Card, verb: Verb | str, by: By) -> None:
@@ -124,7 +131,7 @@ def check_right(card: Card, verb: Verb | str, by: By) -> None:
         raise NotMoved(f"{card.id} is your own card: complete it or block it; the rest is for others.")
     if by.role is Role.WORKER and not own and card.created_by != by.card:
         raise NotMoved(f"{card.id} is not yours: comment on it, or create a card of your own.")
-    if by.role is Role.MEMBER and card.created_by != by.name:
+    if by.role in (Role.MEMBER, Role.AGENT) and not by.sees_all and card.created_by != by.name:
         raise NotMoved(f"{card.id} belongs to somebody else: you may comment on it.")
     if verb in OF_BOARD and by.role is not Role.BOARD:
         raise NotMoved(f"Only the dispatcher does that: {verb}.")
@@ -136,37 +143,23 @@ def check_lease(card: Card, by: By) -> None:
         raise LostLease(f"{card.id} is not yours any more: another worker has it, or it was moved. Stop.")
 
 
-def _after(card: Card, order: Order, by: By, now: float) -> Card:  # noqa: PLR0911  one line for each verb
-    match order.verb:
-        case Verb.ASSIGN:
-            new = replace(card, assignee=order.assignee)
-            return free(settled(new)) if card.status is S.TRIAGE else new
-        case Verb.MOVE | Verb.START:
-            return _move(card, order.status, by)
-        case Verb.CLAIM:
-            status = S.RUNNING if card.status is S.READY else card.status
-            return replace(
-                card, status=status, owner=by.owner, epoch=card.epoch + 1, started=card.started or now, ready_at=0.0
-            )
-        case Verb.ADOPT:
-            return _adopt(card, by)
-        case Verb.COMPLETE:
-            return _complete(card, order, by)
-        case Verb.BLOCK:
-            return _block(card, order, by)
-        case Verb.UNBLOCK:
-            return _unblock(card, by)
-        case Verb.END:
-            return ended(card, order, now)
-        case Verb.RECEIPT:
-            return _done(card) if order.code == 0 else failed(free(card))
-        case Verb.CANCEL:
-            return replace(free(card), status=S.CANCELLED)
-        case Verb.ARCHIVE:
-            return replace(card, status=S.ARCHIVED)
-        case Verb.PROMOTE:
-            waits = card.status is S.TODO or card.blocked is Reason.DEPENDENCY
-            return settled(card) if waits and not card.parents_left else card
+def _assign(card: Card, order: Order, _by: By, _now: float) -> Card:
+    new = replace(card, assignee=order.assignee)
+    return settled(free(new)) if card.status is S.TRIAGE else new
+
+
+def _claim(card: Card, _order: Order, by: By, now: float) -> Card:
+    status = S.RUNNING if card.status is S.READY else card.status
+    return replace(card, status=status, owner=by.owner, epoch=card.epoch + 1, started=card.started or now, ready_at=0.0)
+
+
+def _receipt(card: Card, order: Order, _by: By, _now: float) -> Card:
+    return _done(card) if order.code == 0 else failed(free(card))
+
+
+def _promote(card: Card, _order: Order, _by: By, _now: float) -> Card:
+    waits = card.status is S.TODO or card.blocked is Reason.DEPENDENCY
+    return settled(card) if waits and not card.parents_left else card
 
 
 def settled(card: Card) -> Card:
@@ -188,7 +181,7 @@ def failed(card: Card) -> Card:
     return settled(card)
 
 
-def ended(card: Card, order: Order, now: float) -> Card:
+def _end(card: Card, order: Order, _by: By, now: float) -> Card:
     """The card after its process ended without moving it. In review and triage it stays there."""
     there, card = card.status, free(card)
     match order.ending:
@@ -198,13 +191,14 @@ def ended(card: Card, order: Order, now: float) -> Card:
             card = failed(card)
         case _:
             card = replace(card, crashes=card.crashes + 1)
-            if card.crashes >= MAX_CRASHES:
+            if card.crashes >= (MAX_CHECKS if there is S.REVIEW else MAX_CRASHES):
                 return replace(card, status=S.BLOCKED, blocked=Reason.FAILED)
             card = settled(card)
     return card if there is S.RUNNING or card.status is S.BLOCKED else replace(card, status=there)
 
 
-def _move(card: Card, status: Status, by: By) -> Card:
+def _move(card: Card, order: Order, by: By, _now: float) -> Card:
+    status = S.READY if order.verb is Verb.START else order.status
     if status not in (S.TRIAGE, S.TODO, S.READY):
         raise NotMoved(f"A card is moved to triage, todo or ready; {status} is reached by working on it.")
     if card.status is S.BLOCKED and not _may_unblock(card, by):
@@ -216,18 +210,18 @@ def _move(card: Card, status: Status, by: By) -> Card:
     return replace(free(card), status=status, blocked=None, blocked_on="", ready_at=0.0)
 
 
-def _adopt(card: Card, by: By) -> Card:
+def _adopt(card: Card, _order: Order, by: By, _now: float) -> Card:
     return replace(card, owner=by.owner, epoch=card.epoch + 1)
 
 
-def _complete(card: Card, order: Order, by: By) -> Card:
+def _complete(card: Card, order: Order, by: By, _now: float) -> Card:
     new = replace(card, summary=order.summary or card.summary, metadata=order.metadata or card.metadata)
-    if by.role is Role.WORKER and card.owner:
+    if card.owner and by.card == card.id:
         if card.status is S.TRIAGE:  # It was divided into smaller cards, which it waits for.
             return settled(free(new))
         if card.status is S.RUNNING and card.validator:
-            return replace(free(new), status=S.REVIEW)
-        return _done(free(new))
+            return replace(free(new), status=S.REVIEW, crashes=0)
+        return _done(new)
     if card.owner:
         raise NotMoved(f"{card.id} is being worked on: wait, or `hermes kanban move {card.id} todo` stops it.")
     if not by.is_person:
@@ -243,10 +237,11 @@ def _done(card: Card) -> Card:
     return replace(free(card), status=S.DONE, done=True, blocked=None, blocked_on="", was_blocked=None, reblocks=0)
 
 
-def _block(card: Card, order: Order, by: By) -> Card:
-    if card.owner and by.role is not Role.WORKER:
+def _block(card: Card, order: Order, by: By, _now: float) -> Card:
+    own = by.card == card.id
+    if card.owner and not own:
         raise NotMoved(f"{card.id} is being worked on: `hermes kanban move {card.id} todo` stops it.")
-    if card.status is S.REVIEW and by.role is Role.WORKER:  # The reviewer refuses it.
+    if card.status is S.REVIEW and own:  # The reviewer refuses it.
         return failed(free(card))
     again = card.reblocks + 1 if card.was_blocked is order.reason else 1
     card = replace(free(card), was_blocked=order.reason, reblocks=again)
@@ -271,7 +266,25 @@ def _only_a_person(card: Card) -> str:
     return f"{card.id} is blocked ({card.blocked}): only a person unblocks it, with `hermes kanban unblock {card.id}`."
 
 
-def _unblock(card: Card, by: By) -> Card:
+def _unblock(card: Card, _order: Order, by: By, _now: float) -> Card:
     if not _may_unblock(card, by):
         raise NotMoved(_only_a_person(card))
     return settled(replace(card, attempts=0, crashes=0) if by.is_person else card)
+
+
+ACTS: Mapping[Verb, Callable[[Card, Order, By, float], Card]] = {
+    Verb.ASSIGN: _assign,
+    Verb.MOVE: _move,
+    Verb.START: _move,
+    Verb.CLAIM: _claim,
+    Verb.ADOPT: _adopt,
+    Verb.COMPLETE: _complete,
+    Verb.BLOCK: _block,
+    Verb.UNBLOCK: _unblock,
+    Verb.END: _end,
+    Verb.RECEIPT: _receipt,
+    Verb.CANCEL: lambda card, _order, _by, _now: replace(free(card), status=S.CANCELLED),
+    Verb.ARCHIVE: lambda card, _order, _by, _now: replace(card, status=S.ARCHIVED),
+    Verb.PROMOTE: _promote,
+}
+"""What each verb makes of a card from which it leads."""

@@ -95,3 +95,9 @@ CREATE TABLE card_watch (
     conversation TEXT NOT NULL,
     PRIMARY KEY (home, what, conversation)
 );
+
+-- Which workers start processes of cards.
+CREATE TABLE card_dispatcher (
+    worker TEXT PRIMARY KEY,
+    home   bigint NOT NULL
+);

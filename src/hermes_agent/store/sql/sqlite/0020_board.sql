@@ -95,3 +95,9 @@ CREATE TABLE card_watch (
     conversation TEXT NOT NULL,
     PRIMARY KEY (home, what, conversation)
 ) WITHOUT ROWID;
+
+-- Which workers start processes of cards.
+CREATE TABLE card_dispatcher (
+    worker TEXT PRIMARY KEY,
+    home   INTEGER NOT NULL
+) WITHOUT ROWID;
