@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import AsyncExitStack
 
 import click
 
@@ -58,22 +59,23 @@ async def _work_on(surface: Surface, card: str, epoch: int) -> None:
     """Work on one card; a claim that is gone is no failure."""
     home, cards, clock = surface.home.ensure(), late(CARDS), SystemClock()
     base = cards.base_of(home)
-    with told_to_end() as told:
-        async with cards.own_board(base, load(base, Settings).usable().value, clock) as board:
-            try:
-                holding = await cards.adopt(board, card, epoch)
-            except LostLease as error:
-                remark(str(error))
-                return
-            options = Options(queue=f"card:{card}", attended=False, holding=holding)
-            async with open_system(home, options) as system:
-                work = spawn(cards.CardWorker(holding, system.hermes, system.owner, clock).work(), name=f"card {card}")
-                ending = spawn(told.wait(), name="asked to end")
-                await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
-                if not work.done():
-                    work.cancel()
-                    raise Stopped(f"{card}: stopped; another process goes on.")
-                await work
+    async with AsyncExitStack() as closing:
+        told = closing.enter_context(told_to_end())
+        board = await closing.enter_async_context(cards.own_board(base, load(base, Settings).usable().value, clock))
+        try:
+            holding = await cards.adopt(board, card, epoch)
+        except LostLease as error:
+            remark(str(error))
+            return
+        options = Options(queue=f"card:{card}", attended=False, holding=holding)
+        system = await closing.enter_async_context(open_system(home, options))
+        work = spawn(cards.CardWorker(holding, system.hermes, system.owner, clock).work(), name=f"card {card}")
+        ending = spawn(told.wait(), name="asked to end")
+        await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            raise Stopped(f"{card}: stopped; another process goes on.")
+        await work
 
 
 SERVE = "hermes_agent.api.serve:serve"

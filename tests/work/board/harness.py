@@ -1,0 +1,67 @@
+"""A home with a dispatcher in this process, worker processes of its own, and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_agent.app.opening import Options
+from hermes_agent.app.settings import SERVED
+from hermes_agent.app.work.board import board_on
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.store.work.cards import Card, Status
+from hermes_agent.testing.scripted import Script
+from hermes_agent.work.board.board import Board
+from hermes_agent.work.board.new_cards import NewCard
+from hermes_agent.work.board.rules import By, Role
+from tests.app.place import Place, place
+
+ME = By(name="cli:me", role=Role.OWNER, sees_all=True)
+SECONDS = 25.0
+
+
+@dataclass
+class Desk:
+    """The board of a running system."""
+
+    here: Place
+    board: Board
+
+    async def create(self, title: str = "Write hello", **more) -> Card:
+        return (await self.board.create(ME, NewCard(title=title, **more))).card
+
+    async def until(self, card: str, *statuses: Status) -> Card:
+        return await self.when(card, lambda found: found.status in statuses)
+
+    async def when(self, card: str, is_so: Callable[[Card], bool]) -> Card:
+        async with asyncio.timeout(SECONDS):
+            while not is_so(found := await self.board.cards.get(card)):
+                await asyncio.sleep(0.02)
+        return found
+
+    async def over(self, card: str) -> list[str]:
+        """Wait until no process of the card is open; the outcomes of its runs."""
+        async with asyncio.timeout(SECONDS):
+            while any(run.ended is None for run in await self.board.runs.of(card)):
+                await asyncio.sleep(0.02)
+        return [run.outcome for run in await self.board.runs.of(card)]
+
+    async def log(self, card: str) -> list[str]:
+        return [event.kind for event in await self.board.cards.events(card)]
+
+
+@asynccontextmanager
+async def desk(folder: Path, script: Script, more: str = "") -> AsyncIterator[Desk]:
+    """A process that serves everybody, and so dispatches."""
+    async with place(folder, script, Options(queue=SERVED, own_only=False), more=more) as here:
+        system = here.runtime
+        yield Desk(here=here, board=board_on(system.home, system.settings, system.store, system.clock))
+
+
+def completing(heard: Heard) -> Call | Say:
+    """The script of a worker that looks at its card and completes it."""
+    steps = [Call("kanban_show"), Call("kanban_complete", {"summary": "Wrote hello."}), Say("Done.")]
+    return steps[min(heard.turn, 2)]
