@@ -12,7 +12,7 @@ from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Transaction
 from hermes_agent.store.work.board import Boards, Decide
 from hermes_agent.store.work.card_reading import card_of
-from hermes_agent.store.work.card_run_reading import RunReading, run_of
+from hermes_agent.store.work.card_run_reading import FREE, RunReading, run_of
 from hermes_agent.store.work.cards import COMMAND, Card, CardRun, Change, Ending, RunKind
 from hermes_agent.store.workers import Workers
 
@@ -20,11 +20,6 @@ from hermes_agent.store.workers import Workers
 TURN = "SELECT name FROM board WHERE home = $home ORDER BY name FOR NO KEY UPDATE"
 OPEN_BY_PROFILE = (
     "SELECT profile, host, count(*) FROM card_run WHERE home = $home AND ended IS NULL GROUP BY profile, host"
-)
-# A folder that somebody works in, and a card whose earlier process is not known to be gone, wait.
-FREE = (
-    "NOT EXISTS (SELECT 1 FROM card_run JOIN card AS other ON other.id = card_run.card WHERE card_run.ended IS NULL "
-    "AND (other.id = card.id OR (card.place <> '' AND other.place = card.place)))"
 )
 DUE = (
     "SELECT body FROM card WHERE home = $home AND due = 1 AND ready_at <= $1 AND (host = '' OR host = $2) "

@@ -79,6 +79,7 @@ class Dispatcher:
         self._silent: dict[Key, float] = {}
         self._moments: list[float] = []
         self._stuck: frozenset[tuple[str, int]] = frozenset()
+        self._opened: set[Key] = set()
         self._again = 0.0
         self._entered = False
 
@@ -88,8 +89,8 @@ class Dispatcher:
         if not self._entered:
             await self._board.runs.enter()
             self._entered = True
-        waiting = await self._waiting()
-        if waiting - self._stuck or (waiting and now >= self._again) or await self._needed(now):
+        needed, waiting = await self._needed(now), await self._waiting()
+        if needed or waiting - self._stuck or (waiting and now >= self._again):
             return now
         stale, keep = 60 * settings.stale_minutes, DAY * settings.keep_days
         due = await self._board.runs.next_due(self._machine.host, stale, keep)
@@ -127,6 +128,9 @@ class Dispatcher:
         """What open processes need now; also notes when time alone will bring something."""
         alive, opened = await self._board.runs.alive(), await self._board.runs.open()
         keys = {(run.card, run.epoch) for run, _ in opened}
+        if self._opened - keys:  # There is room again.
+            self._stuck = frozenset()
+        self._opened = keys
         self._missing = {key: at for key, at in self._missing.items() if key in keys}
         self._silent = {key: at for key, at in self._silent.items() if key in keys}
         self._moments = []
@@ -198,11 +202,7 @@ class Dispatcher:
     def _watch(self, run: CardRun, work: Coroutine[None, None, None]) -> None:
         key = (run.card, run.epoch)
         self._watched[key] = Watched(task=spawn(work, name=f"card {run.card}"))
-        self._watched[key].task.add_done_callback(lambda _task: self._forget(key))
-
-    def _forget(self, key: Key) -> None:
-        self._watched.pop(key, None)
-        self._stuck = frozenset()
+        self._watched[key].task.add_done_callback(lambda _task: self._watched.pop(key, None))
 
     async def _start(self, card: Card, run: CardRun) -> None:
         """Make the workspace and start the process."""
@@ -255,8 +255,8 @@ class Dispatcher:
             return
         ending = ending or {0: Ending.GAVE_UP, RATE_LIMITED: Ending.RATE_LIMITED}.get(-1 if code is None else code)
         if ending is None:
-            is_new = any(each.epoch == run.epoch and each.adopted for each in await self._board.runs.of(run.card))
-            ending = Ending.CRASHED if is_new else Ending.SPAWN_FAILED
+            begun = any(each.epoch == run.epoch and each.session for each in await self._board.runs.of(run.card))
+            ending = Ending.CRASHED if begun else Ending.SPAWN_FAILED
         text = said if ending in (Ending.SPAWN_FAILED, Ending.GAVE_UP) or code else ""
         await self._board.end(run, Order(verb=Verb.END, ending=ending), code, text)
         if ending is Ending.SPAWN_FAILED and run.profile in (await self._caps(self._clock.now())).paused:

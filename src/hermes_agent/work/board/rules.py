@@ -215,7 +215,8 @@ def _adopt(card: Card, _order: Order, by: By, _now: float) -> Card:
 
 
 def _complete(card: Card, order: Order, by: By, _now: float) -> Card:
-    new = replace(card, summary=order.summary or card.summary, metadata=order.metadata or card.metadata)
+    reviews = card.owner and card.status is S.REVIEW
+    new = card if reviews else replace(card, summary=order.summary, metadata=order.metadata or card.metadata)
     if card.owner and by.card == card.id:
         if card.status is S.TRIAGE:  # It was divided into smaller cards, which it waits for.
             return settled(free(new))

@@ -240,6 +240,8 @@ class CardWorker:
             _runtime(f"{task}{use}\n\nCard {card.id}, workspace {card.folder or 'none'}:\n"),
             Text(text=f"{card.title}\n\n{card.body}".strip(), origin=card.origin),
         ]
+        if self._holding.kind is RunKind.VALIDATE:
+            parts += [_runtime("\n\nWho did it says:\n"), Text(text=card.summary, origin=Origin.TOOL)]
         view = await self._board.view(card.id)
         for parent in view.parents:
             found = await self._board.cards.get(parent.id)
