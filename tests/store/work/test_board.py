@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.errors import HermesError, LostLease
+from hermes_agent.core.errors import HermesError, LostLease, UnknownCard
 from hermes_agent.store.database import Store
 from hermes_agent.store.work.board import Created
-from hermes_agent.store.work.card_reading import UnknownCard
 from hermes_agent.store.work.card_runs import Caps
 from hermes_agent.store.work.cards import Card, Change, Ending, RunKind, Status, Workspace
 from tests.databases import OpenAnother

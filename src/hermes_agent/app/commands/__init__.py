@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "skills": "hermes_agent.app.commands.nouns:SKILLS",
     "curator": "hermes_agent.app.commands.nouns:CURATOR",
     "learn": "hermes_agent.app.commands.nouns:LEARN",
+    "kanban": "hermes_agent.app.commands.nouns:BOARD",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
     "bundles": "hermes_agent.app.commands.nouns:BUNDLES",
     "history": "hermes_agent.app.commands.sessions:HISTORY",

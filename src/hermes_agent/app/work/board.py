@@ -21,6 +21,7 @@ from hermes_agent.host.paths import Home, card_workspaces, environment
 from hermes_agent.runs.alarm import Source
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.walls import UNBOUNDED
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Dialect
 from hermes_agent.tools.files.guard import Guard
@@ -92,7 +93,11 @@ def board_on(base: Home, settings: Settings, store: Store, clock: Clock) -> Boar
 def _objection(base: Home, settings: Settings) -> Callable[[Path], str]:
     built = cache(partial(walls, base, settings.terminal, environment()))
     guard = Guard(home=base.root, person=Path.home(), walls=built, walled=settings.terminal.jail != "none")
-    return partial(guard.objection, writes=True)
+
+    def objection(folder: Path) -> str:
+        return "it holds the system" if str(folder) in UNBOUNDED else guard.objection(folder, writes=True)
+
+    return objection
 
 
 def board_alarm(needs: Needs) -> Source:

@@ -1,4 +1,4 @@
-"""Subcommands `hermes approvals`, `curator`, `learn`, `memory` and `pairing`, built from declarative operations."""
+"""Subcommands `hermes approvals`, `curator`, `kanban`, `learn`, `memory` and `pairing`, built from operations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.chats import PAIRING
+from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES, put_note
 from hermes_agent.app.operations.trust import TRUST
@@ -30,6 +31,7 @@ KINDS: dict[Kind, click.ParamType[Any]] = {
     Kind.SINCE: Since(),
     Kind.SKILL: SKILL,
     Kind.SWITCH: click.BOOL,
+    Kind.WORDS: click.STRING,
 }
 
 
@@ -72,6 +74,9 @@ approvals = group_of(ALLOWED)
 
 
 curator = group_of(CURATED)
+
+
+kanban = group_of(KANBAN)
 
 
 learn = group_of(LEARNED)

@@ -19,13 +19,13 @@ from hermes_agent.store.work.card_reading import CHILDREN, GET, CardReading, car
 from hermes_agent.store.work.cards import Card, CardFile, Change, Status, Workspace
 
 COLUMNS = (
-    "board, key, title, status, assignee, priority, tenant, parents_left, due, ready_at, host, place, owner, epoch, "
-    "ended, cleaned, version, body"
+    "board, key, title, status, assignee, priority, tenant, author, parents_left, due, ready_at, host, place, owner, "
+    "epoch, ended, cleaned, version, body"
 )
 INSERT = (
-    f"INSERT INTO card (home, id, created, {COLUMNS}) VALUES ($home, $1, $2, {marks(18, 3)}) ON CONFLICT DO NOTHING"
+    f"INSERT INTO card (home, id, created, {COLUMNS}) VALUES ($home, $1, $2, {marks(19, 3)}) ON CONFLICT DO NOTHING"
 )
-UPDATE = f"UPDATE card SET ({COLUMNS}) = ({marks(18, 2)}) WHERE home = $home AND id = $1"
+UPDATE = f"UPDATE card SET ({COLUMNS}) = ({marks(19, 2)}) WHERE home = $home AND id = $1"
 LOCKED = f"{GET} FOR NO KEY UPDATE"
 BY_KEY = "SELECT id FROM card WHERE home = $home AND board = $1 AND key = $2"
 NEW_BOARD = "INSERT INTO board (home, name, created) VALUES ($home, $1, $2) ON CONFLICT DO NOTHING"
@@ -214,6 +214,6 @@ def _counts(parent: Card, child: Card) -> int:
 def _columns(card: Card) -> tuple[str | int | float | None, ...]:
     place = card.folder if card.workspace is Workspace.DIR else ""
     words = (card.board, card.key or None, storable(card.title), card.status.value, card.assignee)
-    counts = (card.priority, card.tenant, card.parents_left, int(card.is_due), card.ready_at)
+    counts = (card.priority, card.tenant, card.created_by, card.parents_left, int(card.is_due), card.ready_at)
     lease = (card.host, storable(place), card.owner or None, card.epoch, card.ended)
     return (*words, *counts, *lease, int(card.cleaned), card.version, written(card))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import UnknownCard
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain
@@ -13,8 +13,15 @@ GET = "SELECT body FROM card WHERE home = $home AND id = $1"
 LIST = (
     "SELECT id, board, title, status, assignee, priority, tenant, parents_left, created FROM card WHERE home = $home "
     "AND (CAST($1 AS TEXT) = '' OR board = $1) AND (CAST($2 AS TEXT) = '' OR assignee = $2) "
-    "AND (CAST($3 AS TEXT) = '' OR tenant = $3) AND (CAST($4 AS TEXT) = '' OR status = $4) "
+    "AND (CAST($3 AS TEXT) = '' OR tenant = $3) AND (CAST($6 AS TEXT) = '' OR author = $6) "
+    "AND (CAST($4 AS TEXT) = '' OR status = $4) "
     "AND (CAST($4 AS TEXT) <> '' OR status <> 'archived') ORDER BY priority, created, id LIMIT $5"
+)
+WHOLE = "SELECT body FROM card WHERE home = $home AND board = $1 ORDER BY id"
+KEYS = "SELECT key, id FROM card WHERE home = $home AND board = $1 AND key IS NOT NULL"
+LINKS = (
+    "SELECT card_link.parent, card_link.child FROM card_link JOIN card ON card.id = card_link.child "
+    "WHERE card.home = $home AND card.board = $1 ORDER BY card_link.child, card_link.parent"
 )
 STATS = "SELECT board, status, count(*) FROM card WHERE home = $home GROUP BY board, status ORDER BY board, status"
 BOARDS = "SELECT name, created FROM board WHERE home = $home ORDER BY name"
@@ -32,10 +39,6 @@ UNCLEANED = (
 )
 
 
-class UnknownCard(HermesError):
-    """No card has this id."""
-
-
 class CardReading(TimedTables):
     """What the board's tables say."""
 
@@ -47,10 +50,17 @@ class CardReading(TimedTables):
         return found
 
     async def list_cards(
-        self, board: str = "", *, status: str = "", assignee: str = "", tenant: str = "", limit: int = 1000
-    ) -> list[CardRow]:
+        self,
+        board: str = "",
+        *,
+        status: str = "",
+        assignee: str = "",
+        tenant: str = "",
+        author: str = "",
+        limit: int = 1000,
+    ) -> list[CardRow]:  # fmt: skip
         """Cards by urgency and age; archived ones only where asked for."""
-        rows = await self._engine.read(lambda tx: tx.rows(LIST, board, assignee, tenant, status, limit))
+        rows = await self._engine.read(lambda tx: tx.rows(LIST, board, assignee, tenant, status, limit, author))
         return [
             CardRow(
                 id=one, board=where, title=title, status=status, assignee=who, priority=urgency, tenant=whose,
@@ -58,6 +68,18 @@ class CardReading(TimedTables):
             )
             for one, where, title, status, who, urgency, whose, left, at in rows
         ]  # fmt: skip
+
+    async def whole(self, board: str) -> list[Card]:
+        """All cards of a board, archived ones too."""
+        return [card_of(row) for row in await self._engine.read(lambda tx: tx.rows(WHOLE, board))]
+
+    async def keys(self, board: str) -> dict[str, str]:
+        """The cards of a board that have a key, by it."""
+        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(KEYS, board))}
+
+    async def links(self, board: str) -> list[tuple[str, str]]:
+        """All links of a board, each from the parent to the child."""
+        return [(row[0], row[1]) for row in await self._engine.read(lambda tx: tx.rows(LINKS, board))]
 
     async def stats(self) -> list[tuple[str, str, int]]:
         """How many cards each board has, by status."""

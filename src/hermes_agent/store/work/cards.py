@@ -82,6 +82,7 @@ class Card:
     - `owner` and `epoch` are the lease of whoever works on it: a worker of the store, and a number that only grows;
     - `attempts` are the card's failures, `crashes` the machine's; `ready_at` is when it may start next;
     - `was_blocked` is the reason of its last block, `reblocks` how often in a row it was that one;
+    - `imported` is the line of another program from which it was made;
     - `key` makes creating it idempotent; `version` counts its changes.
     """
 
@@ -121,6 +122,7 @@ class Card:
     metadata: str = ""
     done: bool = False
     cleaned: bool = False
+    imported: str = ""
     created: float = 0.0
     started: float | None = None
     ended: float | None = None

@@ -16,6 +16,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.board import Created
+from hermes_agent.store.work.card_reading import unknown
 from hermes_agent.store.work.cards import (
     CLOSED,
     HUMAN,
@@ -31,7 +32,7 @@ from hermes_agent.store.work.cards import (
 )
 from hermes_agent.work.board import files
 from hermes_agent.work.board.new_cards import LONGEST_BODY, NAME, NewCard, NewCards, check_words, origin_of
-from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, moved
+from hermes_agent.work.board.rules import By, NotMoved, Order, Role, Verb, check_lease, check_right, may_see, moved
 from hermes_agent.work.board.settings import BoardSettings
 
 MOST_CREATED = 10
@@ -223,9 +224,11 @@ class Board:
             raise HermesError(f"`{name}` is no name of a board: at most 64 of a-z, 0-9, `-` and `_`.")
         await self.cards.create_board(name)
 
-    async def view(self, card: str) -> CardView:
-        """A card with everything around it. Raises `UnknownCard`."""
+    async def view(self, by: By, card: str) -> CardView:
+        """A card with everything around it. Raises `UnknownCard`, also for one that is not this actor's to see."""
         found = await self.cards.get(card)
+        if not may_see(found, by):
+            raise unknown(card)
         return CardView(
             card=found,
             parents=[_row(await self.cards.get(each)) for each in await self.cards.parents(card)],

@@ -137,6 +137,11 @@ def check_right(card: Card, verb: Verb | str, by: By) -> None:
         raise NotMoved(f"Only the dispatcher does that: {verb}.")
 
 
+def may_see(card: Card, by: By) -> bool:
+    """Whether this actor may read a card: who is not the owner reads their own."""
+    return by.sees_all or by.role in (Role.WORKER, Role.BOARD) or card.created_by == by.name
+
+
 def check_lease(card: Card, by: By) -> None:
     """Raise `LostLease` unless this worker holds the card."""
     if not by.owner or (card.owner, card.epoch) != (by.owner, by.epoch):

@@ -92,14 +92,16 @@ class BoardTools(MovingTools):
         """Show a card (default: yours) with what its parents left, comments, files and runs."""
         by = self._by(context)
         async with self._opened() as board:
-            return Answer(parts=tuple(shown(await board.view(_id(card, by)))))
+            return Answer(parts=tuple(shown(await board.view(by, _id(card, by)))))
 
     @tool(effect=Effect.READS, core=False)
-    async def kanban_list(self, status: str = "", assignee: str = "", board: str = "") -> str:
+    async def kanban_list(self, context: CallContext, status: str = "", assignee: str = "", board: str = "") -> str:
         """List cards, the most urgent first."""
         _status(status)
+        by = self._by(context)
+        author = "" if by.sees_all or by.card else by.name
         async with self._opened() as found:
-            rows = await found.cards.list_cards(board, status=status, assignee=assignee, limit=100)
+            rows = await found.cards.list_cards(board, status=status, assignee=assignee, author=author, limit=100)
         return "\n".join(map(line, rows)) or "There are no such cards."
 
     @tool(effect=Effect.READS, core=False)
@@ -117,7 +119,7 @@ class BoardTools(MovingTools):
         """
         by = self._by(context)
         async with self._opened() as board:
-            events = await board.cards.events(_id(card, by), after, 100)
+            events = [each for each in (await board.view(by, _id(card, by))).events if each.number > after][:100]
         return Answer(parts=tuple(_events(events)) or (Text(text="Nothing.", origin=Origin.RUNTIME),))
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)

@@ -242,7 +242,7 @@ class CardWorker:
         ]
         if self._holding.kind is RunKind.VALIDATE:
             parts += [_runtime("\n\nWho did it says:\n"), Text(text=card.summary, origin=Origin.TOOL)]
-        view = await self._board.view(card.id)
+        view = await self._board.view(self._by, card.id)
         for parent in view.parents:
             found = await self._board.cards.get(parent.id)
             parts.append(_runtime(f"\n\nParent {found.id} ({found.title}) left this:\n"))

@@ -16,6 +16,7 @@ CREATE TABLE card (
     assignee     TEXT NOT NULL,
     priority     bigint NOT NULL,
     tenant       TEXT NOT NULL,
+    author       TEXT NOT NULL,
     parents_left bigint NOT NULL,
     due          bigint NOT NULL,
     ready_at     double precision NOT NULL,

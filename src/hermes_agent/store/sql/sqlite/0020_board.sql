@@ -16,6 +16,7 @@ CREATE TABLE card (
     assignee     TEXT NOT NULL,
     priority     INTEGER NOT NULL,
     tenant       TEXT NOT NULL,
+    author       TEXT NOT NULL,
     parents_left INTEGER NOT NULL,
     due          INTEGER NOT NULL,
     ready_at     REAL NOT NULL,
