@@ -32,6 +32,7 @@ from hermes_agent.tools.surfaces import StandingOf, standing_here
 if TYPE_CHECKING:
     from hermes_agent.replay.recorder import Recorder
     from hermes_agent.replay.replayer import Player
+    from hermes_agent.work.board.worker import Holding
 
 Tape: TypeAlias = "Recorder | Player"
 MakeSource = Callable[[Needs], ToolSource]
@@ -64,7 +65,7 @@ class Options:
     - `restart` restarts this process (None: it cannot); `pseudonyms` hides user ids in the log;
     - `platform` gives the prompt facts of a channel; `reading` says how replies of this process are read;
     - `strict_input` refuses large input instead of saving it as a file; `allow`: globs of calls that need no
-      approval.
+      approval; `holding`: the card that this process works on.
     """
 
     model: str = ""
@@ -89,6 +90,7 @@ class Options:
     reading: str = ""
     strict_input: bool = False
     allow: tuple[str, ...] = ()
+    holding: Holding | None = None
 
     def service(
         self,

@@ -29,6 +29,7 @@ from hermes_agent.tools.settings import (
     WebSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.work.board.settings import BoardSettings
 from hermes_agent.work.cron.settings import CronSettings
 from hermes_agent.work.delegation.settings import DelegationSettings
 from hermes_agent.work.goals.settings import GoalSettings
@@ -201,6 +202,7 @@ class Settings:
     learning: LearningSettings = section(LearningSettings, "Reviews that learn from conversations.")
     curator: CuratorSettings = section(CuratorSettings, "The curator of the skills that the agent made.")
     tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    board: BoardSettings = section(BoardSettings, "The board of cards that worker processes do.")
     gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
     privacy: PrivacySettings = section(PrivacySettings, "What to hide from the model and the logs.")
     cron: CronSettings = section(CronSettings, "Scheduled jobs.")

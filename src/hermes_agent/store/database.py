@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.pairing import Facts, Pairing
     from hermes_agent.store.search import Index, Search
     from hermes_agent.store.work.activity import Activity
+    from hermes_agent.store.work.board import Boards
+    from hermes_agent.store.work.card_runs import CardRuns
     from hermes_agent.store.work.children import Children
     from hermes_agent.store.work.cron.instants import CronInstants
     from hermes_agent.store.work.cron.jobs import CronJobs
@@ -92,6 +94,10 @@ class Store:
     )
     search: Family[Search] = Family("hermes_agent.store.search:Search", "index", "engine", "clock")
     breaks: Family[Breaks] = Family("hermes_agent.store.breaks:Breaks", "engine", "prefixes")
+    boards: Family[Boards] = Family("hermes_agent.store.work.board:Boards", "engine", "clock", "outbox")
+    card_runs: Family[CardRuns] = Family(
+        "hermes_agent.store.work.card_runs:CardRuns", "engine", "clock", "workers", "boards"
+    )
     outbox: Family[Outbox] = Family("hermes_agent.store.outbox:Outbox", "engine", "clock", "workers")
 
     def __init__(self, opened: Engines, clock: Clock, timings: Timings, ids: Ids, machine: str = "") -> None:

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "skills": "hermes_agent.app.commands.nouns:SKILLS",
     "curator": "hermes_agent.app.commands.nouns:CURATOR",
     "learn": "hermes_agent.app.commands.nouns:LEARN",
+    "kanban": "hermes_agent.app.commands.nouns:BOARD",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
     "goal": "hermes_agent.app.commands.goals:GOAL",
     "subgoal": "hermes_agent.app.commands.goals:SUBGOAL",

@@ -31,7 +31,11 @@ CLOSINGS: Mapping[Work, str] = {
     Work.CRON: "hermes_agent.app.work.cron:cron_closing",
 }
 """What adds rows to the commit of a run's end, by kind of work: made of the needs, the session's row and mandate."""
-ALARMS: tuple[str, ...] = ("hermes_agent.app.work.cron:cron_source", "hermes_agent.app.work.goals:goal_alarm")
+ALARMS: tuple[str, ...] = (
+    "hermes_agent.app.work.cron:cron_source",
+    "hermes_agent.app.work.board:board_alarm",
+    "hermes_agent.app.work.goals:goal_alarm",
+)
 """The sources of the alarm of a process that serves everybody: each is made of the needs."""
 GOALS = "hermes_agent.app.work.goals:goal_work"
 """The goals of a process: loaded for whoever has an open one."""
