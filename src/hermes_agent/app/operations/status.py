@@ -10,6 +10,7 @@ from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work import STANDING
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.mandate import Work
 from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
 from hermes_agent.store.work.activity import Serving
@@ -80,6 +81,8 @@ def _piece(active: Active, now: float, *, is_served: bool) -> Piece:
         state, note = State.WAITING, _awaited(active)
     elif active.queue != SERVED:
         state, note = State.STUCK, f"`hermes -r {active.session}` goes on with it."
+        if active.surface == Work.CHILD:
+            note = "the session that started it goes on with it"
     elif not is_served:
         note = f"nobody serves: {START}"
     kind = "session" if active.surface in ("cli", "library") else active.surface
