@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
@@ -29,6 +30,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.work import test_children
 
 SUITES = (
     test_cooldowns,
@@ -44,6 +46,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_children,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -78,6 +81,8 @@ ROOTS = (
     "home",
     "worker",
     "episode",
+    "child",
+    "mandate",
 )
 INHERITED = {
     "entry": "its session's",
@@ -128,6 +133,8 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    await store.write(lambda tx: store.mandates.put(tx, "n1", Mandate(kind=Work.CHILD)))
+    await store.write(lambda tx: store.children.add(tx, test_children.child("n1"), 1))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:
