@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
@@ -30,7 +31,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
-from tests.store.work import test_goals
+from tests.store.work import test_children, test_goals
 
 SUITES = (
     test_cooldowns,
@@ -47,6 +48,7 @@ SUITES = (
     test_lessons,
     test_proposals,
     test_goals,
+    test_children,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -85,6 +87,7 @@ ROOTS = (
     "goal",
     "goal_round",
     "goal_check",
+    "child",
 )
 INHERITED = {
     "entry": "its session's",
@@ -139,6 +142,8 @@ async def settle(store: Store) -> None:
     await test_goals.kept(store, goal)
     await test_goals.due(store, goal)
     await store.write(lambda tx: store.goals.keep(tx, goal, "r1", "run", [test_goals.CHECK]))
+    await store.write(lambda tx: store.mandates.put(tx, "n1", Mandate(kind=Work.CHILD)))
+    await store.write(lambda tx: store.children.add(tx, test_children.child("n1"), 1))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:
