@@ -129,8 +129,8 @@ class Desk:
         return found[0]
 
     async def create(self, who: Whose, wish: Wish, record: SessionRecord | None, folder: str) -> Checked:
-        """Set a goal, which the session pursues. Its commands are run once before: where all criteria hold already, it
-        is not begun unless `anyway`."""
+        """Set a goal, which the session pursues. Its commands are run once before, for some seconds: where all criteria
+        hold already, it is not begun unless `anyway`."""
         goal = await self._worded(who, wish, folder)
         later = wish.later or record is None
         if record is not None and not later:
@@ -138,7 +138,7 @@ class Desk:
         open_ = [each for each in await self.store.goals.list(who.key, limit=100) if each.state is not State.DRAFT]
         if len(open_) >= MOST_ACTIVE and not later:
             raise HermesError(f"You have {len(open_)} open goals, which is the most. End one first: `/goal clear ID`.")
-        checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0")
+        checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0", brief=True)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
         if met and not wish.anyway:
             raise HermesError(
@@ -222,13 +222,13 @@ class Desk:
         since = goal.since if record.id == goal.session else await self.store.history.last_number(record.id)
         return replace(goal, session=record.id, folder=goal.folder or record.workspace, since=since)
 
-    async def add(self, who: Whose, goal: Goal, criterion: Criterion) -> Goal:
-        """Add a criterion: a new revision."""
-        if problem := problem_of(goal.text, (criterion,), 1):
+    async def add(self, who: Whose, goal: Goal, *criteria: Criterion) -> Goal:
+        """Add criteria: a new revision."""
+        if problem := problem_of(goal.text, criteria, 1):
             raise HermesError(problem)
-        await self._check_criteria(who, (criterion,), goal.folder)
+        await self._check_criteria(who, criteria, goal.folder)
         return await self._become(
-            goal, lambda now: replace(now, criteria=(*now.criteria, criterion), revision=now.revision + 1)
+            goal, lambda now: replace(now, criteria=(*now.criteria, *criteria), revision=now.revision + 1)
         )
 
     async def resume(

@@ -31,7 +31,7 @@ from hermes_agent.work.goals.rules import SOURCE, Decision, Found, after_run, bl
 from hermes_agent.work.goals.settings import GoalSettings
 
 PEER_SECONDS = 5.0
-"""Seconds between two looks at a check that another process holds."""
+"""Seconds between two looks at a check that another process holds, and after a failure."""
 log = logging.getLogger(__name__)
 
 
@@ -139,6 +139,7 @@ class Pursuit:
                 await act
             except HermesError as error:
                 log.warning("goal %s: %s", key, error)
+                await self._clock.sleep(PEER_SECONDS)  # Only then is it due again.
             except Exception:
                 log.exception("goal %s", key)
             finally:
@@ -192,14 +193,17 @@ class Pursuit:
         try:
             await self._check(claimed)
         except asyncio.CancelledError:
-            await asyncio.shield(spawn(self._rounds.release(claimed), name=f"release {claimed.lease.id}"))
+            await asyncio.shield(spawn(self._put_back(claimed), name=f"release {claimed.lease.id}"))
             raise
         except LostLease as error:
             log.warning("%s", error)
         except Exception:
             log.exception("the check %s failed", claimed.lease.id)
-            await self._rounds.release(claimed, "the check failed", counts=True)
-            await self._store.write(_ring)
+            await self._put_back(claimed, counts=True)
+
+    async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
+        await self._rounds.release(claimed, "the check failed" if counts else "", counts=counts)
+        await self._store.write(_ring)
 
     async def _check(self, claimed: Round) -> None:
         goal, record = await self._goals.get(claimed.goal), await self._store.sessions.get(claimed.session)
@@ -303,7 +307,7 @@ class Pursuit:
         if record is not None and not self._around.by_outbox(record.surface):
             await self._around.hermes.notify(record, Notice(text=goal.untold, level="news"))
 
-        async def change(tx: Transaction) -> None:
+        async def change(tx: Transaction) -> Goal | None:
             told = await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold))
             if told is not None and record is not None and self._around.by_outbox(record.surface):
                 letter = Letter(
@@ -313,8 +317,10 @@ class Pursuit:
                     session=record.id,
                 )
                 await self._store.outbox.put(tx, letter)
+            return told
 
-        await self._store.write(change)
+        told = await self._store.write(change)
+        await self._around.show(goal if told is None else told)
 
 
 def _is_current(goal: Goal, claimed: Round) -> bool:

@@ -193,6 +193,8 @@ def continuation(goal: Goal, checks: Sequence[Check]) -> tuple[str, str]:
 def first_words(goal: Goal) -> str:
     """The message that begins the work."""
     lines = [goal.text, "", "It counts as done when:", *(f"- {each}" for each in goal.criteria)]
+    if all(each.kind is Kind.JUDGE for each in goal.criteria):
+        lines.append("If a command can prove it, propose that command to me with the tool `goal`.")
     return "\n".join([*lines, *(f"Constraint: {each}" for each in goal.constraints)])
 
 
