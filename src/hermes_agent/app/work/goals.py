@@ -134,7 +134,7 @@ class GoalWork:
         return whose_goals(self._standings, principal)
 
     async def settled(self, goal: str) -> Goal:
-        """Wait until a goal that this process pursues stands still (ended, stopped, waiting) and its person was told."""
+        """Wait until a goal that this process pursues stands still (ended, stopped, waiting), and its news is told."""
         while True:
             self._moved.clear()
             found = await self._store.goals.get(goal)
