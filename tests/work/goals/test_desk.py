@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.core.events import ToolStarted
+from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Whose, criterion_of, moment_of
 from tests.app.place import place
@@ -142,6 +143,18 @@ async def test_a_paused_goal_is_resumed_where_a_person_says_so(tmp_path: Path):
         for act in (desk.pause(done), desk.resume(done, there.record), desk.wait(done, 1.0), desk.unwait(done)):
             with pytest.raises(HermesError, match=goal.id):
                 await act
+
+
+async def test_a_message_that_no_run_has_read_is_taken_back_with_its_goal(tmp_path: Path):
+    async with place(tmp_path, [Call("terminal", {"command": "sleep 1"}), Say("Slept."), Say("Worked.")]) as there:
+        await there.tell("Sleep.")
+        await there.until(ToolStarted)
+        goal = await started(there, criteria=NEVER)
+        await work_of(there).desk.pause(goal)
+        await there.runtime.hermes.idle()
+        asked = len(there.server.exchanges)
+
+    assert asked == 2
 
 
 async def test_used_up_turns_need_more_turns(tmp_path: Path):

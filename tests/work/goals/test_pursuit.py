@@ -197,12 +197,17 @@ async def test_the_account_of_a_goal_holds_its_limit_and_a_raise_goes_on(tmp_pat
     assert spent.money < more.money <= NANO
 
 
-async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path):
+async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
-        await there.say("Hello.")
-        goal = await ended(there, await started(there, criteria=NEVER))
-        await work_of(there).desk.end(goal, State.DONE)
-        await there.say("And now?")
+        for number in range(100 if full else 2):
+            where = Conversation(platform="cli", chat_kind="folder", chat=f"session {number}")
+            there.record = await there.runtime.hermes.open_session(
+                where, there.runtime.owner, workspace=there.record.workspace
+            )
+            await there.say("Hello.")
+            goal = await ended(there, await started(there, criteria=NEVER))
+            await work_of(there).desk.end(goal, State.DONE)
+            await there.say("And now?")
         prefixes = {json.dumps([asked.system, [tool.name for tool in asked.tools]]) for asked in there.server.asked}
         record = await there.runtime.hermes.record(there.record.id)
         stored = {row.prefix for row in await there.runtime.store.usage.rows(record.id) if row.purpose == "main"}

@@ -58,6 +58,8 @@ def work_of(access: Access[System]) -> GoalWork:
         raise HermesError("Guests have no goals.")
     if access.where is not None and not access.where.is_private:
         raise HermesError(ELSEWHERE)
+    if access.system.has_cassette:
+        raise HermesError("A process that is recorded or replayed pursues no goals.")
     work: GoalWork = access.system.snapshots.now.needs.made(GOALS)
     return work
 

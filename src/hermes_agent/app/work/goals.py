@@ -174,6 +174,7 @@ class GoalWork:
             self._alarm = Alarm(self._needs.get(Clock), lambda: (self.pursuit,))
             self.pursuit.ring = self._alarm.ring
             self._hermes.scheduler.subscribe(self._alarm.ring)
+            self._hermes.scheduler.subscribe(self._moved.set)
             self._alarm.start()
         if self._alarm is not None:
             self._alarm.ring()

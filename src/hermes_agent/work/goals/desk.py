@@ -21,7 +21,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import PURSUED_STATES, Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.checks import Checker
-from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, problem_of
+from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, message_id, problem_of
 from hermes_agent.work.goals.settings import GoalSettings
 
 SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
@@ -266,12 +266,24 @@ class Desk:
 
     async def pause(self, goal: Goal) -> Goal:
         """Pursue it no more until it is resumed."""
-        return await self._become(goal, lambda now: replace(now, state=State.PAUSED, why="You paused it."))
+        after = await self._become(goal, lambda now: replace(now, state=State.PAUSED, why="You paused it."))
+        return await self._take_back(after)
 
     async def end(self, goal: Goal, state: State) -> Goal:
         """End it by hand: done, or dropped."""
         why = "Ended by hand." if state is State.DONE else "You cleared it."
-        return await self._become(goal, lambda now: replace(now, state=state, why=why, ended=self.clock.now()))
+        after = await self._become(goal, lambda now: replace(now, state=state, why=why, ended=self.clock.now()))
+        return await self._take_back(after)
+
+    async def _take_back(self, goal: Goal) -> Goal:
+        """Take back the message that would continue the goal, where no run has read it."""
+        record = await self.store.sessions.get(goal.session) if goal.session else None
+        for name in (message_id(goal), f"{message_id(goal)}:begin"):
+            mail = await self.store.inbox.find(SOURCE, name)
+            if record is not None and mail is not None and mail.state == "new":
+                unread = begins(goal, record, self.who(record.principal), "", self.clock.now())
+                await self.hermes.withdraw(replace(unread, source_id=f"{name}:back", parts=(), withdraws=name))
+        return goal
 
     async def wait(self, goal: Goal, until: float | None = None, exec_id: str = "") -> Goal:
         """Ask no model until that time, or the end of that command."""
@@ -341,7 +353,7 @@ def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: f
     """The message that has a session begin, or go on, with a goal: the person's words, in a run of its own."""
     return Inbound(
         source=SOURCE,
-        source_id=f"{goal.id}:{goal.revision}:{goal.round}:begin",
+        source_id=f"{message_id(goal)}:begin",
         principal=who,
         conversation=Conversation.parse(record.conversation),
         parts=(Text(text=words, origin=Origin(who.standing.value)),),
