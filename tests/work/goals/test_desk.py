@@ -87,7 +87,7 @@ async def test_without_a_judge_words_are_no_criterion(tmp_path: Path):
 async def test_the_eleventh_open_goal_is_refused(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         for _ in range(10):
-            await work_of(there).desk.pause(await started(there, criteria=NEVER))
+            await work_of(there).desk.stop(await started(there, criteria=NEVER), State.PAUSED)
         with pytest.raises(HermesError, match="10 open goals, which is the most"):
             await started(there, criteria=NEVER)
 
@@ -137,10 +137,15 @@ async def test_a_paused_goal_is_resumed_where_a_person_says_so(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         desk = work_of(there).desk
         goal = await ended(there, await started(there, criteria=NEVER))
-        done = await desk.end(await desk.resume(goal, there.record, turns=2), State.DONE)
+        done = await desk.stop(await desk.resume(goal, there.record, turns=2), State.DONE)
 
         assert (done.max_turns, done.why) == (goal.turns + 2, "Ended by hand.")
-        for act in (desk.pause(done), desk.resume(done, there.record), desk.wait(done, 1.0), desk.unwait(done)):
+        for act in (
+            desk.stop(done, State.PAUSED),
+            desk.resume(done, there.record),
+            desk.wait(done, 1.0),
+            desk.unwait(done),
+        ):
             with pytest.raises(HermesError, match=goal.id):
                 await act
 
@@ -150,7 +155,7 @@ async def test_a_message_that_no_run_has_read_is_taken_back_with_its_goal(tmp_pa
         await there.tell("Sleep.")
         await there.until(ToolStarted)
         goal = await started(there, criteria=NEVER)
-        await work_of(there).desk.pause(goal)
+        await work_of(there).desk.stop(goal, State.PAUSED)
         await there.runtime.hermes.idle()
         asked = len(there.server.exchanges)
 

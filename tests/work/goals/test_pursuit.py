@@ -88,7 +88,7 @@ async def test_claims_against_a_failing_command_are_never_done(tmp_path: Path, f
         for _ in range(1000 if full else 10):
             goal = await ended(there, await started(there, criteria=command("exit 1")))
             assert goal.state is State.BLOCKED
-            await work_of(there).desk.end(goal, State.DROPPED)
+            await work_of(there).desk.stop(goal, State.DROPPED)
 
 
 async def test_a_judge_with_fabricated_evidence_decides_nothing(tmp_path: Path):
@@ -206,7 +206,7 @@ async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Pa
             )
             await there.say("Hello.")
             goal = await ended(there, await started(there, criteria=NEVER))
-            await work_of(there).desk.end(goal, State.DONE)
+            await work_of(there).desk.stop(goal, State.DONE)
             await there.say("And now?")
         prefixes = {json.dumps([asked.system, [tool.name for tool in asked.tools]]) for asked in there.server.asked}
         record = await there.runtime.hermes.record(there.record.id)

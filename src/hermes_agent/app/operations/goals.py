@@ -132,7 +132,7 @@ async def _find(access: Access[System], name: str) -> Goal:
 
 async def pause_goal(access: Access[System], name: str = "") -> GoalFacts:
     """Pursue a goal no more until it is resumed; a run under way ends by itself."""
-    return await _facts(access, await work_of(access).desk.pause(await _find(access, name)))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.PAUSED))
 
 
 async def resume_goal(
@@ -148,12 +148,12 @@ async def resume_goal(
 
 async def finish_goal(access: Access[System], name: str = "") -> GoalFacts:
     """End a goal as done, by hand."""
-    return await _facts(access, await work_of(access).desk.end(await _find(access, name), State.DONE))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DONE))
 
 
 async def clear_goal(access: Access[System], name: str = "") -> GoalFacts:
     """End a goal that is not wanted any more."""
-    return await _facts(access, await work_of(access).desk.end(await _find(access, name), State.DROPPED))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DROPPED))
 
 
 async def check_goal(access: Access[System], name: str = "") -> GoalFacts:

@@ -28,6 +28,9 @@ SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 FILE = re.compile(r"(?s)(?P<path>.+?)(?:\s+contains\s+(?P<contains>.+)|\s+sha256\s+(?P<sha256>[0-9a-fA-F]{64}))?")
 
+BY_HAND = {State.PAUSED: "You paused it.", State.DONE: "Ended by hand.", State.DROPPED: "You cleared it."}
+"""What a person may make of a goal, and why it is so then."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -264,16 +267,12 @@ class Desk:
         await self.show(after)
         return after
 
-    async def pause(self, goal: Goal) -> Goal:
-        """Pursue it no more until it is resumed."""
-        after = await self._become(goal, lambda now: replace(now, state=State.PAUSED, why="You paused it."))
-        return await self._take_back(after)
-
-    async def end(self, goal: Goal, state: State) -> Goal:
-        """End it by hand: done, or dropped."""
-        why = "Ended by hand." if state is State.DONE else "You cleared it."
-        after = await self._become(goal, lambda now: replace(now, state=state, why=why, ended=self.clock.now()))
-        return await self._take_back(after)
+    async def stop(self, goal: Goal, state: State) -> Goal:
+        """Pause it until it is resumed, or end it by hand: done, or dropped."""
+        end = None if state is State.PAUSED else self.clock.now()
+        return await self._take_back(
+            await self._become(goal, lambda now: replace(now, state=state, why=BY_HAND[state], ended=end))
+        )
 
     async def _take_back(self, goal: Goal) -> Goal:
         """Take back the message that would continue the goal, where no run has read it."""
