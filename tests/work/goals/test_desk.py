@@ -114,9 +114,11 @@ async def test_an_unknown_goal_names_the_nearest(tmp_path: Path):
             await desk.find(who, near)
         with pytest.raises(HermesError, match="See `/goal list`"):
             await desk.find(Whose(key="telegram:9", principal="telegram:9"), goal.id)
-        with pytest.raises(HermesError, match="There is no open goal"):
+        with pytest.raises(HermesError, match=r"There is no goal. `/goal TEXT`"):
             await desk.find(Whose(key="telegram:9", principal="telegram:9"))
         assert (await desk.find(who)).id == goal.id
+        await desk.stop(goal, State.DROPPED)
+        assert (await desk.find(who)).state is State.DROPPED
 
 
 async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(tmp_path: Path):
@@ -185,7 +187,7 @@ async def test_a_goal_waits_for_a_time_and_is_looked_at_when_somebody_says_so(tm
         waits = await work.desk.wait(goal, until=there.runtime.clock.now() + 3600)
         work.watch(there.record.id)
         await there.runtime.hermes.idle()
-        with pytest.raises(HermesError, match="There is no command x/y"):
+        with pytest.raises(HermesError, match="There is no background command x/y"):
             await work.desk.wait(waits, exec_id="x/y")
         (Path(there.record.workspace) / "built").touch()
         await work.desk.unwait(waits)

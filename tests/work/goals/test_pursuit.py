@@ -17,6 +17,7 @@ from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from hermes_agent.sandbox.place import Command, Running
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.testing.faults import Status
+from hermes_agent.tools.starting import short_id
 from tests.app.place import Place, another, place
 from tests.work.goals.harness import JUDGE, command, ended, reached, started, work_of
 
@@ -267,7 +268,7 @@ async def test_a_goal_that_waits_asks_nobody_until_its_command_ends(tmp_path: Pa
         await ended(there, goal)
         before = len(there.server.exchanges)
         fresh = await work.desk.resume(await _now(there, goal), there.record)
-        after = await work.desk.wait(fresh, exec_id=(await _build(there)).exec_id)
+        after = await work.desk.wait(fresh, exec_id=short_id((await _build(there)).exec_id))
         work.watch(there.record.id)
         await there.runtime.hermes.idle()
         done = await reached(there, State.DONE, after)

@@ -172,8 +172,7 @@ async def wait_goal(access: Access[System], until: str = "", command: str = "") 
     """Ask no model until that time (`10m`, `15:30`), or the end of that background command."""
     work, goal = work_of(access), await _find(access, "")
     when = moment_of(until, access.system.machine.now()) if until else None
-    exec_id = command if "/" in command or not command else f"{goal.session}/{command}"
-    after = await work.desk.wait(goal, when, exec_id)
+    after = await work.desk.wait(goal, when, command)
     work.watch(after.session)
     return await _facts(access, after)
 

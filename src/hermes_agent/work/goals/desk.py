@@ -20,6 +20,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import PURSUED_STATES, Check, Criterion, Goal, Kind, State
+from hermes_agent.tools.starting import exec_name, short_id
 from hermes_agent.work.goals.checks import Checker
 from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, message_id, problem_of
 from hermes_agent.work.goals.settings import GoalSettings
@@ -115,13 +116,13 @@ class Desk:
     ids: RandomIds = field(default_factory=RandomIds)
 
     async def find(self, who: Whose, name: str = "", session: str = "") -> Goal:
-        """The goal of that id; without one, what the session pursues, else the one changed last."""
+        """The goal of that id; without one, what the session pursues, else the one changed last, open ones first."""
         goals = await self.store.goals.list("" if who.sees_all else who.key, ended=True, limit=200)
         if not name:
-            mine = [goal for goal in goals if goal.is_open and goal.principal == who.key]
-            here = [goal for goal in mine if session and goal.session == session]
+            mine = [goal for goal in goals if goal.principal == who.key]
+            here = [goal for goal in mine if goal.is_open and session and goal.session == session]
             if not mine:
-                raise HermesError("There is no open goal. `/goal TEXT` sets one.")
+                raise HermesError("There is no goal. `/goal TEXT` sets one.")
             return next(iter([goal for goal in here if goal.state in PURSUED_STATES] or here or mine))
         found = [goal for goal in goals if goal.id == name]
         if not found:
@@ -288,8 +289,12 @@ class Desk:
         """Ask no model until that time, or the end of that command."""
         if goal.state not in PURSUED_STATES:
             raise HermesError(f"Goal {goal.id} is {goal.state}, and does nothing that could wait.")
-        if exec_id and await self.checker.place.attach(exec_id) is None:
-            raise HermesError(f"There is no command {exec_id}.")
+        if exec_id:
+            there = await self.checker.place.list(exec_name(goal.session))
+            found = [each for each in there if exec_id in (each, short_id(each))]
+            if not found:
+                raise HermesError(f"There is no background command {exec_id} in the session of {goal.id}.")
+            exec_id = found[0]
         why = f"It waits for {exec_id}." if exec_id else "It waits until a time."
         return await self._become(
             goal,
