@@ -127,12 +127,10 @@ async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(t
         await reached(there, State.CHECKING, goal)
         desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
         after = await desk.add(who, goal, NEVER[0])
-        await work_of(there).pursuit.settled()
-        found = await there.runtime.store.goals.get(goal.id)
+        found = await ended(there, after)
 
     assert after.revision == 2
-    assert found is not None
-    assert found.state is not State.DONE
+    assert (found.state, found.revision) == (State.BLOCKED, 2)
 
 
 async def test_a_paused_goal_is_resumed_where_a_person_says_so(tmp_path: Path):

@@ -92,6 +92,21 @@ async def test_claims_against_a_failing_command_are_never_done(tmp_path: Path, f
             await work_of(there).desk.stop(goal, State.DROPPED)
 
 
+@pytest.mark.slow
+async def test_similar_fixes_one_file_each_are_not_stopped(tmp_path: Path, full: bool):
+    fixes = 30 if full else 6
+
+    def script(heard: Heard) -> Call | Say:
+        number = heard.turn // 2
+        return Say("Fixed one.") if heard.turn % 2 else Call("write_file", {"path": f"fix{number}", "content": "x"})
+
+    async with place(tmp_path, script) as there:
+        criteria = command(f"echo $(({fixes} - $(ls fix* | wc -l))) failed; test $(ls fix* | wc -l) -ge {fixes}")
+        goal = await ended(there, await started(there, criteria=criteria, turns=40))
+
+    assert (goal.state, goal.turns) == (State.DONE, fixes)
+
+
 async def test_a_judge_with_fabricated_evidence_decides_nothing(tmp_path: Path):
     def script(heard: Heard) -> Say:
         is_judge = JUDGE in heard.system
