@@ -84,7 +84,7 @@ async def test_verbs_act_on_the_goal_of_this_chat(tmp_path: Path):
         assert (resumed.max_turns, resumed.money, resumed.revision) == (3, 2_500_000_000, 2)
         assert "waiting" in await there.text("/goal until 2h")
         assert (await only(there)).wait_until is not None
-        with pytest.raises(HermesError, match="There is no command"):
+        with pytest.raises(HermesError, match="There is no background command p12"):
             await there.text("/goal wait p12")
         await there.text("/goal unwait")
         assert "done" in await there.text("/goal done")

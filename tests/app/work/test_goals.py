@@ -1,21 +1,18 @@
 """What a run gets of goals, and what sessions without one pay for them."""
 
 import random
-import statistics
-import time
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
-from hermes_agent.app.work import GOALS, whose, work_part
 from hermes_agent.app.work.goals import FOLDER
 from hermes_agent.core.events import ContextAdded, Notice, RunEnded, RunStarted
 from hermes_agent.core.inbound import Busy, Conversation
 from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.store.work.goals import State
-from tests.app.place import Place, another, place
+from tests.app.place import another, place
 from tests.work.goals.harness import command, ended, reached, started, work_of
 
 NEVER = command("exit 1")
@@ -23,36 +20,6 @@ NEVER = command("exit 1")
 
 def claims(_: Heard) -> Say:
     return Say("Done!")
-
-
-async def part(there: Place):
-    record = await there.runtime.hermes.record(there.record.id)
-    return await work_part(there.runtime.snapshots.now.needs, record, None)
-
-
-async def test_a_run_gets_the_account_the_closing_and_the_tail_of_its_goal(tmp_path: Path):
-    async with place(tmp_path, claims) as there:
-        before = await part(there)
-        goal = await started(there, criteria=NEVER, tokens=1000)
-        pursues = await part(there)
-        there.record = await there.runtime.hermes.open_session(
-            Conversation(platform="cli", chat_kind="folder", chat="other"),
-            there.runtime.owner,
-            workspace=there.record.workspace,
-        )
-        sees = await part(there)
-
-    assert (before.tails, before.closings, before.job) == ((), (), "")
-    assert (pursues.job, len(pursues.closings), pursues.limits) == (goal.job, 1, goal.limits)
-    assert (sees.job, sees.closings, len(sees.tails)) == ("", (), 1)
-
-
-async def test_the_owner_has_the_same_goals_wherever_they_speak(tmp_path: Path):
-    async with place(tmp_path, claims) as there:
-        standings = there.runtime.standings
-
-        assert whose(standings, there.runtime.owner.key) == "owner"
-        assert whose(standings, "telegram:9") == "telegram:9"
 
 
 @pytest.mark.timeout(600)
@@ -71,20 +38,6 @@ async def test_a_group_chat_has_nothing_of_anybodys_goals(tmp_path: Path, full: 
 
         assert not any("secret plan" in asked.prompt for asked in there.server.asked)
         assert not any("Goals" in text for text in shown)
-
-
-async def test_a_session_without_goals_loads_nothing_of_them_and_pays_next_to_nothing(tmp_path: Path):
-    async with place(tmp_path, claims) as there:
-        await there.say("Hello.")
-        needs, record = there.runtime.snapshots.now.needs, await there.runtime.hermes.record(there.record.id)
-        took = []
-        for _ in range(200):
-            began = time.perf_counter()
-            await work_part(needs, record, None)
-            took.append(time.perf_counter() - began)
-
-        assert not needs.has_made(GOALS)
-        assert statistics.median(took) < 0.001
 
 
 async def test_a_serving_process_pursues_goals_by_the_alarm_and_then_has_nothing_due(tmp_path: Path):
@@ -125,7 +78,7 @@ async def test_messages_at_any_moment_are_answered_and_never_two_runs_are_under_
             after = await ended(there, goal)
             assert after.state is State.LIMITED
             await there.runtime.hermes.idle()
-            await work_of(there).desk.end(after, State.DROPPED)
+            await work_of(there).desk.stop(after, State.DROPPED)
         events = [entry.event for entry in await there.log()]
         mail = await there.runtime.store.read(lambda tx: tx.rows("SELECT state FROM inbox WHERE source = 'cli'"))
 

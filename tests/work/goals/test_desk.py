@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.core.events import ToolStarted
+from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.goals import Criterion, Kind, State
 from hermes_agent.work.goals.desk import Whose, criterion_of, moment_of
 from tests.app.place import place
@@ -86,7 +87,7 @@ async def test_without_a_judge_words_are_no_criterion(tmp_path: Path):
 async def test_the_eleventh_open_goal_is_refused(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         for _ in range(10):
-            await work_of(there).desk.pause(await started(there, criteria=NEVER))
+            await work_of(there).desk.stop(await started(there, criteria=NEVER), State.PAUSED)
         with pytest.raises(HermesError, match="10 open goals, which is the most"):
             await started(there, criteria=NEVER)
 
@@ -113,9 +114,11 @@ async def test_an_unknown_goal_names_the_nearest(tmp_path: Path):
             await desk.find(who, near)
         with pytest.raises(HermesError, match="See `/goal list`"):
             await desk.find(Whose(key="telegram:9", principal="telegram:9"), goal.id)
-        with pytest.raises(HermesError, match="There is no open goal"):
+        with pytest.raises(HermesError, match=r"There is no goal. `/goal TEXT`"):
             await desk.find(Whose(key="telegram:9", principal="telegram:9"))
         assert (await desk.find(who)).id == goal.id
+        await desk.stop(goal, State.DROPPED)
+        assert (await desk.find(who)).state is State.DROPPED
 
 
 async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(tmp_path: Path):
@@ -124,24 +127,39 @@ async def test_a_new_criterion_makes_a_revision_that_stale_checks_do_not_touch(t
         await reached(there, State.CHECKING, goal)
         desk, who = work_of(there).desk, work_of(there).owned_by(there.runtime.owner.key)
         after = await desk.add(who, goal, NEVER[0])
-        await work_of(there).pursuit.settled()
-        found = await there.runtime.store.goals.get(goal.id)
+        found = await ended(there, after)
 
     assert after.revision == 2
-    assert found is not None
-    assert found.state is not State.DONE
+    assert (found.state, found.revision) == (State.BLOCKED, 2)
 
 
 async def test_a_paused_goal_is_resumed_where_a_person_says_so(tmp_path: Path):
     async with place(tmp_path, claims) as there:
         desk = work_of(there).desk
         goal = await ended(there, await started(there, criteria=NEVER))
-        done = await desk.end(await desk.resume(goal, there.record, turns=2), State.DONE)
+        done = await desk.stop(await desk.resume(goal, there.record, turns=2), State.DONE)
 
         assert (done.max_turns, done.why) == (goal.turns + 2, "Ended by hand.")
-        for act in (desk.pause(done), desk.resume(done, there.record), desk.wait(done, 1.0), desk.unwait(done)):
+        for act in (
+            desk.stop(done, State.PAUSED),
+            desk.resume(done, there.record),
+            desk.wait(done, 1.0),
+            desk.unwait(done),
+        ):
             with pytest.raises(HermesError, match=goal.id):
                 await act
+
+
+async def test_a_message_that_no_run_has_read_is_taken_back_with_its_goal(tmp_path: Path):
+    async with place(tmp_path, [Call("terminal", {"command": "sleep 1"}), Say("Slept."), Say("Worked.")]) as there:
+        await there.tell("Sleep.")
+        await there.until(ToolStarted)
+        goal = await started(there, criteria=NEVER)
+        await work_of(there).desk.stop(goal, State.PAUSED)
+        await there.runtime.hermes.idle()
+        asked = len(there.server.exchanges)
+
+    assert asked == 2
 
 
 async def test_used_up_turns_need_more_turns(tmp_path: Path):
@@ -167,7 +185,7 @@ async def test_a_goal_waits_for_a_time_and_is_looked_at_when_somebody_says_so(tm
         waits = await work.desk.wait(goal, until=there.runtime.clock.now() + 3600)
         work.watch(there.record.id)
         await there.runtime.hermes.idle()
-        with pytest.raises(HermesError, match="There is no command x/y"):
+        with pytest.raises(HermesError, match="There is no background command x/y"):
             await work.desk.wait(waits, exec_id="x/y")
         (Path(there.record.workspace) / "built").touch()
         await work.desk.unwait(waits)

@@ -17,6 +17,7 @@ from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
 from hermes_agent.sandbox.place import Command, Running
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.testing.faults import Status
+from hermes_agent.tools.starting import short_id
 from tests.app.place import Place, another, place
 from tests.work.goals.harness import JUDGE, command, ended, reached, started, work_of
 
@@ -88,7 +89,22 @@ async def test_claims_against_a_failing_command_are_never_done(tmp_path: Path, f
         for _ in range(1000 if full else 10):
             goal = await ended(there, await started(there, criteria=command("exit 1")))
             assert goal.state is State.BLOCKED
-            await work_of(there).desk.end(goal, State.DROPPED)
+            await work_of(there).desk.stop(goal, State.DROPPED)
+
+
+@pytest.mark.slow
+async def test_similar_fixes_one_file_each_are_not_stopped(tmp_path: Path, full: bool):
+    fixes = 30 if full else 6
+
+    def script(heard: Heard) -> Call | Say:
+        number = heard.turn // 2
+        return Say("Fixed one.") if heard.turn % 2 else Call("write_file", {"path": f"fix{number}", "content": "x"})
+
+    async with place(tmp_path, script) as there:
+        criteria = command(f"echo $(({fixes} - $(ls fix* | wc -l))) failed; test $(ls fix* | wc -l) -ge {fixes}")
+        goal = await ended(there, await started(there, criteria=criteria, turns=40))
+
+    assert (goal.state, goal.turns) == (State.DONE, fixes)
 
 
 async def test_a_judge_with_fabricated_evidence_decides_nothing(tmp_path: Path):
@@ -197,18 +213,23 @@ async def test_the_account_of_a_goal_holds_its_limit_and_a_raise_goes_on(tmp_pat
     assert spent.money < more.money <= NANO
 
 
-async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path):
+async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
-        await there.say("Hello.")
-        goal = await ended(there, await started(there, criteria=NEVER))
-        await work_of(there).desk.end(goal, State.DONE)
-        await there.say("And now?")
+        for number in range(100 if full else 2):
+            where = Conversation(platform="cli", chat_kind="folder", chat=f"session {number}")
+            there.record = await there.runtime.hermes.open_session(
+                where, there.runtime.owner, workspace=there.record.workspace
+            )
+            await there.say("Hello.")
+            goal = await ended(there, await started(there, criteria=NEVER))
+            await work_of(there).desk.stop(goal, State.DONE)
+            await there.say("And now?")
         prefixes = {json.dumps([asked.system, [tool.name for tool in asked.tools]]) for asked in there.server.asked}
         record = await there.runtime.hermes.record(there.record.id)
-        stored = {row.prefix for row in await there.runtime.store.usage.rows(record.id) if row.purpose == "main"}
+        stored = {row.prefix for row in await there.runtime.store.usage.rows(record.id)}
 
     assert len(prefixes) == 1
-    assert len(stored) <= 1
+    assert len(stored) == 1
 
 
 async def test_a_call_that_nobody_can_approve_blocks_at_once(tmp_path: Path):
@@ -262,7 +283,7 @@ async def test_a_goal_that_waits_asks_nobody_until_its_command_ends(tmp_path: Pa
         await ended(there, goal)
         before = len(there.server.exchanges)
         fresh = await work.desk.resume(await _now(there, goal), there.record)
-        after = await work.desk.wait(fresh, exec_id=(await _build(there)).exec_id)
+        after = await work.desk.wait(fresh, exec_id=short_id((await _build(there)).exec_id))
         work.watch(there.record.id)
         await there.runtime.hermes.idle()
         done = await reached(there, State.DONE, after)

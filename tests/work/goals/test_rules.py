@@ -224,6 +224,7 @@ def test_the_first_message_names_what_counts():
         "- `pytest -q`",
         "Constraint: Fast.",
     ]
+    assert "propose that command" in first_words(replace(GOAL, criteria=(WORDS,)))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hermes_agent.core.messages import ToolResult
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.goals import State
 from tests.app.place import Place, place
-from tests.work.goals.harness import command, started
+from tests.work.goals.harness import command, ended, started
 
 
 def script(**arguments: object):
@@ -57,6 +57,22 @@ async def test_a_proposal_is_a_question_and_the_yes_sets_the_goal(tmp_path: Path
     assert asked.choices == ("yes", "no")
     assert (goal.text, goal.origin) == ("Have it.", "proposed")
     assert goal.session == there.record.id
+
+
+async def test_commands_that_prove_the_pursued_goal_are_proposed_as_criteria(tmp_path: Path):
+    def proposes(heard: Heard) -> Call | Say:
+        wish = {"action": "propose", "commands": ["exit 2"]}
+        return Say("Done.") if heard.turn else Call("goal", wish)
+
+    async with place(tmp_path, proposes) as there:
+        goal = await started(there, criteria=command("exit 1"))
+        asked = (await there.until(Asked)).event
+        assert isinstance(asked, Asked)
+        await there.runtime.hermes.submit(there.inbound("yes", answers=asked.question), there.record.id)
+        found = await ended(there, goal)
+
+    assert f"Shall the goal {goal.id} have further criteria?" in asked.text
+    assert (found.revision, [each.text for each in found.criteria]) == (2, ["exit 1", "exit 2"])
 
 
 async def test_a_no_sets_nothing(tmp_path: Path):

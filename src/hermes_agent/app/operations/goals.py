@@ -58,6 +58,8 @@ def work_of(access: Access[System]) -> GoalWork:
         raise HermesError("Guests have no goals.")
     if access.where is not None and not access.where.is_private:
         raise HermesError(ELSEWHERE)
+    if access.system.has_cassette:
+        raise HermesError("A process that is recorded or replayed pursues no goals.")
     work: GoalWork = access.system.snapshots.now.needs.made(GOALS)
     return work
 
@@ -130,7 +132,7 @@ async def _find(access: Access[System], name: str) -> Goal:
 
 async def pause_goal(access: Access[System], name: str = "") -> GoalFacts:
     """Pursue a goal no more until it is resumed; a run under way ends by itself."""
-    return await _facts(access, await work_of(access).desk.pause(await _find(access, name)))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.PAUSED))
 
 
 async def resume_goal(
@@ -146,12 +148,12 @@ async def resume_goal(
 
 async def finish_goal(access: Access[System], name: str = "") -> GoalFacts:
     """End a goal as done, by hand."""
-    return await _facts(access, await work_of(access).desk.end(await _find(access, name), State.DONE))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DONE))
 
 
 async def clear_goal(access: Access[System], name: str = "") -> GoalFacts:
     """End a goal that is not wanted any more."""
-    return await _facts(access, await work_of(access).desk.end(await _find(access, name), State.DROPPED))
+    return await _facts(access, await work_of(access).desk.stop(await _find(access, name), State.DROPPED))
 
 
 async def check_goal(access: Access[System], name: str = "") -> GoalFacts:
@@ -170,8 +172,7 @@ async def wait_goal(access: Access[System], until: str = "", command: str = "") 
     """Ask no model until that time (`10m`, `15:30`), or the end of that background command."""
     work, goal = work_of(access), await _find(access, "")
     when = moment_of(until, access.system.machine.now()) if until else None
-    exec_id = command if "/" in command or not command else f"{goal.session}/{command}"
-    after = await work.desk.wait(goal, when, exec_id)
+    after = await work.desk.wait(goal, when, command)
     work.watch(after.session)
     return await _facts(access, after)
 

@@ -134,12 +134,12 @@ class GoalWork:
         return whose_goals(self._standings, principal)
 
     async def settled(self, goal: str) -> Goal:
-        """Wait until a goal that this process pursues stands still: ended, stopped, or waiting."""
+        """Wait until a goal that this process pursues stands still (ended, stopped, waiting), and its news is told."""
         while True:
             self._moved.clear()
             found = await self._store.goals.get(goal)
             assert found is not None
-            if found.state not in (State.ACTIVE, State.CHECKING):
+            if found.state not in (State.ACTIVE, State.CHECKING) and not found.untold:
                 return found
             await self._moved.wait()
 
@@ -174,6 +174,7 @@ class GoalWork:
             self._alarm = Alarm(self._needs.get(Clock), lambda: (self.pursuit,))
             self.pursuit.ring = self._alarm.ring
             self._hermes.scheduler.subscribe(self._alarm.ring)
+            self._hermes.scheduler.subscribe(self._moved.set)
             self._alarm.start()
         if self._alarm is not None:
             self._alarm.ring()

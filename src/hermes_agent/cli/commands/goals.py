@@ -9,6 +9,7 @@ import click
 
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GOAL_NOUN, Criterion, GoalFacts, Wish, criterion_of, goal_text
+from hermes_agent.app.operations.sessions import get_session
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.operation import ask_system
@@ -50,7 +51,11 @@ async def _add(access: Access[System], wish: Wish) -> GoalFacts:
 async def _resume(access: Access[System], name: str, turns: int | None, budget: float | None) -> GoalFacts:
     goal = await operations.show_goal(access, name)
     session = goal.session or await _session(access)
-    return await _pursued(access, await operations.resume_goal(access, goal.id, turns, budget, session))
+    resumed = await operations.resume_goal(access, goal.id, turns, budget, session)
+    if (await get_session(access, session)).surface != "cli":
+        remark(f"{goal.id}: the server of its chat continues it.")
+        return resumed
+    return await _pursued(access, resumed)
 
 
 def _ended(found: GoalFacts, *, as_json: bool) -> int:

@@ -35,19 +35,19 @@ else find . -type f -size -1024k -not -path '*/.*' -not -path '*/__pycache__/*' 
 | sort -z | head -z -n 2000 | xargs -0r cksum; fi | cksum"""
 """What a folder holds, in one line: by git where it is a repository."""
 STATE_SECONDS = 60.0
+BRIEF_SECONDS = 30.0
+"""How long a command may take in the check before the work, which somebody waits for."""
 TRIES = 3
 """How often a command is begun whose end nobody saw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a command gave: exit code (None: nobody saw its end), seconds, the end of its output with its label, and a
-    hash of that."""
+    """What a command gave: exit code (None: nobody saw its end), seconds, the end of its output, and a hash of that."""
 
     code: int | None
     seconds: float
     output: str = ""
-    origin: Origin = Origin.TOOL
     output_hash: str = ""
 
 
@@ -62,15 +62,16 @@ class Checker:
     judge: AskJudge | None = None
     card: CardState | None = None
 
-    async def facts(self, goal: Goal, name: str) -> list[Check]:
+    async def facts(self, goal: Goal, name: str, *, brief: bool = False) -> list[Check]:
         """The receipts of all criteria that no model is needed for, under exec ids that begin with `name`. A command
-        that was begun under its id is waited for."""
+        that was begun under its id is waited for. A `brief` check ends each command after some seconds."""
+        seconds = min(self.seconds, BRIEF_SECONDS) if brief else self.seconds
         found: list[Check] = []
         for number, each in enumerate(goal.criteria):
             if each.kind is Kind.BOARD:
                 found.append(await self._of_card(each))
             elif each.kind is not Kind.JUDGE:
-                found.append(await self._of_command(goal, each, f"{name}-{number}"))
+                found.append(await self._of_command(goal, each, f"{name}-{number}", seconds))
         return found
 
     async def words(self, goal: Goal, record: SessionRecord, entries: Sequence[Entry]) -> list[Check]:
@@ -115,10 +116,10 @@ class Checker:
             criterion=str(criterion), kind=criterion.kind, at=began, seconds=seconds, verdict=verdict, evidence=told
         )
 
-    async def _of_command(self, goal: Goal, criterion: Criterion, exec_name: str) -> Check:
+    async def _of_command(self, goal: Goal, criterion: Criterion, exec_name: str, seconds: float) -> Check:
         began = self.clock.now()
         text = criterion.text if criterion.kind is Kind.COMMAND else file_command(criterion)
-        ran = await self._run(exec_name, text, goal.folder, self.seconds)
+        ran = await self._run(exec_name, text, goal.folder, seconds)
         return Check(
             criterion=str(criterion),
             kind=criterion.kind,
@@ -162,7 +163,6 @@ async def _ran(running: Running, ended: Ended) -> Ran:
         code=ended.code,
         seconds=ended.seconds,
         output=cleaned(tail.decode("utf-8", "replace")).strip(),
-        origin=Origin.WORKSPACE if ended.reached == () else Origin.TOOL,
         output_hash=hashlib.sha256(tail).hexdigest()[:16],
     )
 

@@ -20,13 +20,17 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.goals import PURSUED_STATES, Check, Criterion, Goal, Kind, State
+from hermes_agent.tools.starting import exec_name, short_id
 from hermes_agent.work.goals.checks import Checker
-from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, problem_of
+from hermes_agent.work.goals.rules import MOST_ACTIVE, SOURCE, first_words, message_id, problem_of
 from hermes_agent.work.goals.settings import GoalSettings
 
 SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 FILE = re.compile(r"(?s)(?P<path>.+?)(?:\s+contains\s+(?P<contains>.+)|\s+sha256\s+(?P<sha256>[0-9a-fA-F]{64}))?")
+
+BY_HAND = {State.PAUSED: "You paused it.", State.DONE: "Ended by hand.", State.DROPPED: "You cleared it."}
+"""What a person may make of a goal, and why it is so then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +116,13 @@ class Desk:
     ids: RandomIds = field(default_factory=RandomIds)
 
     async def find(self, who: Whose, name: str = "", session: str = "") -> Goal:
-        """The goal of that id; without one, what the session pursues, else the one changed last."""
+        """The goal of that id; without one, what the session pursues, else the one changed last, open ones first."""
         goals = await self.store.goals.list("" if who.sees_all else who.key, ended=True, limit=200)
         if not name:
-            mine = [goal for goal in goals if goal.is_open and goal.principal == who.key]
-            here = [goal for goal in mine if session and goal.session == session]
+            mine = [goal for goal in goals if goal.principal == who.key]
+            here = [goal for goal in mine if goal.is_open and session and goal.session == session]
             if not mine:
-                raise HermesError("There is no open goal. `/goal TEXT` sets one.")
+                raise HermesError("There is no goal. `/goal TEXT` sets one.")
             return next(iter([goal for goal in here if goal.state in PURSUED_STATES] or here or mine))
         found = [goal for goal in goals if goal.id == name]
         if not found:
@@ -129,8 +133,8 @@ class Desk:
         return found[0]
 
     async def create(self, who: Whose, wish: Wish, record: SessionRecord | None, folder: str) -> Checked:
-        """Set a goal, which the session pursues. Its commands are run once before: where all criteria hold already, it
-        is not begun unless `anyway`."""
+        """Set a goal, which the session pursues. Its commands are run once before, for some seconds: where all criteria
+        hold already, it is not begun unless `anyway`."""
         goal = await self._worded(who, wish, folder)
         later = wish.later or record is None
         if record is not None and not later:
@@ -138,7 +142,7 @@ class Desk:
         open_ = [each for each in await self.store.goals.list(who.key, limit=100) if each.state is not State.DRAFT]
         if len(open_) >= MOST_ACTIVE and not later:
             raise HermesError(f"You have {len(open_)} open goals, which is the most. End one first: `/goal clear ID`.")
-        checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0")
+        checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0", brief=True)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
         if met and not wish.anyway:
             raise HermesError(
@@ -222,13 +226,13 @@ class Desk:
         since = goal.since if record.id == goal.session else await self.store.history.last_number(record.id)
         return replace(goal, session=record.id, folder=goal.folder or record.workspace, since=since)
 
-    async def add(self, who: Whose, goal: Goal, criterion: Criterion) -> Goal:
-        """Add a criterion: a new revision."""
-        if problem := problem_of(goal.text, (criterion,), 1):
+    async def add(self, who: Whose, goal: Goal, *criteria: Criterion) -> Goal:
+        """Add criteria: a new revision."""
+        if problem := problem_of(goal.text, criteria, 1):
             raise HermesError(problem)
-        await self._check_criteria(who, (criterion,), goal.folder)
+        await self._check_criteria(who, criteria, goal.folder)
         return await self._become(
-            goal, lambda now: replace(now, criteria=(*now.criteria, criterion), revision=now.revision + 1)
+            goal, lambda now: replace(now, criteria=(*now.criteria, *criteria), revision=now.revision + 1)
         )
 
     async def resume(
@@ -264,21 +268,33 @@ class Desk:
         await self.show(after)
         return after
 
-    async def pause(self, goal: Goal) -> Goal:
-        """Pursue it no more until it is resumed."""
-        return await self._become(goal, lambda now: replace(now, state=State.PAUSED, why="You paused it."))
+    async def stop(self, goal: Goal, state: State) -> Goal:
+        """Pause it until it is resumed, or end it by hand: done, or dropped."""
+        end = None if state is State.PAUSED else self.clock.now()
+        return await self._take_back(
+            await self._become(goal, lambda now: replace(now, state=state, why=BY_HAND[state], ended=end))
+        )
 
-    async def end(self, goal: Goal, state: State) -> Goal:
-        """End it by hand: done, or dropped."""
-        why = "Ended by hand." if state is State.DONE else "You cleared it."
-        return await self._become(goal, lambda now: replace(now, state=state, why=why, ended=self.clock.now()))
+    async def _take_back(self, goal: Goal) -> Goal:
+        """Take back the message that would continue the goal, where no run has read it."""
+        record = await self.store.sessions.get(goal.session) if goal.session else None
+        for name in (message_id(goal), f"{message_id(goal)}:begin"):
+            mail = await self.store.inbox.find(SOURCE, name)
+            if record is not None and mail is not None and mail.state == "new":
+                unread = begins(goal, record, self.who(record.principal), "", self.clock.now())
+                await self.hermes.withdraw(replace(unread, source_id=f"{name}:back", parts=(), withdraws=name))
+        return goal
 
     async def wait(self, goal: Goal, until: float | None = None, exec_id: str = "") -> Goal:
         """Ask no model until that time, or the end of that command."""
         if goal.state not in PURSUED_STATES:
             raise HermesError(f"Goal {goal.id} is {goal.state}, and does nothing that could wait.")
-        if exec_id and await self.checker.place.attach(exec_id) is None:
-            raise HermesError(f"There is no command {exec_id}.")
+        if exec_id:
+            there = await self.checker.place.list(exec_name(goal.session))
+            found = [each for each in there if exec_id in (each, short_id(each))]
+            if not found:
+                raise HermesError(f"There is no background command {exec_id} in the session of {goal.id}.")
+            exec_id = found[0]
         why = f"It waits for {exec_id}." if exec_id else "It waits until a time."
         return await self._become(
             goal,
@@ -341,7 +357,7 @@ def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: f
     """The message that has a session begin, or go on, with a goal: the person's words, in a run of its own."""
     return Inbound(
         source=SOURCE,
-        source_id=f"{goal.id}:{goal.revision}:{goal.round}:begin",
+        source_id=f"{message_id(goal)}:begin",
         principal=who,
         conversation=Conversation.parse(record.conversation),
         parts=(Text(text=words, origin=Origin(who.standing.value)),),

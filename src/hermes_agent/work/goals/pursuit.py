@@ -31,7 +31,9 @@ from hermes_agent.work.goals.rules import SOURCE, Decision, Found, after_run, bl
 from hermes_agent.work.goals.settings import GoalSettings
 
 PEER_SECONDS = 5.0
-"""Seconds between two looks at a check that another process holds."""
+"""Seconds between two looks at a check that another process holds, and after a failure."""
+MOST_AT_ONCE = 8
+"""Checks and waits of one process at a time."""
 log = logging.getLogger(__name__)
 
 
@@ -97,7 +99,7 @@ class Pursuit:
 
     async def next_due(self) -> float | None:
         """See `runs.alarm.Source`."""
-        if await self._rounds.ready(self._queue, self._sessions):
+        if len(self._tasks) < MOST_AT_ONCE and await self._rounds.ready(self._queue, self._sessions):
             return 0.0
         times = [self._due_at(goal) for goal in await self._mine()]
         if await self._rounds.peers_check(self._queue):
@@ -129,7 +131,9 @@ class Pursuit:
                 continue
             act = self._tell(goal) if goal.untold else self._wait(goal) if goal.wait_exec else self.look_at(goal.id)
             self._spawn(goal.id, act)
-        while (claimed := await self._rounds.claim(self._queue, self._sessions)) is not None:
+        while len(self._tasks) < MOST_AT_ONCE:
+            if (claimed := await self._rounds.claim(self._queue, self._sessions)) is None:
+                return
             self._spawn(claimed.lease.id, self._work(claimed))
 
     def _spawn(self, key: str, act: Awaitable[object]) -> None:
@@ -139,6 +143,7 @@ class Pursuit:
                 await act
             except HermesError as error:
                 log.warning("goal %s: %s", key, error)
+                await self._clock.sleep(PEER_SECONDS)  # Only then is it due again.
             except Exception:
                 log.exception("goal %s", key)
             finally:
@@ -192,19 +197,22 @@ class Pursuit:
         try:
             await self._check(claimed)
         except asyncio.CancelledError:
-            await asyncio.shield(spawn(self._rounds.release(claimed), name=f"release {claimed.lease.id}"))
+            await asyncio.shield(spawn(self._put_back(claimed), name=f"release {claimed.lease.id}"))
             raise
         except LostLease as error:
             log.warning("%s", error)
         except Exception:
             log.exception("the check %s failed", claimed.lease.id)
-            await self._rounds.release(claimed, "the check failed", counts=True)
-            await self._store.write(_ring)
+            await self._put_back(claimed, counts=True)
+
+    async def _put_back(self, claimed: Round, *, counts: bool = False) -> None:
+        await self._rounds.release(claimed, "the check failed" if counts else "", counts=counts)
+        await self._store.write(_ring)
 
     async def _check(self, claimed: Round) -> None:
         goal, record = await self._goals.get(claimed.goal), await self._store.sessions.get(claimed.session)
         if goal is None or record is None or not _is_current(goal, claimed):
-            await self._store.write(lambda tx: self._rounds.end(tx, claimed, "stale"))
+            await self._store.write(partial(self._end_stale, claimed))
             return
         if claimed.attempts > MOST_ATTEMPTS:
             given_up = blocked(goal, "The program died in its check again and again.")
@@ -225,6 +233,18 @@ class Pursuit:
         decision = reported(goal, decision, goal.said, found.now)
         await self._rounds.check(claimed)
         await self._commit(claimed, goal, record, checks, decision)
+
+    async def _end_stale(self, claimed: Round, tx: Transaction) -> None:
+        if await self._rounds.end(tx, claimed, "stale"):
+            await self._check_again(tx, claimed)
+
+    async def _check_again(self, tx: Transaction, claimed: Round) -> None:
+        """Queue the check of a goal that got another revision during this one."""
+        goal = await self._goals.become(
+            tx, claimed.goal, lambda there: there if there.state is State.CHECKING else None
+        )
+        if goal is not None:
+            await self._rounds.queue(tx, goal, self._queue, claimed.run, claimed.after)
 
     async def _found(
         self, goal: Goal, name: str, checks: Sequence[Check], run: Sequence[Entry], *, spent: bool
@@ -257,6 +277,7 @@ class Pursuit:
             pending, queue = await self._rounds.lane(tx, claimed.session)
             after = await self._goals.become(tx, goal.id, lambda there: self._become(there, claimed, decision, pending))
             if after is None:
+                await self._check_again(tx, claimed)
                 return None
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
@@ -303,7 +324,7 @@ class Pursuit:
         if record is not None and not self._around.by_outbox(record.surface):
             await self._around.hermes.notify(record, Notice(text=goal.untold, level="news"))
 
-        async def change(tx: Transaction) -> None:
+        async def change(tx: Transaction) -> Goal | None:
             told = await self._goals.become(tx, goal.id, lambda there: _told(there, goal.untold))
             if told is not None and record is not None and self._around.by_outbox(record.surface):
                 letter = Letter(
@@ -313,8 +334,10 @@ class Pursuit:
                     session=record.id,
                 )
                 await self._store.outbox.put(tx, letter)
+            return told
 
-        await self._store.write(change)
+        told = await self._store.write(change)
+        await self._around.show(goal if told is None else told)
 
 
 def _is_current(goal: Goal, claimed: Round) -> bool:

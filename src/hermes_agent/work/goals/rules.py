@@ -190,9 +190,16 @@ def continuation(goal: Goal, checks: Sequence[Check]) -> tuple[str, str]:
     return "\n".join(lines), outputs
 
 
+def message_id(goal: Goal) -> str:
+    """The id of the message that continues a goal after its round."""
+    return f"{goal.id}:{goal.revision}:{goal.round}"
+
+
 def first_words(goal: Goal) -> str:
     """The message that begins the work."""
     lines = [goal.text, "", "It counts as done when:", *(f"- {each}" for each in goal.criteria)]
+    if all(each.kind is Kind.JUDGE for each in goal.criteria):
+        lines.append("If a command can prove it, propose that command to me with the tool `goal`.")
     return "\n".join([*lines, *(f"Constraint: {each}" for each in goal.constraints)])
 
 

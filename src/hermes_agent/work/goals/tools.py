@@ -68,14 +68,24 @@ class GoalTools:
     ) -> str:
         criteria = tuple(Criterion(kind=Kind.COMMAND, text=each) for each in commands)
         proof = "\n".join(f"- {each}" for each in criteria) or "- a model judges that it is reached"
+        there = await desk.store.goals.pursued(record.id)
+        asks = f"Shall this be a goal that I pursue until it is reached?\n{text}"
+        if there is not None:
+            asks = f"Shall the goal {there.id} have further criteria?\n{there.text}"
+            if not commands:
+                raise ToolError(f"Goal {there.id} is pursued here: propose `commands` that prove it.")
         question = Question(
-            text=f"Shall this be a goal that I pursue until it is reached?\n{text}\nIt counts as done when:\n{proof}",
+            text=f"{asks}\nIt counts as done when:\n{proof}",
             about=hashlib.sha256(repr((text, commands, record.workspace)).encode("utf-8", "replace")).hexdigest(),
             choices=(YES, NO),
         )
         answer = (await context.ask(question)).strip()
         if answer.lower() not in (YES, "y"):
             return f"The person did not agree: {answer}"
+        who = self._whose(record.principal)
+        if there is not None:
+            await desk.add(who, there, *criteria)
+            return f"The person agreed: {there.id} has these criteria too."
         wish = Wish(text=text, criteria=criteria, origin="proposed")
-        made = await desk.create(self._whose(record.principal), wish, record, record.workspace)
+        made = await desk.create(who, wish, record, record.workspace)
         return f"The person agreed: {made.goal.id} begins after this reply."

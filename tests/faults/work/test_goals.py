@@ -16,7 +16,7 @@ from tests.app.place import settle_home
 from tests.databases import empty_database
 from tests.measured import path_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests" / "faults" / "programs" / "goal_pursuer.py"
 
 
