@@ -102,7 +102,7 @@ async def status(access: Access[HomeSystem]) -> Status:
     """Whether somebody runs the jobs, and which went wrong."""
     service, store = jobs_of(access), access.system.store
     found = [await service.facts(job) for job in await service.all(access.who)]
-    dues = [await store.cron_instants.next_of(each.id) for each in found if each.state == JobState.ON.value]
+    dues = [await store.cron_jobs.next_of(each.id) for each in found if each.state == JobState.ON.value]
     ahead = await store.cron_instants.ahead(1)
     notice = await service.served()
     return Status(
