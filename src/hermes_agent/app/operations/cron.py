@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
@@ -37,7 +38,13 @@ class Status:
 def jobs_of(access: Access[HomeSystem]) -> CronService:
     """The jobs that this access reaches."""
     system = access.system
-    return CronService(store=system.store, clock=system.clock, settings=system.settings, home=system.home)
+    return CronService(
+        store=system.store,
+        clock=system.clock,
+        settings=system.settings,
+        home=system.home,
+        toolsets=tuple(TOOLSETS),
+    )
 
 
 async def list_jobs(access: Access[HomeSystem]) -> list[JobFacts]:
