@@ -47,7 +47,7 @@ class Cron:
         return CronService(store=system.store, clock=system.machine, settings=system.settings, home=system.home)
 
     async def make(self, schedule: str, prompt: str = "Say something.", **more: object) -> Job:
-        draft = Draft(schedule=schedule, prompt=prompt, name="job", **more)  # type: ignore[arg-type]
+        draft = Draft(schedule=schedule, prompt=prompt, name="job", **more)  # type: ignore[arg-type]  # what a test gives
         return await self.service.create(self.who, draft, "ntfy:group:news")
 
     async def run(self, job: Job) -> InstantFacts:

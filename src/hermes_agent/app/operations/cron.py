@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.operations.verbs import Argument, Kind, Noun, option, place, verb
 from hermes_agent.app.work.cron_drafts import Draft
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, job_line, job_text, run_line
@@ -37,7 +38,13 @@ class Status:
 def jobs_of(access: Access[HomeSystem]) -> CronService:
     """The jobs that this access reaches."""
     system = access.system
-    return CronService(store=system.store, clock=system.clock, settings=system.settings, home=system.home)
+    return CronService(
+        store=system.store,
+        clock=system.clock,
+        settings=system.settings,
+        home=system.home,
+        toolsets=tuple(TOOLSETS),
+    )
 
 
 async def list_jobs(access: Access[HomeSystem]) -> list[JobFacts]:
@@ -102,7 +109,7 @@ async def status(access: Access[HomeSystem]) -> Status:
     """Whether somebody runs the jobs, and which went wrong."""
     service, store = jobs_of(access), access.system.store
     found = [await service.facts(job) for job in await service.all(access.who)]
-    dues = [await store.cron_instants.next_of(each.id) for each in found if each.state == JobState.ON.value]
+    dues = [await store.cron_jobs.next_of(each.id) for each in found if each.state == JobState.ON.value]
     ahead = await store.cron_instants.ahead(1)
     notice = await service.served()
     return Status(

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_agent.app.chats.settings import ChannelSettings, place_named
-from hermes_agent.app.manifest import TOOLSETS
-from hermes_agent.app.work.cron import ALL, LOCAL, ORIGIN
+from hermes_agent.app.work.cron_places import ALL, LOCAL, ORIGIN
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
@@ -75,6 +74,7 @@ class Drafting:
 
     channels: Mapping[str, ChannelSettings]
     scripts: Path
+    toolsets: tuple[str, ...]
 
     def is_chat(self, origin: str) -> bool:
         """Whether letters can go to that conversation."""
@@ -116,7 +116,7 @@ class Drafting:
         if made.folder and not Path(made.folder).is_dir():
             raise HermesError(f"{made.folder} is not a folder.")
         for name in made.toolsets or ():
-            check_toolset(name, TOOLSETS)
+            check_toolset(name, self.toolsets)
         if made.author == "agent" and (found := alarms(made.prompt)):
             raise HermesError(f"The prompt looks like an attempt to mislead a model: {found[0].what}.")
         for target in made.deliver:

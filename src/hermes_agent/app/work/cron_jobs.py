@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.work.cron import LOCAL, ORIGIN, scripts_in
 from hermes_agent.app.work.cron_drafts import Draft, Drafting
 from hermes_agent.app.work.cron_facts import InstantFacts, JobFacts, instant_facts, job_facts
+from hermes_agent.app.work.cron_places import LOCAL, ORIGIN, scripts_in
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -45,17 +45,20 @@ class UnknownJob(HermesError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronService:
-    """The jobs of a home, for one person at a time. Raises `HermesError` for what they may not do."""
+    """The jobs of a home, for one person at a time. `toolsets` are those that a job may name. Raises `HermesError` for
+    what they may not do."""
 
     store: Store
     clock: Clock
     settings: Settings
     home: Home
+    toolsets: tuple[str, ...] = ()
 
     @property
     def drafts(self) -> Drafting:
         """What checks drafts."""
-        return Drafting(channels=self.settings.gateway.channels, scripts=scripts_in(self.home))
+        channels = self.settings.gateway.channels
+        return Drafting(channels=channels, scripts=scripts_in(self.home), toolsets=self.toolsets)
 
     @property
     def zone(self) -> str:

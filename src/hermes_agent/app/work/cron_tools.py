@@ -13,7 +13,7 @@ from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import HermesError, Refused, ToolError
+from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.inbound import Principal, Standings
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.messages import Origin, Text, Trust
@@ -67,19 +67,14 @@ class CronTools:
             deliver: origin, local, all or CHANNEL:CHAT
         """
         service, who = self._service(), self._who(context)
-        try:
-            if action in ("list", "show", "runs"):
-                return _told(await _read(service, who, action, job), Origin.TOOL)
-            record = await service.store.sessions.get(context.session)
-            if record is None or record.surface in set(Work):
-                raise ToolError("Only a conversation with a person makes or changes jobs.")
-            draft = Draft(schedule=schedule or None, prompt=prompt or None, name=job or None, deliver=deliver or None)
-            said = Said(job=job, draft=draft)
-            return _told(await self._change(service, who, action, said, context, record.conversation), Origin.RUNTIME)
-        except ToolError:
-            raise
-        except HermesError as error:
-            raise ToolError(str(error)) from error
+        if action in ("list", "show", "runs"):
+            return _told(await _read(service, who, action, job), Origin.TOOL)
+        record = await service.store.sessions.get(context.session)
+        if record is None or record.surface in set(Work):
+            raise ToolError("Only a conversation with a person makes or changes jobs.")
+        draft = Draft(schedule=schedule or None, prompt=prompt or None, name=job or None, deliver=deliver or None)
+        said = Said(job=job, draft=draft)
+        return _told(await self._change(service, who, action, said, context, record.conversation), Origin.RUNTIME)
 
     async def _change(
         self, service: CronService, who: Principal, action: Action, said: Said, context: CallContext, where: str

@@ -60,7 +60,6 @@ NEXT = (
     "cron_instant WHERE home = $home AND filed = 0 "
     "AND ended IS NOT NULL)"
 )
-NEXT_OF = "SELECT min(due) FROM cron_instant WHERE job = $1 AND ended IS NULL AND state = 'queued'"
 
 
 class CronInstants(TimedTables):
@@ -135,10 +134,6 @@ class CronInstants(TimedTables):
     async def of(self, job: str, most: int = 20) -> list[Instant]:
         """Instants of a job, the latest first, without those that are planned."""
         return [_instant(row) for row in await self._engine.read(lambda tx: tx.rows(OF_JOB, job, most))]
-
-    async def next_of(self, job: str) -> int | None:
-        """When the next instant of a job is due."""
-        return await self._one(lambda row: row[0], NEXT_OF, job)
 
     async def last_words(self, job: str) -> str:
         """What the last instant that ran said; empty for nothing."""

@@ -51,6 +51,7 @@ DROP = ("DELETE FROM cron_instant WHERE job = $1 AND session = ''", "DELETE FROM
 COUNT = "UPDATE cron_job SET remaining = $2, state = $3, why = $4, told = $5 WHERE id = $1"
 TOLD = "UPDATE cron_job SET told = $2 WHERE id = $1"
 REPLAN = "UPDATE cron_job SET look_at = 0 WHERE home = $home AND state = 'on'"
+NEXT_OF = "SELECT min(due) FROM cron_instant WHERE job = $1 AND ended IS NULL AND state = 'queued'"
 
 
 class CronJobs(TimedTables):
@@ -111,6 +112,10 @@ class CronJobs(TimedTables):
     async def waiting(self, job: str) -> list[int]:
         """The planned instants of a job."""
         return [int(row[0]) for row in await self._engine.read(lambda tx: tx.rows(WAITING, job))]
+
+    async def next_of(self, job: str) -> int | None:
+        """When the next instant of a job is due."""
+        return await self._one(lambda row: row[0], NEXT_OF, job)
 
     async def plan(self, tx: Transaction, job: Job, planned: Planned) -> tuple[Instant, ...] | None:
         """Apply a plan; the rows that were made. None where another process planned first."""

@@ -6,6 +6,8 @@ import pytest
 
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
+from hermes_agent.store.work.cron.instants import CronInstants
+from hermes_agent.store.work.cron.jobs import MOST_SHOWN, CronJobs
 from hermes_agent.store.work.cron.records import (
     MANUAL,
     Instant,
@@ -24,11 +26,11 @@ PLAN = Plan(schedule=Schedule(kind=Kind.CRON, spec="0 9 * * *", zone="UTC"), pro
 
 
 def job(name: str = "j1", *, principal: str = "cli:ann", **more: object) -> Job:
-    return Job(id=name, principal=principal, name=f"job {name}", plan=PLAN, created=1.0, **more)  # type: ignore[arg-type]
+    return Job(id=name, principal=principal, name=f"job {name}", plan=PLAN, created=1.0, **more)  # type: ignore[arg-type]  # what a test gives
 
 
 def row(due: int, **more: object) -> Instant:
-    return Instant(job="j1", due=due, ready_at=float(due), late_at=due + 60.0, **more)  # type: ignore[arg-type]
+    return Instant(job="j1", due=due, ready_at=float(due), late_at=due + 60.0, **more)  # type: ignore[arg-type]  # what a test gives
 
 
 def planned(
@@ -42,7 +44,7 @@ async def plan(store: Store, found: Job, change: Planned) -> tuple[Instant, ...]
 
 
 async def end(store: Store, instant: Instant, lease=None, **more: object) -> bool:
-    over = replace(instant, state=InstantState.RAN, words="done", **more)  # type: ignore[arg-type]
+    over = replace(instant, state=InstantState.RAN, words="done", **more)  # type: ignore[arg-type]  # what a test gives
     return await store.write(lambda tx: store.cron_instants.end(tx, over, lease, files=True))
 
 
@@ -173,7 +175,9 @@ async def test_results_wait_for_their_file_and_old_ones_go(store: Store):
     over = [replace(each, state=InstantState.MISSED) for each in new]
     await plan(store, job(), planned(*over, to=1_000_000))
     await plan(store, replace(job(), planned_to=1_000_000), planned(to=1_000_001))
-    assert len(await store.cron_instants.of("j1", 1000)) == 501
+    assert len(await store.cron_instants.of("j1", 1000)) == MOST_SHOWN + 1
+    assert isinstance(store.cron_instants, CronInstants)
+    assert isinstance(store.cron_jobs, CronJobs)
 
 
 async def test_a_removed_job_takes_its_instants_along_but_for_one_that_runs(store: Store):
