@@ -87,14 +87,14 @@ class MovingTools:
 class BoardTools(MovingTools):
     """The toolset `board`: a worker's own card needs no id."""
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_show(self, context: CallContext, card: str = "") -> Answer:
         """Show a card (default: yours) with what its parents left, comments, files and runs."""
         by = self._by(context)
         async with self._opened() as board:
             return Answer(parts=tuple(shown(await board.view(by, _id(card, by)))))
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_list(self, context: CallContext, status: str = "", assignee: str = "", board: str = "") -> str:
         """List cards, the most urgent first."""
         _status(status)
@@ -104,13 +104,13 @@ class BoardTools(MovingTools):
             rows = await found.cards.list_cards(board, status=status, assignee=assignee, author=author, limit=100)
         return "\n".join(map(line, rows)) or "There are no such cards."
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.RUNTIME)
     async def kanban_stats(self) -> str:
         """Count the cards of each board by status."""
         async with self._opened() as board:
             return "\n".join(f"{name}: {count} {status}" for name, status, count in await board.cards.stats())
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_log(self, context: CallContext, card: str = "", after: int = 0) -> Answer:
         """Show what happened to a card, in order.
 
