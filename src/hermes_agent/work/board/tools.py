@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 from hermes_agent.core.clock import moment
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, Reason, Status
@@ -25,7 +25,18 @@ class MovingTools:
     """The tools that change where cards stand. `opened` gives the board, `by` says who calls."""
 
     def __init__(self, opened: Opened, by: Callable[[CallContext], By]) -> None:
-        self._opened, self._by = opened, by
+        self._board, self._by = opened, by
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Board]:
+        """The board; what it refuses is an answer for the model."""
+        try:
+            async with self._board() as board:
+                yield board
+        except ToolError:
+            raise
+        except HermesError as error:
+            raise ToolError(str(error)) from error
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_update(
