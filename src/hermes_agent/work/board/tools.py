@@ -71,7 +71,7 @@ class MovingTools:
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_unblock(self, context: CallContext, card: str) -> str:
-        """Let a card go on whose passing trouble is over; any other block is a person's."""
+        """Let a card continue whose passing trouble is over; any other block is a person's."""
         return await self._move(context, card, Order(verb=Verb.UNBLOCK))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
@@ -189,7 +189,7 @@ class BoardTools(MovingTools):
         on: str = "",
         card: str = "",
     ) -> str:
-        """Stop: your card (or another) cannot go on.
+        """Stop: your card (or another) cannot continue.
 
         Args:
             why: what is missing, for whoever can help
@@ -210,7 +210,7 @@ class BoardTools(MovingTools):
         """Your card is done.
 
         Args:
-            summary: what you did, decided and checked, for whoever goes on
+            summary: what you did, decided and checked, for whoever continues
             metadata: facts for programs, as JSON
             artefacts: files of the workspace to keep
         """
