@@ -175,7 +175,7 @@ class BoardTools(MovingTools):
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_comment(self, context: CallContext, card: str, text: str) -> str:
-        """Say something on a card, to whoever works on it."""
+        """Say something on a card, to its worker."""
         async with self._opened() as board:
             await board.comment(self._by(context), card, text)
         return "Said."
@@ -192,7 +192,7 @@ class BoardTools(MovingTools):
         """Stop: your card (or another) cannot continue.
 
         Args:
-            why: what is missing, for whoever can help
+            why: what is missing, for who can help
             on: the card it waits for (dependency)
         """
         by = self._by(context)
@@ -210,7 +210,7 @@ class BoardTools(MovingTools):
         """Your card is done.
 
         Args:
-            summary: what you did, decided and checked, for whoever continues
+            summary: what you did, decided and checked, for the next worker
             metadata: facts for programs, as JSON
             artefacts: files of the workspace to keep
         """
