@@ -26,7 +26,6 @@ BOUNDARIES: dict[str, set[str]] = {
         "src/hermes_agent/gateway/server.py",
         "src/hermes_agent/learning/jobs.py",
         "src/hermes_agent/work/goals/pursuit.py",
-        "src/hermes_agent/runs/alarm.py",
         "src/hermes_agent/work/cron/firing.py",
     },
     "one HTTP request": {"src/hermes_agent/host/inbound/connection.py"},

@@ -135,7 +135,7 @@ async def start_card(access: Access[HomeSystem], card: str) -> Card:
 
 
 async def unblock_card(access: Access[HomeSystem], card: str, answer: str = "") -> Card:
-    """Let a blocked card go on, with an answer for whoever works on it."""
+    """Let a blocked card continue, with an answer for whoever works on it."""
     return await _act(access, card, Order(verb=Act.UNBLOCK), answer)
 
 

@@ -54,9 +54,7 @@ async def demonstrate_work(folder: Path, variables: Mapping[str, str]) -> bool:
     walked = (stage.project / SLOW_LOG).read_text("utf-8") if (stage.project / SLOW_LOG).exists() else ""
     checks = [
         Check(claim="the goal is done, by receipts of its commands", holds=any(" done " in line for line in resumed)),
-        Check(
-            claim="two agents were started, none twice", holds=goals == [EXTEND, REPAIR]
-        ),
+        Check(claim="two agents were started, none twice", holds=goals == [EXTEND, REPAIR]),
         Check(claim="both have reported after the kill", holds=all(each.report for each in agents)),
         Check(
             claim=f"the command that ran when all was killed (`{SLOW_COMMAND}`) ran once", holds=walked == WALKED_ONCE

@@ -58,16 +58,23 @@ class CardReading(TimedTables):
         tenant: str = "",
         author: str = "",
         limit: int = 1000,
-    ) -> list[CardRow]:  # fmt: skip
+    ) -> list[CardRow]:
         """Cards by urgency and age; archived ones only where asked for."""
         rows = await self._engine.read(lambda tx: tx.rows(LIST, board, assignee, tenant, status, limit, author))
         return [
             CardRow(
-                id=one, board=where, title=title, status=status, assignee=who, priority=urgency, tenant=whose,
-                parents_left=left, created=at,
+                id=one,
+                board=where,
+                title=title,
+                status=status,
+                assignee=who,
+                priority=urgency,
+                tenant=whose,
+                parents_left=left,
+                created=at,
             )
             for one, where, title, status, who, urgency, whose, left, at in rows
-        ]  # fmt: skip
+        ]
 
     async def whole(self, board: str) -> list[Card]:
         """All cards of a board, archived ones too."""

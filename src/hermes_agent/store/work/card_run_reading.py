@@ -11,7 +11,8 @@ from hermes_agent.store.work.cards import Card, CardRun, RunKind
 from hermes_agent.store.workers import Workers
 
 FIELDS = (
-    "card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, told, ended, outcome, exit_code"
+    "card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, reported, ended, outcome, "
+    "exit_code"
 )
 OPEN = (
     f"SELECT card.body, {', '.join(f'card_run.{each}' for each in FIELDS.split(', '))} FROM card_run JOIN card "
@@ -32,7 +33,7 @@ TRIAGE = "SELECT id, version FROM card WHERE home = $home AND status = 'triage' 
 NEXT = (
     "SELECT min(at) FROM (SELECT min(ready_at) AS at FROM card WHERE home = $home AND ready_at > 0 "
     "AND (ready_at > $4 OR status = 'blocked') UNION ALL "
-    "SELECT min(seen) + $1 FROM card_run WHERE home = $home AND ended IS NULL AND told = 0 UNION ALL "
+    "SELECT min(seen) + $1 FROM card_run WHERE home = $home AND ended IS NULL AND reported = 0 UNION ALL "
     "SELECT min(ended) + $2 FROM card WHERE home = $home AND cleaned = 0 AND status = 'archived' AND host = $3 "
     "AND NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL)) "
     "AS moments"
@@ -107,7 +108,9 @@ class RunReading(TimedTables):
 
 
 def run_of(row: Row) -> CardRun:
-    card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, told, ended, outcome, code = row
+    card, epoch, kind, profile, host, exec_id, session, started, seen, adopted, note, reported, ended, outcome, code = (
+        row
+    )
     return CardRun(
         card=card,
         epoch=int(epoch),
@@ -120,7 +123,7 @@ def run_of(row: Row) -> CardRun:
         seen=seen,
         adopted=bool(adopted),
         note=note,
-        told=bool(told),
+        reported=bool(reported),
         ended=ended,
         outcome=outcome,
         exit_code=code,

@@ -31,18 +31,18 @@ UNDIVIDED = (
 )
 NEW = (
     "INSERT INTO card_run (card, epoch, home, kind, profile, host, exec_id, session, started, seen, adopted, note, "
-    "told, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
+    "reported, ended, outcome, exit_code) VALUES ($1, $2, $home, $3, $4, $5, $6, '', $7, $7, 0, '', 0, NULL, '', NULL)"
 )
 ADOPTED = "UPDATE card_run SET adopted = 1 WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 SESSION = "UPDATE card_run SET session = $3 WHERE card = $1 AND epoch = $2"
 # Whoever holds a card has the epoch after that of its run.
 SEEN = (
-    "UPDATE card_run SET seen = $3, told = 0, note = CASE WHEN CAST($4 AS TEXT) = '' THEN note ELSE $4 END "
+    "UPDATE card_run SET seen = $3, reported = 0, note = CASE WHEN CAST($4 AS TEXT) = '' THEN note ELSE $4 END "
     "WHERE card = $1 AND epoch = $2 - 1 AND ended IS NULL AND EXISTS "
     "(SELECT 1 FROM card WHERE id = $1 AND owner = $5 AND epoch = $2)"
 )
 HELD = "SELECT 1 FROM card WHERE id = $1 AND owner = $2 AND epoch = $3"
-TOLD = "UPDATE card_run SET told = 1 WHERE card = $1 AND epoch = $2 AND told = 0 AND seen <= $3"
+REPORTED = "UPDATE card_run SET reported = 1 WHERE card = $1 AND epoch = $2 AND reported = 0 AND seen <= $3"
 OVER = (
     "UPDATE card_run SET ended = $3, exit_code = $4, outcome = CASE WHEN outcome = '' THEN $5 ELSE outcome END "
     "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
@@ -159,11 +159,11 @@ class CardRuns(RunReading):
 
         return await self._engine.write(change)
 
-    async def told(self, run: CardRun, decide: Decide) -> None:
+    async def report_stale(self, run: CardRun, decide: Decide) -> None:
         """Say once that a run makes no progress."""
 
         async def change(tx: Transaction) -> None:
-            if await tx.run(TOLD, run.card, run.epoch, run.seen):
+            if await tx.run(REPORTED, run.card, run.epoch, run.seen):
                 await self._cards.apply(tx, run.card, decide, _never)
 
         await self._engine.write(change)

@@ -201,7 +201,7 @@ class CardRun:
     seen: float
     adopted: bool
     note: str
-    told: bool
+    reported: bool
     ended: float | None
     outcome: str
     exit_code: int | None

@@ -190,11 +190,12 @@ class Board:
         await self._record(card, "comment", by, text)
 
     async def attach(self, by: By, card: str, path: str, folder: str = "") -> CardFile:
-        """Keep a copy of a file with a card, by its path (below the card's workspace, or absolute). Raises
+        """Keep a copy of a file with a card, by its path below the card's workspace (for a person, any path). Raises
         `HermesError`."""
         found = await self.cards.get(card)
         self._may_touch(found, by)
-        name, content = await asyncio.to_thread(files.read, path, folder or found.folder)
+        read = partial(files.read, path, folder or found.folder, confined=not by.is_person)
+        name, content = await asyncio.to_thread(read)
         return await self._store_file(by, found, name, content)
 
     async def delete(self, by: By, card: str) -> str:
@@ -253,13 +254,13 @@ class Board:
         file = await asyncio.to_thread(files.keep, self.home, card.id, name, content, by.name)
         said = Change(card=card, kind="attached", by=by.name, text=name)
 
-        async def beside(tx: Transaction, _card: Card) -> None:
+        async def note(tx: Transaction, _card: Card) -> None:
             await self.cards.attach(tx, file)
 
         def decide(found: Card) -> Change:
             return replace(said, card=found)
 
-        await self.cards.change(card.id, decide, promote, beside)
+        await self.cards.change(card.id, decide, promote, note)
         return file
 
     def _may_touch(self, card: Card, by: By) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease
+from hermes_agent.host.paths import Home
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, Running
 from hermes_agent.store.work.card_runs import Caps
@@ -65,6 +66,18 @@ class Machine:
     checks: Callable[[], Place]
     workspaces: Workspaces
     hermes: Sequence[str] = field(default_factory=lambda: (sys.executable, "-m", "hermes_agent"))
+
+    def worker(self, home: Home, card: Card, run: CardRun) -> Command:
+        """The process of `hermes` that works on a claimed card."""
+        profile = ("-p", run.profile) if run.profile else ()
+        argv = (*self.hermes, *profile, "worker", "--card", card.id, "--epoch", str(run.epoch))
+        named = {
+            "HERMES_HOME": str(home.base),
+            "HERMES_KANBAN_TASK": card.id,
+            "HERMES_KANBAN_WORKSPACE": card.folder,
+        }
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in named.items())
+        return Command(text=f"{variables} {shlex.join(argv)}", folder=card.folder)
 
 
 class Dispatcher:
@@ -290,28 +303,20 @@ class Dispatcher:
         return self._machine.checks() if run.profile == COMMAND else self._machine.programs
 
     def _command(self, card: Card, run: CardRun) -> Command:
-        if run.profile == COMMAND:
-            text, seconds = card.validator.removeprefix(COMMAND), self._board.settings.check_seconds
-            return Command(text=text, folder=card.folder, limit=seconds)
-        profile = ("-p", run.profile) if run.profile else ()
-        argv = (*self._machine.hermes, *profile, "worker", "--card", card.id, "--epoch", str(run.epoch))
-        named = {
-            "HERMES_HOME": str(self._board.home.base),
-            "HERMES_KANBAN_TASK": card.id,
-            "HERMES_KANBAN_WORKSPACE": card.folder,
-        }
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in named.items())
-        return Command(text=f"{variables} {shlex.join(argv)}", folder=card.folder)
+        if run.profile != COMMAND:
+            return self._machine.worker(self._board.home, card, run)
+        text, seconds = card.validator.removeprefix(COMMAND), self._board.settings.check_seconds
+        return Command(text=text, folder=card.folder, limit=seconds)
 
     # What time brings
 
     async def _notice(self, now: float) -> None:
         for run, card in await self._board.runs.open():
-            if not run.told and now >= run.seen + 60 * self._board.settings.stale_minutes:
+            if not run.reported and now >= run.seen + 60 * self._board.settings.stale_minutes:
                 minutes = round((now - run.seen) / 60)
                 letter = f"No progress for {minutes} minutes: {card.id} {card.title}\n\n{run.note}".strip()
                 said = partial(Change, kind="stale", by=NAME, letter=letter)
-                await self._board.runs.told(run, partial(_changed, said))
+                await self._board.runs.report_stale(run, partial(_changed, said))
 
     async def _clean(self, now: float) -> None:
         for card in await self._board.cards.uncleaned(now - DAY * self._board.settings.keep_days, self._machine.host):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 from hermes_agent.core.clock import moment
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, Reason, Status
@@ -25,7 +25,18 @@ class MovingTools:
     """The tools that change where cards stand. `opened` gives the board, `by` says who calls."""
 
     def __init__(self, opened: Opened, by: Callable[[CallContext], By]) -> None:
-        self._opened, self._by = opened, by
+        self._board, self._by = opened, by
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Board]:
+        """The board; what it refuses is an answer for the model."""
+        try:
+            async with self._board() as board:
+                yield board
+        except ToolError:
+            raise
+        except HermesError as error:
+            raise ToolError(str(error)) from error
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_update(
@@ -60,7 +71,7 @@ class MovingTools:
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_unblock(self, context: CallContext, card: str) -> str:
-        """Let a card go on whose passing trouble is over; any other block is a person's."""
+        """Let a card continue whose passing trouble is over; any other block is a person's."""
         return await self._move(context, card, Order(verb=Verb.UNBLOCK))
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
@@ -87,14 +98,14 @@ class MovingTools:
 class BoardTools(MovingTools):
     """The toolset `board`: a worker's own card needs no id."""
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_show(self, context: CallContext, card: str = "") -> Answer:
         """Show a card (default: yours) with what its parents left, comments, files and runs."""
         by = self._by(context)
         async with self._opened() as board:
             return Answer(parts=tuple(shown(await board.view(by, _id(card, by)))))
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_list(self, context: CallContext, status: str = "", assignee: str = "", board: str = "") -> str:
         """List cards, the most urgent first."""
         _status(status)
@@ -104,13 +115,13 @@ class BoardTools(MovingTools):
             rows = await found.cards.list_cards(board, status=status, assignee=assignee, author=author, limit=100)
         return "\n".join(map(line, rows)) or "There are no such cards."
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.RUNTIME)
     async def kanban_stats(self) -> str:
         """Count the cards of each board by status."""
         async with self._opened() as board:
             return "\n".join(f"{name}: {count} {status}" for name, status, count in await board.cards.stats())
 
-    @tool(effect=Effect.READS, core=False)
+    @tool(effect=Effect.READS, core=False, origin=Origin.TOOL)
     async def kanban_log(self, context: CallContext, card: str = "", after: int = 0) -> Answer:
         """Show what happened to a card, in order.
 
@@ -164,7 +175,7 @@ class BoardTools(MovingTools):
 
     @tool(effect=Effect.KEYED, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_comment(self, context: CallContext, card: str, text: str) -> str:
-        """Say something on a card, to whoever works on it."""
+        """Say something on a card, to its worker."""
         async with self._opened() as board:
             await board.comment(self._by(context), card, text)
         return "Said."
@@ -178,10 +189,10 @@ class BoardTools(MovingTools):
         on: str = "",
         card: str = "",
     ) -> str:
-        """Stop: your card (or another) cannot go on.
+        """Stop: your card (or another) cannot continue.
 
         Args:
-            why: what is missing, for whoever can help
+            why: what is missing, for who can help
             on: the card it waits for (dependency)
         """
         by = self._by(context)
@@ -199,7 +210,7 @@ class BoardTools(MovingTools):
         """Your card is done.
 
         Args:
-            summary: what you did, decided and checked, for whoever goes on
+            summary: what you did, decided and checked, for the next worker
             metadata: facts for programs, as JSON
             artefacts: files of the workspace to keep
         """

@@ -247,17 +247,17 @@ class CardWorker:
             found = await self._board.cards.get(parent.id)
             parts.append(_runtime(f"\n\nParent {found.id} ({found.title}) left this:\n"))
             parts.append(Text(text=found.summary or "nothing", origin=Origin.TOOL))
-        return (*parts, *told(view.events))
+        return (*parts, *last_words(view.events))
 
 
-TOLD = frozenset({"comment", "unblock", "failed", "gave_up", "crashed", "timed_out", "block"})
+SHOWN_KINDS = frozenset({"comment", "unblock", "failed", "gave_up", "crashed", "timed_out", "block"})
 """The events that a worker is told of."""
 
 
-def told(events: Sequence[CardEvent]) -> tuple[Text, ...]:
+def last_words(events: Sequence[CardEvent]) -> tuple[Text, ...]:
     """The last comments and failures, each labelled with its origin."""
     parts: list[Text] = []
-    for event in [each for each in events if each.kind in TOLD][-LAST_EVENTS:]:
+    for event in [each for each in events if each.kind in SHOWN_KINDS][-LAST_EVENTS:]:
         parts.append(_runtime(f"\n\n{event.kind} by {event.by}:\n"))
         parts.append(Text(text=event.text or "nothing", origin=event.origin))
     return tuple(parts)
@@ -268,7 +268,7 @@ def again(card: Card, events: Sequence[CardEvent]) -> tuple[Text, ...]:
     begun = [each.number for each in events if each.kind == "adopted" and each.number < card.version]
     since = [each for each in events if each.number > max(begun, default=0)]
     attempt = f"The card is yours again (failed attempts: {card.attempts} of {card.max_attempts})."
-    return (_runtime(attempt), *told(since), _runtime("\n\nGo on where you were; then complete or block it."))
+    return (_runtime(attempt), *last_words(since), _runtime("\n\nGo on where you were; then complete or block it."))
 
 
 def _runtime(text: str) -> Text:

@@ -70,7 +70,7 @@ CREATE TABLE card_run (
     seen      double precision NOT NULL,
     adopted   bigint NOT NULL,
     note      TEXT NOT NULL,
-    told      bigint NOT NULL,
+    reported  bigint NOT NULL,
     ended     double precision,
     outcome   TEXT NOT NULL,
     exit_code bigint,

@@ -70,7 +70,7 @@ CREATE TABLE card_run (
     seen      REAL NOT NULL,
     adopted   INTEGER NOT NULL,
     note      TEXT NOT NULL,
-    told      INTEGER NOT NULL,
+    reported  INTEGER NOT NULL,
     ended     REAL,
     outcome   TEXT NOT NULL,
     exit_code INTEGER,
