@@ -76,7 +76,7 @@ async def open_system(home: Home, options: Options | None = None) -> AsyncIterat
             reserved=Reserved(COMMANDS),
             limits=limits,
         )
-        store.engine.redact = secrets.redact
+        store.engine.redact, store.workers.serves = secrets.redact, "" if options.own_only else options.queue
         system.hermes = Hermes(
             store=store,
             build=lambda record, journal: system.snapshots.agent(record, journal),

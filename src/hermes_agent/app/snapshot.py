@@ -28,7 +28,16 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Reserved
 from hermes_agent.app.tool_sources import MEMORY
 from hermes_agent.app.toolkit import CLI, Toolkit, needs_of
-from hermes_agent.app.work import ALARMS, close_work, granted_by, mandate_of, toolsets_by, work_ended, work_part
+from hermes_agent.app.work import (
+    ALARMS,
+    close_work,
+    granted_by,
+    limits_by,
+    mandate_of,
+    toolsets_by,
+    work_ended,
+    work_part,
+)
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel
 from hermes_agent.core.ids import RandomIds
@@ -37,7 +46,7 @@ from hermes_agent.core.mandate import Mandate
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.core.section import Section
-from hermes_agent.core.spending import Budget, Limits
+from hermes_agent.core.spending import Budget
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -260,7 +269,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
     model = Redacted(model, process.secrets.redact)
     toolbox, offer = await _offered(snapshot, record, model.window, mandate)
     look_around = partial(_surroundings, snapshot, record, offer, model.window, mandate)
-    limits = _limits(snapshot, own.clock, mandate)
+    limits = limits_by(mandate, settings.agent, own.clock)
     recall = snapshot.memory.recall(record) if snapshot.memory and (not mandate or mandate.remembers) else None
     sources: list[TailSource] = [
         Now(own.clock),
@@ -391,13 +400,3 @@ async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: 
     """The session's main model. Raises `NoModel`."""
     model = await snapshot.broker(record.model, ledger)
     return snapshot.background.with_eyes(model, record, ledger, sees=model.sees)
-
-
-def _limits(snapshot: SettingsSnapshot, clock: Clock, mandate: Mandate | None) -> Limits:
-    agent = snapshot.settings.agent
-    usual = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
-    if mandate is None:
-        return Limits(turns=agent.max_turns, deadline=usual)
-    ends = [each for each in (usual, mandate.deadline(clock)) if each is not None]
-    turns = agent.max_turns if mandate.turns is None else min(mandate.turns, agent.max_turns)
-    return Limits(turns=turns, deadline=min(ends, default=None))

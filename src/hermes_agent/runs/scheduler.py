@@ -109,7 +109,6 @@ class Scheduler:
         self._build = build
         self._seam = seam
         self._own, self._expected = set[str]() if own_only else None, set[str]()
-        store.workers.serves = "" if own_only else queue
         self._full = self._resting = False
         self.locks = Locks(store, self.wake)
         self._subscribers: list[Callable[[], None]] = []

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.process import Options
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standings
 from hermes_agent.core.mandate import Mandate, Work
-from hermes_agent.core.spending import Limit
+from hermes_agent.core.spending import Limit, Limits
 from hermes_agent.host.late import Needs, late
 from hermes_agent.store.database import Store
 
@@ -70,6 +72,16 @@ def toolsets_by(mandate: Mandate | None, narrowed: tuple[str, ...]) -> tuple[str
     if mandate is None or mandate.toolsets is None:
         return narrowed
     return tuple(name for name in mandate.toolsets if not narrowed or name in narrowed) or NOTHING
+
+
+def limits_by(mandate: Mandate | None, settings: AgentSettings, clock: Clock) -> Limits:
+    """The limits of a run: the settings', and a mandate's where they are less."""
+    usual = None if settings.max_seconds is None else clock.monotonic() + settings.max_seconds
+    if mandate is None:
+        return Limits(turns=settings.max_turns, deadline=usual)
+    ends = [each for each in (usual, mandate.deadline(clock)) if each is not None]
+    turns = settings.max_turns if mandate.turns is None else min(mandate.turns, settings.max_turns)
+    return Limits(turns=turns, deadline=min(ends, default=None))
 
 
 def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequence[str] | None:

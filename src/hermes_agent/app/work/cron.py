@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from hermes_agent.app.chats.settings import GatewaySettings
-from hermes_agent.app.manifest import TOOLSETS
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.skills import Skills
+from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work.cron_places import Destinations, scripts_in
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -56,6 +57,7 @@ class CronSessions:
     standings: Standings
     settings: CronSettings
     workspace: str
+    toolsets: Collection[str]
 
     def check(self, job: Job) -> None:
         """Raise `Dismissed` where the person of a job may not use this agent any more."""
@@ -114,7 +116,7 @@ class CronSessions:
 
     def _mandate(self, job: Job) -> Mandate:
         made = job.plan
-        wanted = TOOLSETS if made.toolsets is None else made.toolsets
+        wanted = self.toolsets if made.toolsets is None else made.toolsets
         return Mandate(
             kind=Work.CRON,
             toolsets=tuple(name for name in wanted if name not in STRIPPED) or ("todo",),
@@ -186,6 +188,7 @@ def cron_source(needs: Needs) -> Firing:
         standings=needs.get(Standings),
         settings=settings,
         workspace=workspace_in(home, needs.get(GatewaySettings)),
+        toolsets=needs.get(Toolsets).table,
     )
     return Firing(
         store=store,
