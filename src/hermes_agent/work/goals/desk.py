@@ -244,6 +244,9 @@ class Desk:
         if (turns is not None and turns < 1) or (money is not None and money < 0):
             raise HermesError("Say how many turns more, at least 1, and how many dollars in all.")
         await self._check_free(record, goal.id)
+        as_it_is = turns is money is None and goal.state is State.ACTIVE and goal.session == record.id
+        if as_it_is and await self.hermes.resume(record.id):
+            return goal  # Its run was interrupted, and needs no other message.
         if goal.turns >= goal.max_turns and turns is None:
             raise HermesError(
                 f"Its {goal.max_turns} turns are used up: `/goal resume {goal.id} turns N` gives it more."
