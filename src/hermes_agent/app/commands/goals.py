@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.commands.command import Desk, Done
 from hermes_agent.app.operations import goals as operations
 from hermes_agent.app.operations.goals import GoalFacts, goal_text
 from hermes_agent.core.errors import HermesError
@@ -106,19 +106,3 @@ async def subgoal(desk: Desk, rest: str) -> Done:
     is_kind = kind in CRITERIA and text.strip()
     criterion = criterion_of(kind, text) if is_kind else Criterion(kind=Kind.JUDGE, text=rest)
     return Done(text=goal_text(await operations.add_criterion(desk.access, criterion)))
-
-
-GOAL = Command(
-    name="goal",
-    summary="Set a goal that is pursued until its criteria hold, or act on one.",
-    arguments="[TEXT|list|show|pause|resume|done|clear|check|draft|wait|until|unwait]",
-    act=goal,
-    while_running=True,
-)
-SUBGOAL = Command(
-    name="subgoal",
-    summary="Add a criterion to the goal of this chat.",
-    arguments="command CMD|file PATH|board CARD|WORDS",
-    act=subgoal,
-    while_running=True,
-)

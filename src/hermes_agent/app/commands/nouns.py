@@ -8,7 +8,6 @@ from functools import partial
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.operations.kanban import KANBAN
 from hermes_agent.app.operations.learning import CURATED, LEARNED
 from hermes_agent.app.operations.memory import FACTS, NOTES
 from hermes_agent.app.operations.trust import TRUST
@@ -29,15 +28,6 @@ LEARN = Command(
     summary="List lessons and proposals with their evidence, and approve or undo them.",
     arguments=f"{LEARNED.arguments} [ID]",
     act=partial(_say, LEARNED),
-    while_running=True,
-)
-
-
-BOARD = Command(
-    name="kanban",
-    summary="List, create and steer cards, which agents work on by themselves.",
-    arguments="[list|show|create|...] [CARD] [WORDS]",
-    act=partial(_say, KANBAN),
     while_running=True,
 )
 
