@@ -62,8 +62,7 @@ async def show_status(access: Access[HomeSystem]) -> Status:
     active = [each for each in await activity.active() if access.sees_all or each.principal == access.who.key]
     is_served, now = bool(serving) or not access.sees_all, access.system.clock.now()
     work = [_piece(each, now, is_served=is_served) for each in active]
-    for where in STANDING:
-        work += await late(where)(access)
+    work += await late(STANDING)(access)
     left = sum(each.queue == SERVED and not each.held for each in active)
     warning = (
         f"Nobody serves this home: {plural(left, 'piece')} of work wait. {START}." if left and not is_served else ""
