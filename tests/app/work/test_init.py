@@ -1,21 +1,15 @@
 """What work adds to runs: nothing to an ordinary session, and the end of what belongs to one that has agents."""
 
-import asyncio
 import subprocess
 import sys
 
-import pytest
-
 from hermes_agent.agent.session import Session as View
-from hermes_agent.app.work import ParentEnd, awaits_reports, granted_by, resume_agents, toolsets_by, work_closings
+from hermes_agent.app.work import ParentEnd, granted_by, toolsets_by, work_closings
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.host.late import Needs
-from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.store.sessions import Session
-from hermes_agent.testing.model_servers import openai_model, serving
-from tests.app.place import Place, another, counting, place, settle_home, spoken
 
 ENDED = RunEnded(outcome=Outcome.ANSWERED, text="Hi", turns=1)
 
@@ -44,43 +38,6 @@ def test_a_mandate_narrows_and_never_widens():
     assert toolsets_by(None, ("shell",)) == ("shell",)
     assert Capability.NET not in granted_by(mandate, None)
     assert list(granted_by(mandate, ["net", "exec"])) == ["exec"]
-
-
-@pytest.mark.timeout(60)
-async def test_agents_that_a_process_left_are_worked_on_by_the_next(tmp_path):
-    pace = Pace(first=30.0)
-
-    def script(heard: Heard) -> Piece | Answer:
-        if "You work for another agent" in heard.system:
-            return Answer(pieces=(Say("Found."),), pace=pace) if slow else Say("Found.")
-        return Say("Begun.") if spoken(heard) else Call("delegate_task", {"goal": "dig", "background": True})
-
-    slow = True
-    async with serving(openai_model(script, keys=())) as server:
-        home = settle_home(tmp_path / "home", server.url)
-        async with another(home, server) as here:
-            await here.say("Go")
-            assert await awaits_reports(here.runtime, here.record.id)
-        slow = False
-        async with another(home, server) as there:
-            assert await resume_agents(there.runtime, there.record.id)
-            await until_quiet(there)
-            assert any("Found." in line for line in await there.transcript())
-            assert not await resume_agents(there.runtime, there.record.id)
-
-
-async def until_quiet(here: Place) -> None:
-    async with asyncio.timeout(20):
-        while await awaits_reports(here.runtime, here.record.id):
-            await asyncio.sleep(0.02)
-
-
-async def test_a_session_without_agents_awaits_nothing(tmp_path):
-    async with place(tmp_path, counting) as here:
-        await here.say("Hi")
-        await here.runtime.hermes.idle()
-
-        assert not await awaits_reports(here.runtime, here.record.id)
 
 
 def test_nothing_of_delegation_is_loaded_before_it_is_used():
