@@ -31,7 +31,7 @@ def told(here: Place) -> list[str]:
 async def test_no_call_of_any_agent_begins_after_the_deadline_of_the_run_above(tmp_path, full):
     chance = random.Random(5)
     for turn in range(200 if full else 2):
-        await keep_the_deadline(made(tmp_path / str(turn)), chance.randint(1, 3), chance.uniform(0.4, 1.0))
+        await keep_the_deadline(made(tmp_path / str(turn)), chance.randint(1, 3), chance.randint(40, 100) / 100)
 
 
 def made(folder: Path) -> Path:

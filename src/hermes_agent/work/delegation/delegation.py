@@ -10,7 +10,7 @@ from typing import Protocol
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.mandate import Mandate, Work
@@ -21,7 +21,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.children import HELD_BACK, Child, Delivery
-from hermes_agent.work.delegation.report import LOST, Report, report_of, shown
+from hermes_agent.work.delegation.report import LOST, REMOVED, Report, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
 from hermes_agent.work.delegation.terms import Parent
 
@@ -185,10 +185,13 @@ class Delegation:
                             turns, cost = turns + 1, cost + (more or 0.0)
                         case ToolStarted(summary=summary):
                             tell(f"{child.n}. {' '.join(summary.split())[:100]} ({turns} turns, ${cost:.4f})")
-                        case RunEnded():
+                        case RunEnded() if not await self._is_open(child.session):
                             return
                         case _:
                             pass
+
+    async def _is_open(self, session: str) -> bool:
+        return any(child.is_open for child in await self._found([session]))
 
     async def log(self, session: str) -> list[Entry]:
         """The log of a child."""
@@ -252,6 +255,7 @@ class Delegation:
         """Stop a child and what it started, in whichever process it is. False where it has ended."""
         if not child.is_open:
             return False
+        await self._store.workers.reap()  # What a dead worker holds could not be told to stop.
         ended = await self.ending(child.session, "stopped", Outcome.STOPPED, Report(summary=reason))
 
         async def change(tx: Transaction) -> None:
@@ -262,7 +266,10 @@ class Delegation:
         return True
 
     async def say(self, child: Child, text: str, who: Principal, origin: Origin, identity: str) -> None:
-        """Say something to a child. One that has ended goes on, and its next report comes as mail to its parent."""
+        """Say something to a child. One that has ended goes on, and its next report comes as mail to its parent. Raises
+        `HermesError` where its worktree is gone."""
+        if not child.is_open and report_of(child).diff.endswith(REMOVED):
+            raise HermesError(f"{child.session} changed nothing, and its worktree is gone: start another agent.")
         scheduler, now = self._hermes.scheduler, self._clock.now()
         inbound = Inbound(
             source=SOURCE,

@@ -22,6 +22,8 @@ LOST = "lost"
 NO_WORDS = "It ended without a report."
 NO_CHECK = "No check was run: no command of it is on record."
 OTHERS_WORDS = "These are the agent's own words."
+REMOVED = "No changes: the worktree is removed."
+"""Ends the summary of a worktree that its child left as it was."""
 SHOWN = 20
 """Artefacts, checks and calls that a report names, each; the log has all of them."""
 LINE = 200
