@@ -8,6 +8,7 @@ import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.events import RunStarted
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.testing.faults import Hang
@@ -47,17 +48,19 @@ async def keep_the_deadline(tmp_path: Path, width: int, seconds: float) -> None:
         return Answer(pieces=(Call("todo", {}),), pace=Pace(first=0.05))
 
     async with place(tmp_path, script, more=f"agent: {{max_seconds: {seconds}}}\n") as here:
-        began = here.runtime.clock.now()
         await here.say("Go")
         async with asyncio.timeout(10):
             while any(child.is_open for child in await here.runtime.store.children.latest()):
                 await asyncio.sleep(0.05)
         found = await here.runtime.store.children.latest()
+        ends = {child.session: await here.runtime.store.mandates.of(child.session) for child in found}
         rows = [row for child in found for row in await here.runtime.store.usage.rows(child.session)]
+        began = next(entry.at for entry in await here.log() if isinstance(entry.event, RunStarted))
 
         assert len(found) <= width + width**2
         assert {child.outcome for child in found} <= {"limit", "stopped"}
-        assert all(row.at <= began + seconds + 0.1 for row in rows)
+        assert all(each.until <= began + seconds + 0.01 for each in ends.values())
+        assert all(row.at <= ends[row.session].until + 0.01 for row in rows)
 
 
 @pytest.mark.timeout(30)

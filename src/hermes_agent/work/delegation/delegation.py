@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from hermes_agent.agent.mailbox import Change
@@ -34,43 +35,16 @@ STOPPED = "Stopped."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A child to start: `key` and `n` are its identity, so that a call which is made again finds it. `origin` labels
-    the goal and the context."""
+    """A child to start, its row without session and queue. `key` and the child's number are its identity, so that a
+    call which is made again finds it. `origin` labels the goal and the context."""
 
     parent: Parent
     mandate: Mandate
+    child: Child
     key: str
-    call: str
-    n: int
-    goal: str
     context: str
     origin: Origin
-    role: str
-    isolation: Isolation
     model: str
-    folder: str
-    branch: str = ""
-    base: str = ""
-    background: bool = False
-
-    def child(self, session: str, queue: str, now: float) -> Child:
-        """Its row."""
-        return Child(
-            session=session,
-            parent=self.parent.record.id,
-            run=self.parent.run,
-            call=self.call,
-            n=self.n,
-            goal=self.goal,
-            role=self.role,
-            isolation=self.isolation,
-            folder=self.folder,
-            branch=self.branch,
-            base=self.base,
-            queue=queue,
-            delivery=Delivery.MAIL if self.background else Delivery.CALL,
-            created=now,
-        )
 
 
 class Apart(Protocol):
@@ -107,28 +81,28 @@ class Delegation:
 
     async def start(self, order: Order) -> str:
         """Start a child, or find the one that an earlier attempt of this call started; its session."""
-        parent, scheduler, now = order.parent, self._hermes.scheduler, self._clock.now()
+        parent, child, scheduler = order.parent, order.child, self._hermes.scheduler
         context = f"\n\nWhat you need to know:\n{order.context}" if order.context.strip() else ""
         inbound = Inbound(
             source=SOURCE,
-            source_id=f"{order.key}:{order.n}",
+            source_id=f"{order.key}:{child.n}",
             principal=parent.principal,
             conversation=Conversation(
-                platform=Work.CHILD, chat_kind="folder", chat=parent.record.id, thread=f"{order.call}:{order.n}"
+                platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=f"{child.call}:{child.n}"
             ),
-            parts=(Text(text=f"Your goal: {order.goal}{context}", origin=order.origin),),
-            received=now,
+            parts=(Text(text=f"Your goal: {child.goal}{context}", origin=order.origin),),
+            received=child.created,
             pins=parent.pins,
         )
-        apart = self._apart if order.isolation is Isolation.PROCESS else None
+        apart = self._apart if child.isolation == Isolation.PROCESS else None
 
         async def add(tx: Transaction, session: str) -> None:
-            child = order.child(session, apart.queue(session) if apart else scheduler.queue, now)
-            await self.children.add(tx, child, self._settings.max_children)
+            queue = apart.queue(session) if apart else scheduler.queue
+            await self.children.add(tx, replace(child, session=session, queue=queue), self._settings.max_children)
 
         work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
-        submitted = await self._hermes.start_session(inbound, workspace=order.folder, model=order.model, work=work)
-        scheduler.expect(parent.record.id)
+        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=order.model, work=work)
+        scheduler.expect(child.parent)
         await self.attend(submitted.session)
         return submitted.session
 
