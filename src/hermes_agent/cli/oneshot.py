@@ -15,10 +15,10 @@ import msgspec
 from hermes_agent.app.intake import Part, Taken, named, total
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.background import awaits_reports, resume_agents
 from hermes_agent.app.operations.questions import answer_question
 from hermes_agent.app.operations.sessions import SessionRecord, find_session, last_number, run_cost, was_cut_short
 from hermes_agent.app.system import System
-from hermes_agent.app.work import awaits_reports, resume_agents
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation, recording_of
 from hermes_agent.cli.result import Result, answer_of, failed_with

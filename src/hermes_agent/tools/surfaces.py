@@ -44,6 +44,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "memory": frozenset({Capability.MEMORY}),
     "cron": frozenset({Capability.SCHEDULE}),
     "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
+    "delegation": frozenset({Capability.SPAWN}),
 }
 
 

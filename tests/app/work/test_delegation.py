@@ -126,7 +126,19 @@ def sleeping(heard: Heard) -> Piece:
     return Call("delegate_task", {"tasks": [{"goal": name} for name in ("a.pid", "b.pid", "c.pid")]})
 
 
-async def test_a_stop_ends_the_children_and_their_processes_within_two_seconds(tmp_path):
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_a_stop_ends_the_children_and_their_processes_within_two_seconds(tmp_path, full):
+    for turn in range(50 if full else 2):
+        await stop_within_two_seconds(made(tmp_path / str(turn)))
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def stop_within_two_seconds(tmp_path: Path) -> None:
     async with place(tmp_path, sleeping, more="terminal: {jail: none}\n") as here:
         await here.tell("Go")
         files = [tmp_path / "work" / name for name in ("a.pid", "b.pid", "c.pid")]

@@ -1,11 +1,14 @@
 """What holds for a whole tree of agents: time, money, tools, crashes."""
 
 import asyncio
+import random
+from pathlib import Path
 
 import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
+from hermes_agent.core.events import RunStarted
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.testing.faults import Hang
@@ -24,25 +27,40 @@ def told(here: Place) -> list[str]:
     return [part.text for part in parts if isinstance(part, ToolResult)]
 
 
-@pytest.mark.timeout(30)
-async def test_no_call_of_any_agent_begins_after_the_deadline_of_the_run_above(tmp_path):
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_no_call_of_any_agent_begins_after_the_deadline_of_the_run_above(tmp_path, full):
+    chance = random.Random(5)
+    for turn in range(200 if full else 2):
+        await keep_the_deadline(made(tmp_path / str(turn)), chance.randint(1, 3), chance.randint(40, 100) / 100)
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def keep_the_deadline(tmp_path: Path, width: int, seconds: float) -> None:
     def script(heard: Heard) -> Piece | Answer:
         if "delegate_task" in {tool.name for tool in heard.tools} and not spoken(heard):
-            return Call("delegate_task", {"tasks": [{"goal": "a"}, {"goal": "b"}], "role": "orchestrator"})
+            tasks = [{"goal": str(number)} for number in range(width)]
+            return Call("delegate_task", {"tasks": tasks, "role": "orchestrator"})
         return Answer(pieces=(Call("todo", {}),), pace=Pace(first=0.05))
 
-    async with place(tmp_path, script, more="agent: {max_seconds: 1.0}\n") as here:
-        began = here.runtime.clock.now()
+    async with place(tmp_path, script, more=f"agent: {{max_seconds: {seconds}}}\n") as here:
         await here.say("Go")
         async with asyncio.timeout(10):
             while any(child.is_open for child in await here.runtime.store.children.latest()):
                 await asyncio.sleep(0.05)
         found = await here.runtime.store.children.latest()
+        ends = {child.session: await here.runtime.store.mandates.of(child.session) for child in found}
         rows = [row for child in found for row in await here.runtime.store.usage.rows(child.session)]
+        began = next(entry.at for entry in await here.log() if isinstance(entry.event, RunStarted))
 
-        assert len(found) == 6
+        assert len(found) <= width + width**2
         assert {child.outcome for child in found} <= {"limit", "stopped"}
-        assert max(row.at for row in rows) < began + 1.2
+        assert all(each.until <= began + seconds + 0.01 for each in ends.values())
+        assert all(row.at <= ends[row.session].until + 0.01 for row in rows)
 
 
 @pytest.mark.timeout(30)

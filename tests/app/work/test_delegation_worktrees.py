@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from hermes_agent.work.delegation.report import REMOVED
 from tests.app.place import Place, place, spoken
 
 GOALS = ("one", "two", "none", "four")
@@ -49,12 +51,16 @@ async def test_agents_edit_the_same_file_side_by_side_and_lose_nothing(tmp_path)
         children = await here.runtime.store.children.of(here.record.id)
         reports = await reports_of(here)
 
+        gone = next(child for child in children if child.goal == "none")
+        with pytest.raises(HermesError, match="worktree is gone"):
+            await here.text(f"/agents say {gone.session} Go on")
+
     written = {child.goal: Path(child.folder, "a.txt") for child in children}
     assert [child.outcome for child in children] == ["answered"] * 4
     assert (work / "a.txt").read_text() == "before\n"
     assert [written[goal].read_text() for goal in GOALS if goal != "none"] == ["one\n", "two\n", "four\n"]
     assert not written["none"].exists()
-    assert "it is removed" in reports["none"]
+    assert REMOVED in reports["none"]
     assert "1 insertion" in reports["one"]
     branches = git(work, "branch", "--format=%(refname:short)").split()
     kept = {child.branch for child in children if child.goal != "none"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.events import RunEnded, ToolEnded
+from hermes_agent.core.events import MessageTaken, RunEnded, ToolEnded
 from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
@@ -21,10 +21,11 @@ PATIENCE = 60.0
 
 
 def script(heard: Heard) -> Piece:
-    """A parent that delegates three times three goals; each child leaves a line in a file."""
+    """A parent that delegates three goals, in the background where it is told so; each child leaves lines in a file."""
     spoken = sum(message.role == "assistant" for message in heard.messages)
     if "You work for another agent" not in heard.system:
-        return Say("All done.") if spoken else Call("delegate_task", {"tasks": [{"goal": goal} for goal in GOALS]})
+        tasks, told = [{"goal": goal} for goal in GOALS], heard.messages[0].text
+        return Say("All done.") if spoken else Call("delegate_task", {"tasks": tasks, "background": told == "Later"})
     goal = next(goal for goal in GOALS if any(f"Your goal: {goal}" in message.text for message in heard.messages))
     return (
         Say(f"Report of {goal}.") if spoken > 1 else Call("terminal", {"command": f"echo {goal}{spoken} >> done.txt"})
@@ -41,9 +42,9 @@ class Work:
         config = f"model:\n  default: custom/m\n  base_url: {url}\nterminal: {{jail: none}}\n"
         (self.home / "config.yaml").write_text(config)
 
-    def killed(self, chance: random.Random, kills: int) -> str:
+    def killed(self, chance: random.Random, kills: int, said: str = "Go") -> str:
         """Run, kill after a random time and take up again, so many times; then let it finish. Its reply."""
-        words = ["-z", "Go"]
+        words = ["-z", said]
         while True:
             child = started(*words, home=self.home, folder=self.work)
             try:
@@ -56,8 +57,8 @@ class Work:
                 continue
             assert child.returncode == 0, (child.returncode, out, err)
             if out.strip() or asyncio.run(self.ends()):
-                return out.decode().strip() or "All done."
-            words = ["-c", "-z", "Go"]  # killed before the message was accepted: nothing was promised
+                return (out.decode().splitlines() or ["All done."])[-1]
+            words = ["-c", "-z", said]  # killed before the message was accepted: nothing was promised
 
     async def ends(self) -> list[str]:
         return [event.text for event in (await self.events())[0] if isinstance(event, RunEnded)]
@@ -92,6 +93,27 @@ def test_a_killed_parent_finds_its_children_and_gets_each_report_once(tmp_path, 
 
             assert outcomes == ["answered"] * 3
             assert len(told) == 1
+            assert [words.count(f"Report of {goal}.") for goal in GOALS] == [1, 1, 1]
+            lines = Counter((work.work / "done.txt").read_text().split())
+            assert lines == {f"{goal}{step}": 1 for goal in GOALS for step in (0, 1)}
+    assert kills >= most
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_reports_of_agents_in_the_background_come_once_however_often_all_is_killed(tmp_path, full):
+    most, chance = 40 if full else 3, random.Random(SEED)
+    kills = rounds = 0
+    with serving_in_thread(openai_model(script, keys=())) as server:
+        while kills < most and rounds < 3 * most:
+            rounds += 1
+            work = Work(tmp_path / str(rounds), server.url)
+            assert work.killed(chance, min(3, most - kills), "Later") == "All done."
+            kills += work.kills
+            events, outcomes = asyncio.run(work.events())
+            words = "".join(event.message.text for event in events if isinstance(event, MessageTaken))
+
+            assert outcomes == ["answered"] * 3
             assert [words.count(f"Report of {goal}.") for goal in GOALS] == [1, 1, 1]
             lines = Counter((work.work / "done.txt").read_text().split())
             assert lines == {f"{goal}{step}": 1 for goal in GOALS for step in (0, 1)}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.background import delegation_in
 from hermes_agent.app.operations.sessions import get_session
 from hermes_agent.app.operations.verbs import Noun, place, verb
-from hermes_agent.app.work import DELEGATION
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -16,7 +16,6 @@ from hermes_agent.core.inbound import Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.work.children import Child
-from hermes_agent.work.delegation.delegation import Delegation
 from hermes_agent.work.delegation.report import Report, log_of, report_of, shown
 
 if TYPE_CHECKING:
@@ -80,21 +79,21 @@ async def say_agent(access: Access[System], agent: str, words: str) -> str:
     """Say something to an agent; one that has ended goes on."""
     child = await _named(access, agent)
     identity = f"{child.session}:{access.system.ids.short()}"
-    await _delegation(access).say(child, words, access.who, Origin(access.who.standing.value), identity)
+    await delegation_in(access.system).say(child, words, access.who, Origin(access.who.standing.value), identity)
     return f"Told {child.session}. Its next report comes as a message to its conversation."
 
 
 async def stop_agent(access: Access[System], agent: str) -> str:
     """Stop an agent and its own, or all."""
     if agent != ALL:
-        stopped = await _delegation(access).stop(child := await _named(access, agent))
+        stopped = await delegation_in(access.system).stop(child := await _named(access, agent))
         return f"{child.session} {'is stopped' if stopped else 'has ended already'}."
     return f"Stopped: {await stop_all(access)}."
 
 
 async def stop_all(access: Access[System]) -> int:
     """Stop all agents of this conversation (from a terminal: of all conversations); how many."""
-    delegation = _delegation(access)
+    delegation = delegation_in(access.system)
     return sum([await delegation.stop(child) for child in await list_agents(access) if child.is_open])
 
 
@@ -106,11 +105,6 @@ async def _named(access: Access[System], name: str) -> Child:
     near = nearest_key(name, known)
     hint = f"Did you mean {near}?" if near else "`hermes agents list` lists them."
     raise HermesError(f"There is no agent {name}. {hint}")
-
-
-def _delegation(access: Access[System]) -> Delegation:
-    found: Delegation = access.system.snapshots.now.needs.made(DELEGATION)
-    return found
 
 
 def _check(access: Access[System]) -> None:

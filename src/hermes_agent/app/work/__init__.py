@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from hermes_agent.agent.mailbox import Change
     from hermes_agent.agent.session import Session
     from hermes_agent.agent.tail import TailSource
-    from hermes_agent.app.system import System
+    from hermes_agent.app.system import System as System
     from hermes_agent.core.events import RunEnded
     from hermes_agent.store.sessions import Session as SessionRecord
-    from hermes_agent.work.delegation.delegation import Delegation
 
 CLOSINGS: Mapping[Work, str] = {
     Work.CHILD: "hermes_agent.app.work.delegation:child_end",
@@ -148,32 +147,9 @@ def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) 
     return (late(CLOSINGS[mandate.kind])(needs, record, mandate), ParentEnd(needs, record))
 
 
-async def resume_agents(system: System, session: str) -> bool:
-    """Work on the agents of a session that an earlier process left behind. False where there are none."""
-    if not await system.store.children.has_open(session):
-        return False
-    return bool(await system.snapshots.now.needs.made(DELEGATION).resume_agents(session))
-
-
-async def awaits_reports(system: System, session: str) -> bool:
-    """Whether agents of a session still work, or it has reports to answer."""
-    store = system.store
-    return (
-        system.hermes.runs(session) or await store.children.has_open(session) or await store.inbox.has_other(session, 0)
-    )
-
-
 def queue_of(session: str) -> str:
     """The queue of an agent that has a process of its own."""
     return f"child {session}"
-
-
-async def work_on(system: System, session: str) -> None:
-    """Work on one agent's session until it has ended."""
-    delegation: Delegation = system.snapshots.now.needs.made(DELEGATION)
-    system.hermes.scheduler.expect(session)
-    await delegation.wait([session], lambda _: None)
-    await system.hermes.idle()
 
 
 class ParentEnd:

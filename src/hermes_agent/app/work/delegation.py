@@ -22,7 +22,7 @@ from hermes_agent.app.tool_sources import Toolsets
 from hermes_agent.app.work import DELEGATION, granted_by, mandate_of, queue_of, toolsets_by
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.inbound import Principal, Standing, Standings, own_name
 from hermes_agent.core.mandate import Mandate, Work
@@ -41,7 +41,7 @@ from hermes_agent.store.work.children import Child
 from hermes_agent.tools.starting import exec_name
 from hermes_agent.tools.surfaces import capabilities_of, rules_of
 from hermes_agent.work.delegation.delegation import Delegation, outcome_of
-from hermes_agent.work.delegation.report import Artefact, Check, Made, Report, SpentBy, Step, calls_in, cut
+from hermes_agent.work.delegation.report import REMOVED, Artefact, Check, Made, Report, SpentBy, Step, calls_in, cut
 from hermes_agent.work.delegation.terms import Parent
 from hermes_agent.work.delegation.tools import DelegationTools, Means
 
@@ -67,7 +67,7 @@ LOOK = """\
 cd "$FOLDER" 2>/dev/null || exit 0
 git add -A -N . && git --no-pager diff --stat "$BASE"
 [ -z "$(git status --porcelain)" ] && [ "$(git rev-parse HEAD)" = "$BASE" ] || exit 0
-cd "$TOP" && git worktree remove "$FOLDER" && git branch -q -D "$BRANCH" && echo "No changes: it is removed."
+cd "$TOP" && git worktree remove "$FOLDER" && git branch -q -D "$BRANCH" && echo "$REMOVED"
 """
 
 
@@ -181,7 +181,13 @@ class Worktrees:
 
     async def look(self, child: Child, workspace: str, run: str) -> str:
         """Git's summary of what a child changed. A worktree without changes is removed."""
-        words = {"FOLDER": child.folder, "TOP": workspace, "BASE": child.base, "BRANCH": child.branch}
+        words = {
+            "FOLDER": child.folder,
+            "TOP": workspace,
+            "BASE": child.base,
+            "BRANCH": child.branch,
+            "REMOVED": REMOVED,
+        }
         script = "".join(f"{word}={shlex.quote(value)}\n" for word, value in words.items()) + LOOK
         return (await self._git(child.parent, f"{child.session}.{run}.look", script, workspace))[1].strip()
 
@@ -246,7 +252,7 @@ class ChildEnd:
                 if child.branch and (parent := await self._needs.get(Store).sessions.get(child.parent)):
                     worktrees = Worktrees(self._needs.get(Place))
                     report = replace(report, diff=await worktrees.look(child, parent.workspace, run))
-        except (TimeoutError, PlaceFailed) as error:
+        except (TimeoutError, HermesError) as error:
             log.warning("the report of %s is not whole: %s", child.session, str(error) or "it took too long")
         return report
 

@@ -11,10 +11,11 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
+from hermes_agent.app.operations.background import resume_agents
 from hermes_agent.app.operations.questions import answer_in_words
 from hermes_agent.app.operations.sessions import SessionRecord
 from hermes_agent.app.system import System
-from hermes_agent.app.work import resume_agents, work_opened
+from hermes_agent.app.work import work_opened
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width

@@ -10,9 +10,10 @@ import click
 
 from hermes_agent.app.chats.platforms import PlatformOf
 from hermes_agent.app.opening import Options, open_system
+from hermes_agent.app.operations.background import work_on
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.settings import API_KEY, DRAIN_SECONDS, SERVED, Settings
-from hermes_agent.app.work import queue_of, work_on
+from hermes_agent.app.work import queue_of
 from hermes_agent.cli.options import recording_of
 from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface

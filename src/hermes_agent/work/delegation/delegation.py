@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Entry, Outcome, Replied, RunEnded, ToolStarted
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standings
 from hermes_agent.core.mandate import Mandate, Work
@@ -21,7 +22,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.children import HELD_BACK, Child, Delivery
-from hermes_agent.work.delegation.report import LOST, Report, report_of, shown
+from hermes_agent.work.delegation.report import LOST, REMOVED, Report, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
 from hermes_agent.work.delegation.terms import Parent
 
@@ -34,43 +35,16 @@ STOPPED = "Stopped."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A child to start: `key` and `n` are its identity, so that a call which is made again finds it. `origin` labels
-    the goal and the context."""
+    """A child to start, its row without session and queue. `key` and the child's number are its identity, so that a
+    call which is made again finds it. `origin` labels the goal and the context."""
 
     parent: Parent
     mandate: Mandate
+    child: Child
     key: str
-    call: str
-    n: int
-    goal: str
     context: str
     origin: Origin
-    role: str
-    isolation: Isolation
     model: str
-    folder: str
-    branch: str = ""
-    base: str = ""
-    background: bool = False
-
-    def child(self, session: str, queue: str, now: float) -> Child:
-        """Its row."""
-        return Child(
-            session=session,
-            parent=self.parent.record.id,
-            run=self.parent.run,
-            call=self.call,
-            n=self.n,
-            goal=self.goal,
-            role=self.role,
-            isolation=self.isolation,
-            folder=self.folder,
-            branch=self.branch,
-            base=self.base,
-            queue=queue,
-            delivery=Delivery.MAIL if self.background else Delivery.CALL,
-            created=now,
-        )
 
 
 class Apart(Protocol):
@@ -107,28 +81,28 @@ class Delegation:
 
     async def start(self, order: Order) -> str:
         """Start a child, or find the one that an earlier attempt of this call started; its session."""
-        parent, scheduler, now = order.parent, self._hermes.scheduler, self._clock.now()
+        parent, child, scheduler = order.parent, order.child, self._hermes.scheduler
         context = f"\n\nWhat you need to know:\n{order.context}" if order.context.strip() else ""
         inbound = Inbound(
             source=SOURCE,
-            source_id=f"{order.key}:{order.n}",
+            source_id=f"{order.key}:{child.n}",
             principal=parent.principal,
             conversation=Conversation(
-                platform=Work.CHILD, chat_kind="folder", chat=parent.record.id, thread=f"{order.call}:{order.n}"
+                platform=Work.CHILD, chat_kind="folder", chat=child.parent, thread=f"{child.call}:{child.n}"
             ),
-            parts=(Text(text=f"Your goal: {order.goal}{context}", origin=order.origin),),
-            received=now,
+            parts=(Text(text=f"Your goal: {child.goal}{context}", origin=order.origin),),
+            received=child.created,
             pins=parent.pins,
         )
-        apart = self._apart if order.isolation is Isolation.PROCESS else None
+        apart = self._apart if child.isolation == Isolation.PROCESS else None
 
         async def add(tx: Transaction, session: str) -> None:
-            child = order.child(session, apart.queue(session) if apart else scheduler.queue, now)
-            await self.children.add(tx, child, self._settings.max_children)
+            queue = apart.queue(session) if apart else scheduler.queue
+            await self.children.add(tx, replace(child, session=session, queue=queue), self._settings.max_children)
 
         work = Assignment(mandate=order.mandate, job=parent.job, queue=HELD_BACK, beside=add)
-        submitted = await self._hermes.start_session(inbound, workspace=order.folder, model=order.model, work=work)
-        scheduler.expect(parent.record.id)
+        submitted = await self._hermes.start_session(inbound, workspace=child.folder, model=order.model, work=work)
+        scheduler.expect(child.parent)
         await self.attend(submitted.session)
         return submitted.session
 
@@ -185,10 +159,13 @@ class Delegation:
                             turns, cost = turns + 1, cost + (more or 0.0)
                         case ToolStarted(summary=summary):
                             tell(f"{child.n}. {' '.join(summary.split())[:100]} ({turns} turns, ${cost:.4f})")
-                        case RunEnded():
+                        case RunEnded() if not await self._is_open(child.session):
                             return
                         case _:
                             pass
+
+    async def _is_open(self, session: str) -> bool:
+        return any(child.is_open for child in await self._found([session]))
 
     async def log(self, session: str) -> list[Entry]:
         """The log of a child."""
@@ -252,6 +229,7 @@ class Delegation:
         """Stop a child and what it started, in whichever process it is. False where it has ended."""
         if not child.is_open:
             return False
+        await self._store.workers.reap()  # What a dead worker holds could not be told to stop.
         ended = await self.ending(child.session, "stopped", Outcome.STOPPED, Report(summary=reason))
 
         async def change(tx: Transaction) -> None:
@@ -262,7 +240,10 @@ class Delegation:
         return True
 
     async def say(self, child: Child, text: str, who: Principal, origin: Origin, identity: str) -> None:
-        """Say something to a child. One that has ended goes on, and its next report comes as mail to its parent."""
+        """Say something to a child. One that has ended goes on, and its next report comes as mail to its parent. Raises
+        `HermesError` where its worktree is gone."""
+        if not child.is_open and report_of(child).diff.endswith(REMOVED):
+            raise HermesError(f"{child.session} changed nothing, and its worktree is gone: start another agent.")
         scheduler, now = self._hermes.scheduler, self._clock.now()
         inbound = Inbound(
             source=SOURCE,

@@ -12,7 +12,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, Refused, ToolError
 from hermes_agent.core.messages import LABELS, Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.store.work.children import Child
+from hermes_agent.store.work.children import Child, Delivery
 from hermes_agent.work.delegation.delegation import Delegation, Order
 from hermes_agent.work.delegation.report import LOST, log_of, report_of, shown
 from hermes_agent.work.delegation.settings import DelegationSettings, Isolation
@@ -109,22 +109,30 @@ class DelegationTools:
         if len(context.encode()) > LARGEST_CONTEXT:
             context = f"It is kept whole in `{await self._means.keep(call.workspace, context)}`: read that file."
         now, left = self._means.clock.now(), call.seconds_left()
-        return Order(
-            parent=parent,
-            mandate=mandate_of_child(parent, self._settings, wish.toolsets, now=now, seconds_left=left),
-            key=call.key,
+        child = Child(
+            session="",
+            parent=call.session,
+            run=parent.run,
             call=parent_call(call),
             n=n,
             goal=task.goal,
-            context=context,
-            origin=LABELS[call.trust],
             role=wish.role,
             isolation=wish.isolation,
-            model=self._settings.model or parent.record.model,
             folder=folder,
             branch=branch,
             base=base,
-            background=wish.background,
+            queue="",
+            delivery=Delivery.MAIL if wish.background else Delivery.CALL,
+            created=now,
+        )
+        return Order(
+            parent=parent,
+            mandate=mandate_of_child(parent, self._settings, wish.toolsets, now=now, seconds_left=left),
+            child=child,
+            key=call.key,
+            context=context,
+            origin=LABELS[call.trust],
+            model=self._settings.model or parent.record.model,
         )
 
     @tool(
