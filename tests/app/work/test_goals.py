@@ -68,7 +68,7 @@ async def test_messages_at_any_moment_are_answered_and_never_two_runs_are_under_
     chance = random.Random(5)
     async with place(tmp_path, claims) as there:
         said = 0
-        for _ in range(500 if full else 12):
+        for _ in range(500 if full else 6):
             goal = await started(
                 there, criteria=command(f"sleep 0.0{chance.randint(1, 5)}; date +%N >> log; exit 1"), turns=2
             )

@@ -86,7 +86,7 @@ async def test_a_model_that_always_claims_success_is_stopped_after_three_checks(
 @pytest.mark.timeout(900)
 async def test_claims_against_a_failing_command_are_never_done(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
-        for _ in range(1000 if full else 10):
+        for _ in range(1000 if full else 4):
             goal = await ended(there, await started(there, criteria=command("exit 1")))
             assert goal.state is State.BLOCKED
             await work_of(there).desk.stop(goal, State.DROPPED)
