@@ -160,13 +160,13 @@ class Desk:
         """Write a goal (new, or as it becomes) with the message that has the session begin."""
 
         async def change(tx: Transaction) -> Goal | None:
+            _, queue = await self.store.goal_rounds.lane(tx, record.id)
             if become is None:
                 await self.store.goals.put(tx, goal)
                 after: Goal | None = goal
             else:
                 after = await self.store.goals.become(tx, goal.id, lambda now: become(now) if now.is_open else None)
             if after is not None:
-                _, queue = await self.store.goal_rounds.lane(tx, record.id)
                 inbound = begins(after, record, self.who(record.principal), words, self.clock.now())
                 await self.store.inbox.accept(inbound, record.id, queue or self.hermes.scheduler.queue, tx=tx)
             return after
