@@ -52,3 +52,11 @@ def test_a_goal_that_is_written_down_is_listed_checked_and_cleared(home: Path):
     assert f"{name}  done" in typed(home, "goals", "list", "--all").out
     with pytest.raises(HermesError, match="Did you mean"):
         typed(home, "goals", "clear", name[:-1] + "x")
+
+
+def test_a_goal_that_is_refused_begins_no_session(home: Path):
+    for words, why in ((("--command", "true"), "Already true"), (("--turns", "0"), "at least one turn")):
+        with pytest.raises(HermesError, match=why):
+            typed(home, "goals", "add", "Have it.", *words)
+
+    assert typed(home, "sessions", "list").out == ""

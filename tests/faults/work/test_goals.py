@@ -58,7 +58,7 @@ async def check_whole(url: str, turns: int) -> None:
 async def test_a_goal_that_is_killed_at_a_commit_ends_as_if_it_never_was(
     tmp_path: Path, dialect: str, request: pytest.FixtureRequest, full: bool
 ):
-    turns = 20 if full else 3
+    turns = 20 if full else 2
     with serving_in_thread(openai_model(lambda _: Say("It is done."), keys=())) as server:
 
         async def tried(name: str, kill: int) -> int:
@@ -74,5 +74,5 @@ async def test_a_goal_that_is_killed_at_a_commit_ends_as_if_it_never_was(
             return commits
 
         commits = await tried("whole", 0)
-        for kill in range(1, commits + 1, 1 if full else max(1, commits // 3)):
+        for kill in range(1, commits + 1, 1 if full else commits // 2 + 1):
             await tried(f"killed-{kill}", kill)

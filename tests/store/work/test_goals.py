@@ -11,7 +11,7 @@ from hermes_agent.store.work.goal_rounds import MOST_ATTEMPTS
 from hermes_agent.store.work.goals import Check, Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import criterion_of
 from tests.databases import OpenAnother
-from tests.store.made import SOON, add, die, session
+from tests.store.made import SOON, add, die, mail, session
 
 GOAL = Goal(
     id="g_000001",
@@ -167,4 +167,7 @@ async def test_a_goal_outlives_its_session_and_waits_for_another(store: Store):
 
 
 async def test_a_lane_says_how_much_mail_waits_and_whose_it_is(store: Store):
-    assert await store.read(lambda tx: store.goal_rounds.lane(tx, "s1")) == (0, "")
+    await store.inbox.accept(mail(), "s2", "cli")
+
+    assert await store.read(lambda tx: store.goal_rounds.lane(tx, "s1", hold=False)) == (0, "")
+    assert await store.write(lambda tx: store.goal_rounds.lane(tx, "s2")) == (1, "cli")

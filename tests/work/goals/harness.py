@@ -2,6 +2,7 @@
 
 from hermes_agent.app.work import GOALS
 from hermes_agent.app.work.goals import GoalWork
+from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.work.goals.desk import Wish
 from hermes_agent.work.goals.judge import SYSTEM
@@ -18,6 +19,13 @@ def work_of(there: Place) -> GoalWork:
 
 def command(text: str) -> tuple[Criterion, ...]:
     return (Criterion(kind=Kind.COMMAND, text=text),)
+
+
+async def anew(there: Place, name: str) -> None:
+    """Go on in a new session."""
+    where = Conversation(platform="cli", chat_kind="folder", chat=name)
+    hermes, owner = there.runtime.hermes, there.runtime.owner
+    there.record = await hermes.open_session(where, owner, workspace=there.record.workspace)
 
 
 async def started(there: Place, text: str = "Reach it.", criteria: tuple[Criterion, ...] = (), **more) -> Goal:

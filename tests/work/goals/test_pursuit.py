@@ -19,7 +19,7 @@ from hermes_agent.store.work.goals import Criterion, Goal, Kind, State
 from hermes_agent.testing.faults import Status
 from hermes_agent.tools.starting import short_id
 from tests.app.place import Place, another, place
-from tests.work.goals.harness import JUDGE, command, ended, reached, started, work_of
+from tests.work.goals.harness import JUDGE, anew, command, ended, reached, started, work_of
 
 PRICES = "  price_input: 10\n  price_output: 100\n  max_output: 1000\n"
 NEVER = command("echo broken; exit 3")
@@ -86,7 +86,8 @@ async def test_a_model_that_always_claims_success_is_stopped_after_three_checks(
 @pytest.mark.timeout(900)
 async def test_claims_against_a_failing_command_are_never_done(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
-        for _ in range(1000 if full else 10):
+        for number in range(1000 if full else 4):
+            await anew(there, f"session {number}")
             goal = await ended(there, await started(there, criteria=command("exit 1")))
             assert goal.state is State.BLOCKED
             await work_of(there).desk.stop(goal, State.DROPPED)
@@ -216,10 +217,7 @@ async def test_the_account_of_a_goal_holds_its_limit_and_a_raise_goes_on(tmp_pat
 async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
         for number in range(100 if full else 2):
-            where = Conversation(platform="cli", chat_kind="folder", chat=f"session {number}")
-            there.record = await there.runtime.hermes.open_session(
-                where, there.runtime.owner, workspace=there.record.workspace
-            )
+            await anew(there, f"session {number}")
             await there.say("Hello.")
             goal = await ended(there, await started(there, criteria=NEVER))
             await work_of(there).desk.stop(goal, State.DONE)

@@ -90,6 +90,13 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
     return [each for each in (Capability if granted is None else granted) if each not in mandate.denied]
 
 
+def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
+    """What the end of a run of this session adds to its commit."""
+    if mandate is None or mandate.kind not in CLOSINGS:
+        return ()
+    return (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPart:
     """What work adds to one run: tail sources, changes for the commit of its end, and the job that it is charged to
@@ -109,21 +116,22 @@ def whose(standings: Standings, principal: str) -> str:
 async def work_part(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> WorkPart:
     """What work adds to a run of this session: by its mandate, or else by the goals of its person."""
     closings = work_closings(needs, record, mandate)
-    if mandate is not None or record.surface in set(Work):
+    if mandate is not None or record.surface in set(Work) or not await _has_goals(needs, record):
         return WorkPart(closings=closings, job=record.job, limits=mandate.limits if mandate else ())
-    is_taped = needs.get(Options).tape is not None
-    if is_taped or not await needs.get(Store).sessions.has_goals(whose(needs.get(Standings), record.principal)):
-        return WorkPart(closings=closings, job=record.job)
     found: WorkPart = await needs.made(GOALS).part(record)
-    return replace(found, closings=(*found.closings, *closings))
+    return replace(found, closings=(*closings, *found.closings))
 
 
 async def work_opened(needs: Needs, record: SessionRecord) -> None:
     """Go on with what an earlier process left of a session that a person opens."""
-    if needs.get(Options).tape is None and await needs.get(Store).sessions.has_goals(
-        whose(needs.get(Standings), record.principal)
-    ):
+    if await _has_goals(needs, record):
         needs.made(GOALS).watch(record.id)
+
+
+async def _has_goals(needs: Needs, record: SessionRecord) -> bool:
+    """Whether the session's person has open goals; none count in a process that is recorded or replayed."""
+    who = whose(needs.get(Standings), record.principal)
+    return needs.get(Options).tape is None and await needs.get(Store).sessions.has_goals(who)
 
 
 def work_ended(needs: Needs, record: SessionRecord, view: Session, ended: RunEnded) -> None:

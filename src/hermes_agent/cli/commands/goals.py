@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,11 @@ async def _session(access: Access[System]) -> str:
 
 
 async def _add(access: Access[System], wish: Wish) -> GoalFacts:
-    if wish.later:
-        return await operations.set_goal(access, wish)
-    access.system.route()  # Without a model nothing is begun.
-    return await _pursued(access, await operations.set_goal(access, wish, await _session(access)))
+    """Write the goal down, and begin: one that is refused begins no session."""
+    if not wish.later:
+        access.system.route()  # Without a model nothing is begun.
+    made = await operations.set_goal(access, replace(wish, later=True))
+    return made if wish.later else await _resume(access, made.id, None, None)
 
 
 async def _resume(access: Access[System], name: str, turns: int | None, budget: float | None) -> GoalFacts:

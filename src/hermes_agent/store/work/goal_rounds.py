@@ -97,9 +97,10 @@ class GoalRounds(TimedTables):
         """Send a heartbeat; raises `LostLease` where another worker has it."""
         await self._claims.check(claimed.lease)
 
-    async def lane(self, tx: Transaction, session: str) -> tuple[int, str]:
-        """How much mail a session has that is not answered, and the queue of its lane (empty: it had none)."""
-        row = await tx.row(LANE, session)
+    async def lane(self, tx: Transaction, session: str, *, hold: bool = True) -> tuple[int, str]:
+        """How much mail a session has that is not answered, and the queue of its lane (empty: it had none). With `hold`
+        no other mail comes before the end of the change; then it is asked before the goal, as at a run's end."""
+        row = await tx.row(f"{LANE} FOR NO KEY UPDATE" if hold else LANE, session)
         return (0, "") if row is None else (int(row[0]), str(row[1]))
 
 

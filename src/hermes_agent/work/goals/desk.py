@@ -138,10 +138,7 @@ class Desk:
         goal = await self._worded(who, wish, folder)
         later = wish.later or record is None
         if record is not None and not later:
-            await self._check_free(record, "")
-        open_ = [each for each in await self.store.goals.list(who.key, limit=100) if each.state is not State.DRAFT]
-        if len(open_) >= MOST_ACTIVE and not later:
-            raise HermesError(f"You have {len(open_)} open goals, which is the most. End one first: `/goal clear ID`.")
+            await self._check_free(record, goal)
         checks = await self.checker.facts(goal, f"{goal.id}-{goal.revision}-0", brief=True)
         met = len(checks) == len(goal.criteria) and all(each.verdict == "met" for each in checks)
         if met and not wish.anyway:
@@ -163,13 +160,13 @@ class Desk:
         """Write a goal (new, or as it becomes) with the message that has the session begin."""
 
         async def change(tx: Transaction) -> Goal | None:
+            _, queue = await self.store.goal_rounds.lane(tx, record.id)
             if become is None:
                 await self.store.goals.put(tx, goal)
                 after: Goal | None = goal
             else:
                 after = await self.store.goals.become(tx, goal.id, lambda now: become(now) if now.is_open else None)
             if after is not None:
-                _, queue = await self.store.goal_rounds.lane(tx, record.id)
                 inbound = begins(after, record, self.who(record.principal), words, self.clock.now())
                 await self.store.inbox.accept(inbound, record.id, queue or self.hermes.scheduler.queue, tx=tx)
             return after
@@ -215,11 +212,15 @@ class Desk:
             if each.kind is Kind.COMMAND and (why := await self.refused(each.text, folder, who.principal)):
                 raise HermesError(f"`{each.text}` cannot be a criterion. {why}")
 
-    async def _check_free(self, record: SessionRecord, goal: str) -> None:
+    async def _check_free(self, record: SessionRecord, goal: Goal) -> None:
+        """Raise `HermesError` where the session, or its person, has no room for this goal."""
+        begun = [each for each in await self.store.goals.list(goal.principal) if each.state is not State.DRAFT]
+        if len(begun) >= MOST_ACTIVE and goal.id not in {each.id for each in begun}:
+            raise HermesError(f"You have {len(begun)} open goals, which is the most. End one first: `/goal clear ID`.")
         if record.job:
             raise HermesError(f"This session belongs to the job {record.job}. Set the goal in another session.")
         there = await self.store.goals.pursued(record.id)
-        if there is not None and there.id != goal:
+        if there is not None and there.id != goal.id:
             raise HermesError(f"Goal {there.id} is pursued here. Pause or clear it first, or use another session.")
 
     async def _placed(self, goal: Goal, record: SessionRecord) -> Goal:
@@ -243,7 +244,7 @@ class Desk:
             raise HermesError(f"Goal {goal.id} is {goal.state}.")
         if (turns is not None and turns < 1) or (money is not None and money < 0):
             raise HermesError("Say how many turns more, at least 1, and how many dollars in all.")
-        await self._check_free(record, goal.id)
+        await self._check_free(record, goal)
         as_it_is = turns is money is None and goal.state is State.ACTIVE and goal.session == record.id
         if as_it_is and await self.hermes.resume(record.id):
             return goal  # Its run was interrupted, and needs no other message.

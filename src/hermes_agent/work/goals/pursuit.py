@@ -120,7 +120,7 @@ class Pursuit:
         return [goal for goal, (_, queue) in zip(found, lanes, strict=True) if queue == self._queue]
 
     async def _lane(self, session: str, tx: Transaction) -> tuple[int, str]:
-        return await self._rounds.lane(tx, session)
+        return await self._rounds.lane(tx, session, hold=False)
 
     async def fire(self) -> None:
         """See `runs.alarm.Source`."""

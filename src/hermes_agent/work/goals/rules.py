@@ -170,8 +170,9 @@ def _folded(check: Check) -> str:
 
 
 def _line(check: Check) -> str:
+    """A receipt in the runtime's own words: never the judge's, which outside text may have led."""
     code = "" if check.exit_code is None else f", exit {check.exit_code}"
-    told = f" ({check.evidence})" if check.kind is Kind.JUDGE and check.evidence else ""
+    told = f" ({check.evidence})" if check.kind is Kind.JUDGE and check.verdict == "met" else ""
     return f"{check.criterion}: {check.verdict}{code}{told}"
 
 
@@ -185,7 +186,7 @@ def continuation(goal: Goal, checks: Sequence[Check]) -> tuple[str, str]:
         "Continue until they are met. The criteria are checked after your reply; what you say of them does not count. "
         "If you cannot continue without the person, report it with the tool `goal`.",
     ]
-    failing = [each for each in checks if each.verdict != "met" and each.kind is not Kind.JUDGE and each.evidence]
+    failing = [each for each in checks if each.verdict != "met" and each.evidence]
     outputs = "\n\n".join(f"{each.criterion} said:\n{each.evidence[-SHOWN:]}" for each in failing)
     return "\n".join(lines), outputs
 

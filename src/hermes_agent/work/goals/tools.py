@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from hermes_agent.core.effects import Effect
@@ -60,7 +61,7 @@ class GoalTools:
 
     async def _shown(self, desk: Desk, record: SessionRecord) -> str:
         goals = await desk.store.goals.list(self._whose(record.principal).key)
-        pages = [page(goal, await desk.store.goals.receipts(goal.id, 5)) for goal in goals]
+        pages = [page(replace(goal, why=""), await desk.store.goals.receipts(goal.id, 5)) for goal in goals]
         return "\n".join(pages) or "There are no open goals."
 
     async def _propose(
