@@ -29,6 +29,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.work.cron import test_rows
 
 SUITES = (
     test_cooldowns,
@@ -44,6 +45,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_rows,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -75,6 +77,8 @@ ROOTS = (
     "learning_support",
     "learning_lesson",
     "learning_swept",
+    "cron_job",
+    "cron_instant",
     "home",
     "worker",
     "episode",
@@ -128,6 +132,8 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    await store.cron_jobs.add(replace(test_rows.job("n-j"), name="job j1"))
+    await store.cron_instants.ask_for(replace(test_rows.row(1), job="n-j"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:
