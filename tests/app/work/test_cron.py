@@ -9,11 +9,12 @@ from pathlib import Path
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_jobs import CronService, InstantFacts
+from hermes_agent.app.work.cron_facts import InstantFacts, outcome
+from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.outbound import SlotState
+from hermes_agent.core.outbound import Piece, SlotState
 from hermes_agent.host.secrets import open_secrets
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.store.work.cron.records import Job
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -221,12 +222,15 @@ async def test_a_job_of_a_person_who_was_removed_stops_with_a_word(tmp_path: Pat
 async def test_a_scheduled_session_has_no_tool_that_makes_jobs_or_sends(tmp_path: Path):
     heard: list[Heard] = []
 
-    def model(said: Heard) -> Say:
+    def model(said: Heard) -> Say | Call:
         heard.append(said)
-        return Say("Fine.")
+        again = {"action": "create", "schedule": "in 1m", "prompt": "Remind me again."}
+        return Call("cronjob", again) if len(heard) % 3 else Say("Remind me again in a minute.")
 
     async with cron(tmp_path, model) as here:
-        await here.run(await here.make("@daily", "Remind me again."))
+        job = await here.make("@daily", "Remind me again.")
+        for _ in range(5):
+            assert (await here.run(job)).state == "ran"
         names = {tool.name for tool in heard[0].tools}
         assert "todo" in names
         assert not names & {"cronjob", "send_file", "clarify"}
@@ -301,3 +305,23 @@ async def test_a_provider_that_fails_for_a_while_is_asked_again_on_the_same_row(
         assert (found[0].state.value, found[0].session, found[0].ended) == ("queued", "", None)
         assert found[0].ready_at > here.place.runtime.machine.now() + 30
         assert await here.letters() == []
+
+
+async def test_what_ran_is_not_delivered_until_its_channel_has_it_once(tmp_path: Path):
+    async with cron(tmp_path, [Say("Hello.")]) as here:
+        job, store = await here.make("@daily"), here.place.runtime.store
+        await here.run(job)
+        for _ in range(3):  # The channel is down.
+            (slot,) = await store.outbox.claim(["ntfy"])
+            await store.outbox.start(slot, [])
+            await store.outbox.complete(slot, SlotState.PENDING, [], error="down")
+            facts = await here.service.facts(job)
+            assert facts.last is not None
+            assert outcome(facts.last) == "ran, manual, not delivered yet"
+        (slot,) = await store.outbox.claim(["ntfy"])
+        await store.outbox.start(slot, [])
+        await store.outbox.complete(slot, SlotState.SENT, [Piece(receipt="1", version=slot.version)])
+        facts = await here.service.facts(job)
+        assert facts.last is not None
+        assert outcome(facts.last) == "ran, manual, delivered"
+        assert await store.outbox.claim(["ntfy"]) == []
