@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
@@ -15,6 +17,7 @@ from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.outbound import Piece, SlotState
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.store.database import Store
 from hermes_agent.store.work.cron.records import Job
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -195,6 +198,7 @@ async def test_a_job_whose_script_is_gone_is_broken_and_said(tmp_path: Path):
         assert "runs no more until you change it" in (await here.letters())[0]
 
 
+@pytest.mark.slow
 async def test_a_run_that_cannot_begin_fails_with_its_reason(tmp_path: Path):
     async with cron(tmp_path, []) as here:
         job = await here.make("@daily", model="openai/gpt-5")
@@ -325,3 +329,24 @@ async def test_what_ran_is_not_delivered_until_its_channel_has_it_once(tmp_path:
         assert facts.last is not None
         assert outcome(facts.last) == "ran, manual, delivered"
         assert await store.outbox.claim(["ntfy"]) == []
+
+
+async def test_new_data_of_time_zones_plans_all_jobs_anew(tmp_path: Path):
+    async with serving(openai_model([], keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url, CHANNEL)
+        async with another(home, server) as first:
+            job = await Cron(place=first, who=OWNER).make("@yearly")
+            await first.runtime.store.facts.set("cron", "zones", "data of before")
+            await first.runtime.store.write(
+                lambda tx: tx.run("UPDATE cron_job SET look_at = 9e9, planned_to = 1 WHERE id = $1", job.id)
+            )
+        async with another(home, server, SERVES) as second:
+            await planned_anew(second.runtime.store, job)
+
+
+async def planned_anew(store: Store, job: Job) -> None:
+    async with asyncio.timeout(10):
+        while (await store.facts.of("cron")).get("zones") == "data of before":
+            await asyncio.sleep(0.02)
+        while not await store.cron_jobs.waiting(job.id):
+            await asyncio.sleep(0.02)

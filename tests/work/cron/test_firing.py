@@ -7,7 +7,9 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -253,3 +255,66 @@ async def test_many_jobs_that_are_not_due_let_the_alarm_sleep(bench: Bench, full
         await bench.add(f"{number % 60} 9 * * *", f"job{number}")
     assert (await bench.look() or 0) > NOW + 3600
     assert bench.sessions.started == []
+
+
+@pytest.mark.parametrize("day", ["2026-10-22", "2027-03-25"])
+async def test_a_week_with_a_change_of_the_clock_has_each_time_once(tmp_path: Path, day: str):
+    start = datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp()
+    clock = FakeClock(now=start)
+    store = await open_store(tmp_path / "hermes.db", clock=clock, timings=Timings(lasting=False))
+    bench = Bench(store, clock, tmp_path)
+    lines = {"night": "30 2 * * *", "range": "0 2-3 * * *", "half": "*/30 1-3 * * *", "day": "0 9 * * 1-5"}
+    for name, line in lines.items():
+        plan = Plan(schedule=parse(line, "Europe/Berlin", start), prompt="Hi")
+        await store.cron_jobs.add(
+            Job(id=name, principal="cli:ann", name=name, plan=plan, created=1.0, planned_to=int(start))
+        )
+    for step in range(7 * 24 * 6 + 1):
+        clock.set_now(start + step * 600)
+        await bench.look()
+    berlin = ZoneInfo("Europe/Berlin")
+    ran = {name: [] for name in lines}
+    for each in bench.sessions.started:
+        ran[each.job].append(f"{datetime.fromtimestamp(each.due, berlin):%d %H:%M %Z}")
+    assert [len(set(each)) for each in ran.values()] == [len(each) for each in ran.values()]
+    assert len(ran["night"]) == 7
+    assert len(ran["day"]) == 5
+    if day == "2026-10-22":
+        assert "25 02:30 CEST" in ran["night"]
+        assert "25 02:30 CET" not in ran["night"]
+        sunday = [each[3:] for each in ran["half"] if each.startswith("25 ")]
+        assert sunday == [
+            "01:00 CEST",
+            "01:30 CEST",
+            "02:00 CEST",
+            "02:30 CEST",
+            "02:00 CET",
+            "02:30 CET",
+            "03:00 CET",
+            "03:30 CET",
+        ]
+        assert len(ran["range"]) == 14
+    else:
+        assert "28 03:00 CEST" in ran["night"]
+        sunday = [each[3:] for each in ran["half"] if each.startswith("28 ")]
+        assert sunday == ["01:00 CET", "01:30 CET", "03:00 CEST", "03:30 CEST"]
+        assert len(ran["range"]) == 13
+    await store.close()
+
+
+async def test_two_processes_start_each_instant_once(bench: Bench):
+    for number in range(20):
+        await bench.add("@hourly", f"job{number}")
+    both = (bench.firing, bench.process())
+    for firing in both:
+        await firing.next_due()
+    await bench.look()
+    bench.clock.set_now(NOW + 3600)
+    for _ in range(8):
+        async with asyncio.TaskGroup() as group:
+            for firing in both:
+                group.create_task(firing.fire())
+        while tasks := tuple(task for firing in both for task in firing._tasks):
+            await asyncio.wait(tasks)
+    runs = Counter(each.id for each in bench.sessions.started)
+    assert (len(runs), set(runs.values())) == (20, {1})
