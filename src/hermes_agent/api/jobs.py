@@ -40,7 +40,10 @@ class JobChange(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     jitter: Count = 0
     seconds: Count = 0
     repeat: Count = 0
+    ends: Short = ""
+    money: Short = ""
     tokens: Count = 0
+    retries: Count = 0
     quiet: bool = False
 
 

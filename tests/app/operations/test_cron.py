@@ -81,6 +81,8 @@ async def test_a_name_that_is_taken_is_refused_with_what_differs_and_the_same_jo
         ({"zone": "Europe/Berln"}, "Did you mean `Europe/Berlin`"),
         ({"context_from": "nothing"}, "no job `nothing`"),
         ({"name": "x" * 61}, "1 to 60 characters"),
+        ({"money": "much"}, "no amount"),
+        ({"ends": "every 2h"}, "is no time"),
     ],
 )
 async def test_what_a_job_may_not_have_is_refused_when_it_is_made(tmp_path: Path, given: dict[str, object], why: str):
@@ -150,3 +152,13 @@ async def test_the_status_names_what_went_wrong(tmp_path: Path):
         await create_job(access(here), "@daily", "Hi", name="fine")
         found = await status(access(here))
         assert (found.on, found.wrong) == (1, ())
+
+
+async def test_what_a_job_has_is_taken_away_by_the_word_none(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        made = await create_job(access(here), "@daily", "Hi", name="a", money="0.5", ends="2099-01-01", toolsets="web")
+        plan = (await here.runtime.store.cron_jobs.get(made.id)).plan  # type: ignore[union-attr]  # it is there
+        assert (plan.money, plan.ends, plan.toolsets) == (500_000_000, 4_070_908_800.0, ("web",))
+        await edit_job(access(here), "a", money="none", ends="none", toolsets="none")
+        plan = (await here.runtime.store.cron_jobs.get(made.id)).plan  # type: ignore[union-attr]  # it is there
+        assert (plan.money, plan.ends, plan.toolsets) == (None, None, None)

@@ -6,14 +6,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
 from hermes_agent.app.work.cron_drafts import Draft
-from hermes_agent.app.work.cron_jobs import CronService, InstantFacts
+from hermes_agent.app.work.cron_facts import InstantFacts, outcome
+from hermes_agent.app.work.cron_jobs import CronService
 from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.outbound import SlotState
+from hermes_agent.core.outbound import Piece, SlotState
 from hermes_agent.host.secrets import open_secrets
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.store.database import Store
 from hermes_agent.store.work.cron.records import Job
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -194,6 +198,7 @@ async def test_a_job_whose_script_is_gone_is_broken_and_said(tmp_path: Path):
         assert "runs no more until you change it" in (await here.letters())[0]
 
 
+@pytest.mark.slow
 async def test_a_run_that_cannot_begin_fails_with_its_reason(tmp_path: Path):
     async with cron(tmp_path, []) as here:
         job = await here.make("@daily", model="openai/gpt-5")
@@ -221,12 +226,15 @@ async def test_a_job_of_a_person_who_was_removed_stops_with_a_word(tmp_path: Pat
 async def test_a_scheduled_session_has_no_tool_that_makes_jobs_or_sends(tmp_path: Path):
     heard: list[Heard] = []
 
-    def model(said: Heard) -> Say:
+    def model(said: Heard) -> Say | Call:
         heard.append(said)
-        return Say("Fine.")
+        again = {"action": "create", "schedule": "in 1m", "prompt": "Remind me again."}
+        return Call("cronjob", again) if len(heard) % 3 else Say("Remind me again in a minute.")
 
     async with cron(tmp_path, model) as here:
-        await here.run(await here.make("@daily", "Remind me again."))
+        job = await here.make("@daily", "Remind me again.")
+        for _ in range(5):
+            assert (await here.run(job)).state == "ran"
         names = {tool.name for tool in heard[0].tools}
         assert "todo" in names
         assert not names & {"cronjob", "send_file", "clarify"}
@@ -301,3 +309,44 @@ async def test_a_provider_that_fails_for_a_while_is_asked_again_on_the_same_row(
         assert (found[0].state.value, found[0].session, found[0].ended) == ("queued", "", None)
         assert found[0].ready_at > here.place.runtime.machine.now() + 30
         assert await here.letters() == []
+
+
+async def test_what_ran_is_not_delivered_until_its_channel_has_it_once(tmp_path: Path):
+    async with cron(tmp_path, [Say("Hello.")]) as here:
+        job, store = await here.make("@daily"), here.place.runtime.store
+        await here.run(job)
+        for _ in range(3):  # The channel is down.
+            (slot,) = await store.outbox.claim(["ntfy"])
+            await store.outbox.start(slot, [])
+            await store.outbox.complete(slot, SlotState.PENDING, [], error="down")
+            facts = await here.service.facts(job)
+            assert facts.last is not None
+            assert outcome(facts.last) == "ran, manual, not delivered yet"
+        (slot,) = await store.outbox.claim(["ntfy"])
+        await store.outbox.start(slot, [])
+        await store.outbox.complete(slot, SlotState.SENT, [Piece(receipt="1", version=slot.version)])
+        facts = await here.service.facts(job)
+        assert facts.last is not None
+        assert outcome(facts.last) == "ran, manual, delivered"
+        assert await store.outbox.claim(["ntfy"]) == []
+
+
+async def test_new_data_of_time_zones_plans_all_jobs_anew(tmp_path: Path):
+    async with serving(openai_model([], keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url, CHANNEL)
+        async with another(home, server) as first:
+            job = await Cron(place=first, who=OWNER).make("@yearly")
+            await first.runtime.store.facts.set("cron", "zones", "data of before")
+            await first.runtime.store.write(
+                lambda tx: tx.run("UPDATE cron_job SET look_at = 9e9, planned_to = 1 WHERE id = $1", job.id)
+            )
+        async with another(home, server, SERVES) as second:
+            await planned_anew(second.runtime.store, job)
+
+
+async def planned_anew(store: Store, job: Job) -> None:
+    async with asyncio.timeout(10):
+        while (await store.facts.of("cron")).get("zones") == "data of before":
+            await asyncio.sleep(0.02)
+        while not await store.cron_jobs.waiting(job.id):
+            await asyncio.sleep(0.02)

@@ -32,6 +32,7 @@ from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
 from tests.store.work import test_children, test_goals
+from tests.store.work.cron import test_rows
 
 SUITES = (
     test_cooldowns,
@@ -49,6 +50,7 @@ SUITES = (
     test_proposals,
     test_goals,
     test_children,
+    test_rows,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -80,6 +82,8 @@ ROOTS = (
     "learning_support",
     "learning_lesson",
     "learning_swept",
+    "cron_job",
+    "cron_instant",
     "home",
     "worker",
     "episode",
@@ -144,6 +148,8 @@ async def settle(store: Store) -> None:
     await store.write(lambda tx: store.goals.keep(tx, goal, "r1", "run", [test_goals.CHECK]))
     await store.write(lambda tx: store.mandates.put(tx, "n1", Mandate(kind=Work.CHILD)))
     await store.write(lambda tx: store.children.add(tx, test_children.child("n1"), 1))
+    await store.cron_jobs.add(replace(test_rows.job("n-j"), name="job j1"))
+    await store.cron_instants.ask_for(replace(test_rows.row(1), job="n-j"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

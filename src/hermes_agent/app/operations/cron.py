@@ -18,6 +18,7 @@ from hermes_agent.work.cron.schedule import local
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
 
+NONE = "none"
 __all__ = ["InstantFacts", "JobFacts", "UnknownJob"]
 
 
@@ -156,8 +157,9 @@ def status_text(found: Status) -> str:
 
 
 def _draft(**given: Any) -> Draft:  # noqa: ANN401  what options gave
-    """The draft of what was given: an empty text, False and 0 say nothing."""
+    """The draft of what was given: an empty text, False and 0 say nothing, and the word `none` takes a thing away."""
     said = {key: value for key, value in given.items() if value not in ("", False, None)}
+    said |= {key: "" for key, value in said.items() if value == NONE and key != "prompt"}
     if said.pop("no_agent", False):
         said["agent"] = False
     return Draft(**said)
@@ -190,7 +192,10 @@ OPTIONS = (
     _number("jitter", "Most seconds of a delay that spreads jobs of one time."),
     _number("seconds", "Seconds of one run."),
     _number("repeat", "How often it runs; 0: without end."),
+    _text("ends", "Time after which it runs no more."),
+    _text("money", "Most US dollars of one run."),
     _number("tokens", "Most tokens of one run."),
+    _number("retries", "Tries after a failure of the provider."),
     option("quiet", "--quiet", "Show failures in lists alone."),
 )
 CRON = Noun(

@@ -90,13 +90,6 @@ def granted_by(mandate: Mandate | None, granted: Sequence[str] | None) -> Sequen
     return [each for each in (Capability if granted is None else granted) if each not in mandate.denied]
 
 
-def work_closings(needs: Needs, record: SessionRecord, mandate: Mandate | None) -> tuple[Closing, ...]:
-    """What the end of a run of this session adds to its commit."""
-    if mandate is None or mandate.kind not in CLOSINGS:
-        return ()
-    return (late(CLOSINGS[mandate.kind])(needs, record, mandate),)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPart:
     """What work adds to one run: tail sources, changes for the commit of its end, and the job that it is charged to

@@ -14,8 +14,9 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.scanner.scan import alarms
-from hermes_agent.store.work.cron.records import CatchUp, Job, Overlap, Plan
+from hermes_agent.store.work.cron.records import CatchUp, Job, Kind, Overlap, Plan
 from hermes_agent.tools.surfaces import check_toolset
+from hermes_agent.work.cron.schedule import parse
 from hermes_agent.work.cron.scripts import script_path
 
 LONGEST_PROMPT = 20_000
@@ -63,7 +64,8 @@ class Draft:
     seconds: int | None = None
     retries: int | None = None
     repeat: int | None = None
-    money: float | None = None
+    money: str | None = None
+    ends: str | None = None
     tokens: int | None = None
     quiet: bool | None = None
 
@@ -87,7 +89,7 @@ class Drafting:
         if who.standing is not Standing.OWNER and (own := [key for key in OWNERS if said.get(key)]):
             raise HermesError(f"Only the owner's jobs have a {own[0]}.")
         changes: dict[str, Any] = {key: said[key] for key in PLAIN if key in said}
-        changes |= {key: _list(said[key]) for key in ("deliver", "skills") if said.get(key)}
+        changes |= {key: _list(said[key]) for key in ("deliver", "skills") if key in said}
         if "toolsets" in said:
             changes["toolsets"] = _list(said["toolsets"]) or None
         if "catch_up" in said:
@@ -95,7 +97,9 @@ class Drafting:
         if "overlap" in said:
             changes["overlap"] = _choice(Overlap, said["overlap"], "overlap")
         if "money" in said:
-            changes["money"] = int(said["money"] * 1e9)
+            changes["money"] = _dollars(said["money"])
+        if "ends" in said:
+            changes["ends"] = float(_moment(said["ends"], base)) if said["ends"] else None
         if "context_from" in said:
             changes["context_from"] = tuple(_id_of(jobs, each) for each in _list(said["context_from"]))
         made = replace(base, **changes)
@@ -149,6 +153,22 @@ def _choice(kind: type[CatchUp] | type[Overlap], said: str, what: str) -> CatchU
         return kind(said)
     except ValueError as error:
         raise HermesError(f"`{said}` is no {what}: say {', '.join(each.value for each in kind)}.") from error
+
+
+def _dollars(said: str) -> int | None:
+    """US dollars as nanodollars; None for nothing said."""
+    try:
+        return int(float(said) * 1e9) if said else None
+    except (ValueError, OverflowError) as error:
+        raise HermesError(f"`{said}` is no amount of US dollars.") from error
+
+
+def _moment(said: str, base: Plan) -> str:
+    """The end of a job in seconds since 1970."""
+    found = parse(said, base.schedule.zone, 0.0)
+    if found.kind is not Kind.AT or said[:1].isalpha():
+        raise HermesError(f"`{said}` is no time: say one such as 2026-12-24T18:00.")
+    return found.spec
 
 
 def _id_of(jobs: Sequence[Job], name: str) -> str:

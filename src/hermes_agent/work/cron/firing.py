@@ -121,7 +121,9 @@ class Firing:
             await self._store.cron_instants.release(lease)
 
     async def _plan(self) -> None:
-        while jobs := await self._store.cron_jobs.due():
+        last = ""
+        while jobs := await self._store.cron_jobs.due(last):
+            last = jobs[-1].id
             for job in jobs:
                 await self._plan_one(job)
 

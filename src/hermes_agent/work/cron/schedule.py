@@ -9,10 +9,11 @@ from itertools import islice
 from zoneinfo import ZoneInfo, available_timezones
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.late import libraries
+from hermes_agent.host.late import late, libraries
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.store.work.cron.records import Kind, Schedule
 
+LINE = "hermes_agent.work.cron.lines:Line"
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 LEAST = 60
 """Seconds of the shortest interval."""
@@ -175,9 +176,7 @@ def _all(schedule: Schedule, after: int) -> Iterator[int]:
                 due += period
         case Kind.CRON:
             last = after
-            for found in libraries.cronsim.CronSim(
-                schedule.spec, datetime.fromtimestamp(after, zone_of(schedule.zone))
-            ):
+            for found in late(LINE)(schedule.spec, datetime.fromtimestamp(after, zone_of(schedule.zone))):
                 if (due := int(found.timestamp())) > last:  # Two times in one gap are one moment.
                     yield due
                     last = due

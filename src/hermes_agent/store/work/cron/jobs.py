@@ -31,9 +31,9 @@ LIST = (
     f"SELECT {JOB} FROM cron_job WHERE home = $home AND (CAST($1 AS TEXT) = '' OR principal = $1) ORDER BY created, id"
 )
 DUE = (
-    f"SELECT {JOB} FROM cron_job WHERE home = $home AND state = 'on' AND (look_at <= $1 OR id IN (SELECT job FROM "
-    "cron_instant WHERE home = $home AND ended IS NULL AND state = 'queued' AND why <> 'manual' AND tries = 0 "
-    "AND ready_at <= $1 GROUP BY job HAVING count(*) > 1 OR min(late_at) <= $1)) ORDER BY id LIMIT $2"
+    f"SELECT {JOB} FROM cron_job WHERE home = $home AND state = 'on' AND id > $3 AND (look_at <= $1 OR id IN "
+    "(SELECT job FROM cron_instant WHERE home = $home AND ended IS NULL AND state = 'queued' AND why <> 'manual' "
+    "AND tries = 0 AND ready_at <= $1 GROUP BY job HAVING count(*) > 1 OR min(late_at) <= $1)) ORDER BY id LIMIT $2"
 )
 FREE = "ended IS NULL AND state = 'queued' AND owner IS NULL AND why <> 'manual' AND tries = 0"
 WAITING = f"SELECT due FROM cron_instant WHERE job = $1 AND {FREE} ORDER BY due"
@@ -104,10 +104,10 @@ class CronJobs(TimedTables):
         """Jobs of one person (empty: of all), the oldest first."""
         return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, principal))]
 
-    async def due(self, most: int = 200) -> list[Job]:
-        """Jobs whose instants are to be planned now, or decided about."""
+    async def due(self, after: str = "", most: int = 200) -> list[Job]:
+        """Jobs whose instants are to be planned now, or decided about, by id."""
         now = self._clock.now()
-        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, most))]
+        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, most, after))]
 
     async def waiting(self, job: str) -> list[int]:
         """The planned instants of a job."""
