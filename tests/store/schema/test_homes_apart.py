@@ -12,6 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
+from hermes_agent.store.work.card_runs import DISPATCHES, NEW
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother, empty_database
@@ -29,6 +30,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.work import test_board
 
 SUITES = (
     test_cooldowns,
@@ -44,6 +46,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_board,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -78,6 +81,11 @@ ROOTS = (
     "home",
     "worker",
     "episode",
+    "board",
+    "card",
+    "card_run",
+    "card_watch",
+    "card_dispatcher",
 )
 INHERITED = {
     "entry": "its session's",
@@ -87,6 +95,9 @@ INHERITED = {
     "removal": "its session's",
     "learning_count": "its session's",
     "passage": "its session's",
+    "card_link": "its cards'",
+    "card_event": "its card's",
+    "card_file": "its card's",
     "prefix": "content by its hash",
     "version_body": "content by its hash",
     "machine": "a machine serves any home",
@@ -128,6 +139,11 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    card = await test_board.create(store)
+    await store.boards.watch("board:main", "telegram:dm:2")
+    run = (card.id, 1, "work", "", "", f"board/{card.id}-1", 1.0)
+    await store.write(lambda tx: tx.run(NEW, *run))
+    await store.write(lambda tx: tx.run(DISPATCHES, "nobody"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:
