@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.endpoint import Answer, AppState, Call, Endpoint, Nothing
-from hermes_agent.api.problems import bad
+from hermes_agent.api.problems import missing
 from hermes_agent.app.operations import board as operations
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]
@@ -190,7 +190,7 @@ async def act(state: AppState, call: Call[VerbRequest, Nothing]) -> Answer:
     access, card, said = state.access(call.who), call.path["id"], call.body
     verb = call.path["verb"]
     if verb not in VERBS:
-        raise bad(f"There is no verb `{verb}`. There are: {', '.join(VERBS)}.", "verb")
+        raise missing(f"There is no verb `{verb}`. There are: {', '.join(VERBS)}.")
     operation, argument = VERBS[verb]
     await operation(access, card, *((getattr(said, argument),) if argument else ()))
     return facts_of((await operations.show_card(access, card)).card)

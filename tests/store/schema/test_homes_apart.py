@@ -13,6 +13,7 @@ from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.learning.jobs import OVERLAPPED
 from hermes_agent.store.transaction import Dialect, Row
+from hermes_agent.store.work.card_runs import DISPATCHES, NEW
 from hermes_agent.store.work.goals import State
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
@@ -31,7 +32,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
-from tests.store.work import test_children, test_goals
+from tests.store.work import test_board, test_children, test_goals
 from tests.store.work.cron import test_rows
 
 SUITES = (
@@ -51,6 +52,7 @@ SUITES = (
     test_goals,
     test_children,
     test_rows,
+    test_board,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -92,6 +94,11 @@ ROOTS = (
     "goal_round",
     "goal_check",
     "child",
+    "board",
+    "card",
+    "card_run",
+    "card_watch",
+    "card_dispatcher",
 )
 INHERITED = {
     "entry": "its session's",
@@ -101,6 +108,9 @@ INHERITED = {
     "removal": "its session's",
     "learning_count": "its session's",
     "passage": "its session's",
+    "card_link": "its cards'",
+    "card_event": "its card's",
+    "card_file": "its card's",
     "prefix": "content by its hash",
     "version_body": "content by its hash",
     "machine": "a machine serves any home",
@@ -150,6 +160,11 @@ async def settle(store: Store) -> None:
     await store.write(lambda tx: store.children.add(tx, test_children.child("n1"), 1))
     await store.cron_jobs.add(replace(test_rows.job("n-j"), name="job j1"))
     await store.cron_instants.ask_for(replace(test_rows.row(1), job="n-j"))
+    card = await test_board.create(store)
+    await store.boards.watch("board:main", "telegram:dm:2")
+    run = (card.id, 1, "work", "", "", f"board/{card.id}-1", 1.0)
+    await store.write(lambda tx: tx.run(NEW, *run))
+    await store.write(lambda tx: tx.run(DISPATCHES, "nobody"))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

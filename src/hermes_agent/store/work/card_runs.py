@@ -48,7 +48,7 @@ OVER = (
     "WHERE card = $1 AND epoch = $2 AND ended IS NULL"
 )
 DISPATCHES = "INSERT INTO card_dispatcher (worker, home) VALUES ($1, $home) ON CONFLICT DO NOTHING"
-GONE = "DELETE FROM card_dispatcher WHERE worker NOT IN (SELECT id FROM worker)"
+GONE = "DELETE FROM card_dispatcher WHERE home = $home AND worker NOT IN (SELECT id FROM worker)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
