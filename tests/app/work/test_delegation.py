@@ -2,15 +2,18 @@
 
 import asyncio
 import hashlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
+from hermes_agent.app.work import queue_of
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.core.messages import Origin, Role, ToolResult, Trust
-from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.store.work.children import Child
 from hermes_agent.work.delegation.report import NO_CHECK, Report, report_of
 from tests.app.place import Place, place, spoken
@@ -291,4 +294,42 @@ async def test_an_agent_may_have_a_process_of_its_own(tmp_path):
         assert ended.text == "All done."
         assert "Done elsewhere." in results(here)[0]
         session = (await children_of(here))[0].session
-        assert (here.runtime.home.cache / "children" / "children" / session / "exit").exists()
+        assert (await here.runtime.store.children.get(session)).queue == queue_of(session)
+
+
+OWNER = "SELECT owner FROM lane WHERE id = $1"
+
+
+def workers_of(session: str) -> list[int]:
+    """The processes that work on that session alone."""
+    found = [path for path in Path("/proc").glob("[0-9]*") if is_alive(int(path.name))]
+    return [int(path.name) for path in found if f"--session\0{session}" in (path / "cmdline").read_text()]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+async def test_an_agent_whose_own_process_dies_is_worked_on_here(tmp_path):
+    asked = 0
+
+    def script(heard: Heard) -> Piece | Answer:
+        nonlocal asked
+        if is_child(heard):
+            asked += 1
+            return Answer(pieces=(Say("Dug."),), pace=Pace(first=30.0 if asked == 1 else 0.0))
+        return Say("All done.") if spoken(heard) else Call("delegate_task", {"goal": "work", "isolation": "process"})
+
+    async with place(tmp_path, script) as here:
+        after = await here.tell("Go")
+        async with asyncio.timeout(30):
+            while not asked:
+                await asyncio.sleep(0.05)
+        session = (await children_of(here))[0].session
+        others = await here.runtime.store.read(lambda tx: tx.rows(OWNER, session))
+        assert others != [(here.runtime.store.workers.id,)]
+        for pid in workers_of(session):
+            os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(10):
+            await here.ended(after)
+
+        assert "Dug." in results(here)[0]
+        assert [child.outcome for child in await children_of(here)] == ["answered"]

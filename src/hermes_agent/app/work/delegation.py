@@ -7,7 +7,7 @@ import hashlib
 import logging
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,12 +29,15 @@ from hermes_agent.core.mandate import Mandate, Work
 from hermes_agent.core.messages import Origin, Quoted, Role
 from hermes_agent.core.spending import Scope
 from hermes_agent.core.tool import CallContext
-from hermes_agent.host.late import Needs, late
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.late import Needs
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.process import Child as Process
+from hermes_agent.host.process import start_detached
 from hermes_agent.host.tasks import spawn
 from hermes_agent.replay.ledger import Book
 from hermes_agent.runs.front import Hermes
-from hermes_agent.sandbox.place import PLACES, AlreadyStarted, Command, Place, PlaceFailed, Running
+from hermes_agent.sandbox.place import AlreadyStarted, Command, Place, PlaceFailed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.children import Child
@@ -304,8 +307,8 @@ def parent_end(needs: Needs, record: SessionRecord, session: View, ended: RunEnd
 
 
 class OwnProcesses:
-    """Processes that work on one child each, outside the wall as this one is (`Apart`). Should one die, this process
-    goes on with its child."""
+    """Processes that work on one child each, outside the wall as this one is (`Apart`). A second process for a child
+    does no harm: the lane has one owner, and the other one waits. Should one die, this process works on its child."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
@@ -316,27 +319,27 @@ class OwnProcesses:
         return queue_of(session)
 
     async def start(self, child: Child) -> None:
-        """Start the process of a child, or find it."""
+        """Start the process of a child, once for as long as it lives."""
         if child.session in self._watched:
             return
-        home = self._needs.get(Home)
-        place: Place = late(PLACES["local"])(folder=home.cache / "children", env=environment())
-        words = [sys.executable, "-m", "hermes_agent", "worker", "--session", child.session]
-        exec_id = f"children/{child.session}"
-        try:
-            running = await place.start(exec_id, Command(text=shlex.join(words), folder=str(home.root)))
-        except AlreadyStarted:
-            found = await place.attach(exec_id)
-            if found is None:
-                raise
-            running = found
         self._watched.add(child.session)
-        spawn(self._over(child, running), name=f"process of {child.session}")
+        home = self._needs.get(Home)
+        profile = ["--profile", home.profile] if home.profile else []
+        words = [sys.executable, "-m", "hermes_agent", *profile, "worker", "--session", child.session]
+        env = {**environment(), "HERMES_HOME": str(home.base)}
+        begin = partial(_started, home.cache / "children", child.session, words, env)
+        spawn(self._over(child, await asyncio.to_thread(begin)), name=f"process of {child.session}")
 
-    async def _over(self, child: Child, running: Running) -> None:
+    async def _over(self, child: Child, running: Process) -> None:
         try:
-            await running.wait()
+            await running.exited()
             delegation: Delegation = self._needs.made(DELEGATION)
             await delegation.recover(child.session)
         finally:
             self._watched.discard(child.session)
+
+
+def _started(folder: Path, name: str, words: Sequence[str], env: Mapping[str, str]) -> Process:
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    with (folder / f"{name}.log").open("ab") as out:
+        return start_detached(words, cwd=str(folder), env=env, stdin=None, out=out.fileno())

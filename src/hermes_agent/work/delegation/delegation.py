@@ -120,6 +120,7 @@ class Delegation:
         """Work here on a child whose process has ended before it."""
         child = await self.children.get(session)
         if child is not None and child.is_open:
+            await self._store.workers.reap()  # That process holds the lane until somebody notices.
             await self.hand_over([child], self._hermes.scheduler.queue)
             self._hermes.scheduler.enqueue(session)
 
