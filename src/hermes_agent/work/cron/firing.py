@@ -19,7 +19,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.work.cron.records import MANUAL, Claimed, Instant, InstantState, Job, JobState, Overlap
 from hermes_agent.work.cron.ending import QUIET, Endings, Result
-from hermes_agent.work.cron.planning import plan
+from hermes_agent.work.cron.planning import NEVER, plan
 from hermes_agent.work.cron.schedule import BadSchedule
 from hermes_agent.work.cron.scripts import Broken, Output, Scripts
 
@@ -133,8 +133,8 @@ class Firing:
         try:
             planned = await asyncio.to_thread(plan, job, waiting, now, self._since)
         except BadSchedule as error:  # Its time zone is gone.
-            await self._store.cron_jobs.edit(replace(job, state=JobState.BROKEN, why=str(error)))
-            log.warning("scheduled job %s: %s", job.id, error)
+            said = await self._store.cron_instants.ask_for(Instant(job=job.id, due=int(now), ready_at=NEVER))
+            await self._end(said, Result(state=InstantState.FAILED, words=str(error), job_state=JobState.BROKEN))
             return
         if planned.done and await self._store.cron_instants.running(Instant(job=job.id, due=0)):
             planned = replace(planned, done=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -208,8 +208,12 @@ def upcoming(schedule: Schedule, now: float, count: int = 3) -> tuple[str, ...]:
 
 
 def local(at: float, zone: str) -> str:
-    """A moment on the clock of a zone."""
-    return f"{datetime.fromtimestamp(at, zone_of(zone)):%a %Y-%m-%d %H:%M %Z}"
+    """A moment on the clock of a zone; of UTC, where there is no such zone any more."""
+    try:
+        clock: tzinfo = zone_of(zone)
+    except BadSchedule:
+        clock = UTC
+    return f"{datetime.fromtimestamp(at, clock):%a %Y-%m-%d %H:%M %Z}"
 
 
 def span_words(seconds: float) -> str:
