@@ -214,6 +214,7 @@ async def test_the_account_of_a_goal_holds_its_limit_and_a_raise_goes_on(tmp_pat
     assert spent.money < more.money <= NANO
 
 
+@pytest.mark.timeout(600)
 async def test_the_prefix_stays_the_same_whatever_becomes_of_a_goal(tmp_path: Path, full: bool):
     async with place(tmp_path, claims) as there:
         for number in range(100 if full else 2):
