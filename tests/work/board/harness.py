@@ -20,7 +20,7 @@ from hermes_agent.work.board.rules import By, Role
 from tests.app.place import Place, place
 
 ME = By(name="cli:me", role=Role.OWNER, sees_all=True)
-SECONDS = 12.0
+SECONDS = 25.0
 
 
 @dataclass
@@ -98,7 +98,7 @@ def completing(heard: Heard) -> Call | Say:
 
 def processes(here: Desk, card: str = "") -> list[int]:
     """The processes of cards of this home: `hermes` itself and what it started, without the shell around it."""
-    mark = f"HERMES_CARD={here.board.home.base}/cache/board-exec/board/{card}".encode()
+    mark = f"HERMES_KANBAN_EXEC={here.board.home.base}/cache/board-exec/board/{card}".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -11,9 +11,10 @@ from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.work.cards import Ending, Reason, Status
 from hermes_agent.work.board.rules import Order, Verb
+from tests.work.board.boards import text
 from tests.work.board.harness import ME, completing, desk, gone, processes
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 FOREVER = Pace(first=600.0)
 
 
@@ -195,7 +196,16 @@ async def test_a_program_that_cannot_start_pauses_its_profile(tmp_path: Path):
 
 
 async def test_a_profile_works_on_the_board_of_the_base_home(tmp_path: Path):
-    async with desk(tmp_path, completing) as here:
+    def script(heard: Heard) -> Call | Say:
+        steps = [
+            Call("write_file", {"path": "out.txt", "content": "from a tool"}),
+            Call("terminal", {"command": "cat out.txt && echo $HERMES_KANBAN_TASK >task"}),
+            Call("kanban_complete", {"summary": "Did it.", "artefacts": ["out.txt", "task"]}),
+            Say("ok"),
+        ]
+        return steps[min(heard.turn, 3)]
+
+    async with desk(tmp_path, script) as here:
         folder = here.board.home.base / "profiles/coder"
         folder.mkdir(parents=True)
         (folder / "config.yaml").write_text(here.board.home.config_file.read_text())
@@ -203,11 +213,13 @@ async def test_a_profile_works_on_the_board_of_the_base_home(tmp_path: Path):
 
         done = await here.until(card.id, Status.DONE, Status.BLOCKED)
 
-        assert done.status is Status.DONE, await here.board.cards.events(card.id)
+        assert done.status is Status.DONE, await here.told(card.id)
         run = (await here.board.runs.of(card.id))[0]
         assert run.profile == "coder"
         assert await here.here.runtime.store.sessions.get(run.session) is None
         assert (folder / "hermes.db").exists()
+        kept = {file.name: text(file.path) for file in await here.board.cards.files(card.id)}
+        assert kept == {"out.txt": "from a tool", "task": f"{card.id}\n"}
 
 
 def committed(repo: Path) -> list[str]:

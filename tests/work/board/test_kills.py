@@ -33,8 +33,8 @@ from tests.cli.shell import PROGRAM, ROOT
 from tests.measured import measured, path_of
 from tests.work.board.harness import ME
 
-pytestmark = pytest.mark.slow
-MARK = "HERMES_CARD="
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+MARK = "HERMES_KANBAN_EXEC="
 
 
 def slow(heard: Heard) -> Answer | Call | Say:

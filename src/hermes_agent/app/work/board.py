@@ -34,7 +34,7 @@ from hermes_agent.work.board.worker import adopt as adopt
 from hermes_agent.work.board.workspaces import Workspaces
 
 RECORDS = "board-exec"
-MARK = "HERMES_CARD"
+MARK = "HERMES_KANBAN_EXEC"
 """The variable by which all that a card's process started is known."""
 
 

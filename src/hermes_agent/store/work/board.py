@@ -14,7 +14,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.store.bodies import storable, written
 from hermes_agent.store.outbox import Outbox
-from hermes_agent.store.transaction import Engine, Transaction, marks
+from hermes_agent.store.transaction import Engine, Transaction, Value, marks
 from hermes_agent.store.work.card_reading import CHILDREN, GET, CardReading, card_of, unknown
 from hermes_agent.store.work.cards import Card, CardFile, Change, Status, Workspace
 
@@ -89,7 +89,7 @@ class Boards(CardReading):
                 new = replace(new, id=f"t_{self._ids.short()[:6]}")
             for parent in sorted(set(parents)):
                 await tx.run(LINK, parent, new.id)
-            await self.note(tx, new, "created", by, "", Origin.RUNTIME)
+            await tx.run(EVENT, *self._event(new, "created", by, "", Origin.RUNTIME))
             tx.rings.add("")
             return Created(card=new, is_new=True)
 
@@ -127,23 +127,25 @@ class Boards(CardReading):
 
     async def put(self, tx: Transaction, change: Change) -> Card:
         """Write a decided card with its event and its letters."""
-        card = replace(change.card, version=change.card.version + 1)
-        await tx.run(UPDATE, card.id, *_columns(card))
-        await self.note(tx, card, change.kind, change.by, change.text, change.origin)
+        (card,) = await self.put_all(tx, [change])
         if change.letter:
+            content = Content(text=self._engine.redact(change.letter))
             for (conversation,) in await tx.rows(WATCHERS, card.id, f"board:{card.board}"):
-                to = Conversation.parse(conversation)
-                content = Content(text=self._engine.redact(change.letter))
-                await self._outbox.put(
-                    tx, Letter(key=f"board:{card.id}:{card.version}:{conversation}", to=to, content=content)
-                )
-        tx.rings.add("")
+                key, to = f"board:{card.id}:{card.version}:{conversation}", Conversation.parse(conversation)
+                await self._outbox.put(tx, Letter(key=key, to=to, content=content))
         return card
 
-    async def note(self, tx: Transaction, card: Card, kind: str, who: str, text: str, origin: Origin) -> None:
-        """Add the event of a card's version."""
-        said = storable(self._engine.redact(text))
-        await tx.run(EVENT, card.id, card.version, kind, self._clock.now(), who, said, origin.value)
+    async def put_all(self, tx: Transaction, changes: Sequence[Change]) -> list[Card]:
+        """Write decided cards with their events, and no letters."""
+        cards = [replace(change.card, version=change.card.version + 1) for change in changes]
+        await tx.many(UPDATE, [(card.id, *_columns(card)) for card in cards])
+        events = [
+            self._event(card, change.kind, change.by, change.text, change.origin)
+            for card, change in zip(cards, changes, strict=True)
+        ]
+        await tx.many(EVENT, events)
+        tx.rings.add("")
+        return cards
 
     async def link(self, parent: str, child: str, decide: Decide, *, remove: bool = False) -> Card:
         """Make a card wait for another one, or no longer; `decide` says what the child becomes, with its count of
@@ -188,6 +190,10 @@ class Boards(CardReading):
     async def watch(self, what: str, conversation: str, *, stop: bool = False) -> None:
         """Tell a conversation of a card (its id) or a board (`board:NAME`), or no longer."""
         await self._engine.write(lambda tx: tx.run(UNWATCH if stop else WATCH, what, conversation))
+
+    def _event(self, card: Card, kind: str, who: str, text: str, origin: Origin) -> tuple[Value, ...]:
+        said = storable(self._engine.redact(text))
+        return card.id, card.version, kind, self._clock.now(), who, said, origin.value
 
     async def _locked(self, tx: Transaction, card: str) -> Card:
         row = await tx.row(LOCKED, card)

@@ -22,8 +22,9 @@ OF_CARD = f"SELECT {FIELDS} FROM card_run WHERE card = $1 ORDER BY epoch"
 OVERDUE = "SELECT id FROM card WHERE home = $home AND status = 'blocked' AND ready_at > 0 AND ready_at <= $1"
 # A folder that somebody works in, and a card whose earlier process is not known to be gone, wait.
 FREE = (
-    "NOT EXISTS (SELECT 1 FROM card_run JOIN card AS other ON other.id = card_run.card WHERE card_run.ended IS NULL "
-    "AND (other.id = card.id OR (card.place <> '' AND other.place = card.place)))"
+    "NOT EXISTS (SELECT 1 FROM card_run WHERE card_run.card = card.id AND card_run.ended IS NULL) "
+    "AND (card.place = '' OR NOT EXISTS (SELECT 1 FROM card_run JOIN card AS other ON other.id = card_run.card "
+    "WHERE card_run.ended IS NULL AND other.place = card.place))"
 )
 WAITING = (
     "SELECT id, version FROM card WHERE home = $home AND due = 1 AND ready_at <= $1 AND (host = '' OR host = $2) "

@@ -81,39 +81,37 @@ class CardRuns(RunReading):
         await self._workers.freshen()
         now = self._clock.now()
 
-        async def change(tx: Transaction) -> list[tuple[Card, CardRun]]:
+        async def claim(tx: Transaction) -> list[tuple[Card, CardRun]]:
             await tx.rows(TURN)
             counts = await tx.rows(OPEN_BY_PROFILE)
             here = sum(int(row[2]) for row in counts if row[1] == host)
             of = Counter({row[0]: int(row[2]) for row in counts})
-            rows = await tx.rows(DUE, now, host, 10 * most)
+            rows = await tx.rows(DUE, now, host, 4 * most)
             rows += await tx.rows(UNDIVIDED, now, caps.divides) if caps.divides else []
-            taken: list[tuple[Card, CardRun]] = []
+            taken: list[tuple[Change, RunKind, str]] = []
             places: set[str] = set()
             for card in map(card_of, rows):
-                decided, kind, profile = decide(card)
+                change, kind, profile = decide(card)
                 full = caps.per_profile and of[profile] >= caps.per_profile
                 if here + len(taken) >= caps.most or len(taken) >= most:
                     break
                 if full or profile in caps.paused or card.folder in places:
                     continue
-                claimed = await self._cards.put(tx, decided)
-                run = (
-                    card.id,
-                    claimed.epoch,
-                    kind.value,
-                    profile,
-                    host,
-                    f"{GROUP[profile == COMMAND]}/{card.id}-{claimed.epoch}",
-                    now,
-                )
-                await tx.run(NEW, *run)
                 of[profile] += 1
                 places |= {card.folder} - {""}
-                taken.append((claimed, run_of((*run[:6], "", now, now, 0, "", 0, None, "", None))))
-            return taken
+                taken.append((change, kind, profile))
+            cards = await self._cards.put_all(tx, [change for change, _, _ in taken])
+            runs = [
+                (card.id, card.epoch, kind.value, who, host, f"{GROUP[who == COMMAND]}/{card.id}-{card.epoch}", now)
+                for card, (_, kind, who) in zip(cards, taken, strict=True)
+            ]
+            await tx.many(NEW, runs)
+            return [
+                (card, run_of((*run[:6], "", now, now, 0, "", 0, None, "", None)))
+                for card, run in zip(cards, runs, strict=True)
+            ]
 
-        return await self._engine.write(change)
+        return await self._engine.write(claim)
 
     async def adopt(self, card: str, epoch: int, decide: Decide) -> Card:
         """Take a claimed card over in its own process. Raises `LostLease` where that claim is gone."""
