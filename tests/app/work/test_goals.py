@@ -7,15 +7,20 @@ import pytest
 
 from hermes_agent.app.opening import Options
 from hermes_agent.app.settings import SERVED
+from hermes_agent.app.work.board import board_on
 from hermes_agent.app.work.goals import FOLDER
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ContextAdded, Notice
 from hermes_agent.core.inbound import Busy, Conversation
 from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.store.work.goals import State
+from hermes_agent.store.work.goals import Criterion, Kind, State
+from hermes_agent.work.goals.desk import Whose, Wish
 from tests.app.place import another, place
+from tests.work.board.boards import ME, made
 from tests.work.goals.harness import anew, command, ended, reached, started, work_of
 
 NEVER = command("exit 1")
+ANNAS = Whose(key="telegram:2", principal="telegram:2")
 
 
 def claims(_: Heard) -> Say:
@@ -95,3 +100,21 @@ async def test_the_file_of_a_goal_is_left_out_where_the_settings_say_so(tmp_path
         await started(there, criteria=NEVER, later=True)
 
         assert not (tmp_path / "home" / FOLDER).exists()
+
+
+async def test_a_goal_is_done_when_its_card_is_done_and_only_cards_that_its_person_sees_count(tmp_path: Path):
+    async with place(tmp_path, claims) as there:
+        system = there.runtime
+        board = board_on(system.home, system.settings, system.store, system.clock)
+        card = await made(board)
+        wanted = (Criterion(kind=Kind.BOARD, text=card.id),)
+        goal = await started(there, criteria=wanted)
+        assert (await ended(there, goal)).unmet == (f"board {card.id}: unmet",)
+        with pytest.raises(HermesError, match=f"no card {card.id} of yours"):
+            await work_of(there).desk.create(ANNAS, Wish(text="x", criteria=wanted), None, "")
+
+        await board.complete(ME, card.id, "Done by hand.")
+        checked = await work_of(there).desk.check(goal)
+
+    assert checked.met
+    assert checked.checks[0].evidence == "the card is done"

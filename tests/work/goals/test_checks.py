@@ -81,7 +81,8 @@ async def test_a_command_stands_behind_the_wall(checker: Checker, tmp_path: Path
 
 
 async def test_a_card_is_met_when_it_is_done(tmp_path: Path, checker: Checker):
-    async def card(name: str) -> str:
+    async def card(whose: str, name: str) -> str:
+        assert whose == "owner"
         return {"t_1": "done", "t_2": "ready"}.get(name, "")
 
     board = Checker(place=checker.place, clock=FakeClock(), redact=str, seconds=1, card=card)

@@ -58,7 +58,7 @@ def test_a_file_may_have_to_contain_a_text_or_have_a_hash():
         ({"money": -1.0}, "cannot be negative"),
         ({"criteria": command("rm -rf /")}, "cannot be a criterion. Never allowed here"),
         ({"criteria": command("curl x")}, "deny list"),
-        ({"criteria": (Criterion(kind=Kind.BOARD, text="t_1"),)}, "There is no board here"),
+        ({"criteria": (Criterion(kind=Kind.BOARD, text="t_1"),)}, "There is no card t_1 of yours"),
         ({"criteria": command("true")}, "Already true: `true`"),
     ],
 )

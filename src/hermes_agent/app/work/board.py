@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from hermes_agent.app.household import open_store_of
 from hermes_agent.app.places import walls
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.work import OWNER
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import UnknownCard
 from hermes_agent.core.inbound import Standings
 from hermes_agent.core.messages import Trust
 from hermes_agent.core.tool import CallContext
@@ -24,6 +26,7 @@ from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.walls import UNBOUNDED
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Dialect
+from hermes_agent.store.work.cards import Status
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.work.board.board import Board
 from hermes_agent.work.board.dispatcher import Dispatcher, Machine
@@ -116,6 +119,20 @@ def board_alarm(needs: Needs) -> Source:
         workspaces=Workspaces(card_workspaces(home), environment()),
     )
     return Dispatcher(board_on(home, settings, store, clock), clock, machine)
+
+
+def card_state(needs: Needs) -> Callable[[str, str], Awaitable[str]]:
+    """Factory of what tells the goals of a person the state of a card that they may see (empty: there is none)."""
+
+    async def state(whose: str, card: str) -> str:
+        by = By(name=whose, role=Role.MEMBER, sees_all=whose == OWNER)
+        async with opened_board(needs.get(Home), needs.get(Settings), needs.get(Store), needs.get(Clock)) as board:
+            with suppress(UnknownCard):
+                found = (await board.view(by, card)).card
+                return Status.DONE if found.done else found.status
+        return ""
+
+    return state
 
 
 def board_tools(needs: Needs) -> BoardTools:

@@ -35,7 +35,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.work.goals import Goal, State
 from hermes_agent.tools.permission.requests import Denied, Policy, Request
 from hermes_agent.work.goals import rules
-from hermes_agent.work.goals.checks import Checker
+from hermes_agent.work.goals.checks import CardState, Checker
 from hermes_agent.work.goals.desk import Desk, Whose
 from hermes_agent.work.goals.judge import SYSTEM
 from hermes_agent.work.goals.pursuit import Closing, Pursuit, PursuitContext
@@ -43,9 +43,8 @@ from hermes_agent.work.goals.settings import GoalSettings
 from hermes_agent.work.goals.tools import GoalTools
 
 FOLDER = "goals"
-CARDS = ""
-"""What gives the state of a card (`work.goals.checks.CardState`), as `"module:attr"` of its factory, which gets the
-needs; empty where there is no board."""
+CARDS = "hermes_agent.app.work.board:card_state"
+"""What gives the state of a card (`work.goals.checks.CardState`): made of the needs when a criterion asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ class GoalWork:
             redact=needs.get(Secrets).redact,
             seconds=self._settings.command_seconds,
             judge=self._judge if self._settings.judge == "auto" else None,
-            card=needs.made(CARDS) if CARDS else None,
+            card=self._card,
         )
         self._own: set[str] = set()
         self.pursuit = Pursuit(
@@ -184,6 +183,10 @@ class GoalWork:
         if self._alarm is not None:
             await self._alarm.close()
         await self.pursuit.close()
+
+    async def _card(self, whose: str, card: str) -> str:
+        state: CardState = self._needs.made(CARDS)
+        return await state(whose, card)
 
     async def _judge(self, goal: Goal, record: SessionRecord, question: str) -> str:
         book = self._needs.get(Book).within(*goal.limits)

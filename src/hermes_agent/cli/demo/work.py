@@ -6,19 +6,17 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime
 from pathlib import Path
 
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, work_of
 from hermes_agent.cli.demo.child import Remark, hermes
 from hermes_agent.cli.demo.show import WALKED_ONCE, Check, heading, print_line, wait_for
-from hermes_agent.core.clock import SystemClock
 
 GOAL, CARD, JOB = "Repair the project and extend it.", "Write the stock list.", "Say how many items there are."
 CRITERIA = ("python3 -m unittest", f"grep -c finished {SLOW_LOG}")
 VALIDATOR = "test -s stock.txt"
-AHEAD = 3
-"""Seconds until the job is due."""
+WHEN = "in 3s"
+"""When the job is due: counted by the command that makes it, however late that begins."""
 PATIENCE, PAUSE = 30.0, 0.25
 
 
@@ -39,10 +37,11 @@ async def demonstrate_work(folder: Path, variables: Mapping[str, str]) -> bool:
         resumed = await run(stage, variables, "goals", "resume", goal)
         heading("2. hermes worker, and beside it a card with a check, and a job that is due in three seconds")
         async with hermes("worker", home=stage.home, folder=stage.project, variables=variables):
-            at = f"{datetime.fromtimestamp(SystemClock().now() + AHEAD).astimezone():%Y-%m-%dT%H:%M:%S}"
             where = ("--workspace", f"dir:{stage.project}", "--check", f"command:{VALIDATOR}")
             await run(stage, variables, "kanban", "create", CARD, *where)
-            await run(stage, variables, "cron", "create", at, JOB, "--folder", str(stage.project), "--deliver", "local")
+            await run(
+                stage, variables, "cron", "create", WHEN, JOB, "--folder", str(stage.project), "--deliver", "local"
+            )
             card = await until_over(stage, variables)
             await run(stage, variables, "kanban", "runs", card)
             await run(stage, variables, "cron", "list")

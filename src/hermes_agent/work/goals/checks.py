@@ -25,8 +25,9 @@ from hermes_agent.work.goals.rules import GONE, SHOWN
 
 AskJudge: TypeAlias = Callable[[Goal, SessionRecord, str], Awaitable[str]]
 """Asks the judge on a goal's account. Raises `HermesError`."""
-CardState: TypeAlias = Callable[[str], Awaitable[str]]
-"""The state of a card of the board; empty where there is none of that id."""
+CardState: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""The state of a card of the board, for the person (`Goal.principal`) who wants it; empty where they have none of that
+id."""
 GROUP = "goal"
 STATE = r"""if git rev-parse --git-dir >/dev/null 2>&1; then
 git rev-parse HEAD 2>/dev/null; git diff HEAD 2>/dev/null | cksum
@@ -69,7 +70,7 @@ class Checker:
         found: list[Check] = []
         for number, each in enumerate(goal.criteria):
             if each.kind is Kind.BOARD:
-                found.append(await self._of_card(each))
+                found.append(await self._of_card(goal, each))
             elif each.kind is not Kind.JUDGE:
                 found.append(await self._of_command(goal, each, f"{name}-{number}", seconds))
         return found
@@ -107,9 +108,9 @@ class Checker:
         """A line that changes with the files of the goal's folder."""
         return (await self._run(f"{name}-state", STATE, goal.folder, STATE_SECONDS)).output
 
-    async def _of_card(self, criterion: Criterion) -> Check:
+    async def _of_card(self, goal: Goal, criterion: Criterion) -> Check:
         began = self.clock.now()
-        state = await self.card(criterion.text) if self.card is not None else ""
+        state = await self.card(goal.principal, criterion.text) if self.card is not None else ""
         verdict, told = "met" if state == "done" else "unmet", f"the card is {state}" if state else "no such card"
         seconds = self.clock.now() - began
         return Check(

@@ -207,8 +207,8 @@ class Desk:
         for each in criteria:
             if each.kind is Kind.JUDGE and self.checker.judge is None:
                 raise HermesError("No model judges goals here (`goals.judge: never`). Give a command or a file.")
-            if each.kind is Kind.BOARD and self.checker.card is None:
-                raise HermesError("There is no board here, so that no card can be a criterion.")
+            if each.kind is Kind.BOARD and not (self.checker.card and await self.checker.card(who.key, each.text)):
+                raise HermesError(f"There is no card {each.text} of yours: `hermes kanban list` shows them.")
             if each.kind is Kind.COMMAND and (why := await self.refused(each.text, folder, who.principal)):
                 raise HermesError(f"`{each.text}` cannot be a criterion. {why}")
 
