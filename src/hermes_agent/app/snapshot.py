@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.background_models import BackgroundModels, OfRun
 from hermes_agent.app.chats.people import People
 from hermes_agent.app.chats.platforms import ThisRun, place_of
-from hermes_agent.app.environment_prompt import environment_of
+from hermes_agent.app.environment_prompt import environment_of, found_notes
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.intake import Intake
 from hermes_agent.app.learning.learner import Learner
@@ -39,7 +39,7 @@ from hermes_agent.app.work import (
     work_part,
 )
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import HermesError, HomeError, NoModel
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Standings, own_name
 from hermes_agent.core.mandate import Mandate
@@ -54,7 +54,7 @@ from hermes_agent.host.paths import environment
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import SOUL, Notes
 from hermes_agent.memory.notes import snapshot as notes_of
-from hermes_agent.memory.settings import Person, Target, label_of, person_of
+from hermes_agent.memory.settings import label_of, person_of
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.local import real_window
@@ -358,7 +358,7 @@ async def _surroundings(
 ) -> Environment:
     process, (skills, eligible) = snapshot.process, await offer.index()
     person = person_of(record.principal, process.standings.is_owner, record.conversation)
-    found, persona = await _found(snapshot.notes, person)
+    found, persona = await found_notes(snapshot.notes, person)
     remembers = mandate is None or mandate.remembers
     look = partial(
         environment_of,
@@ -382,18 +382,6 @@ async def _surroundings(
     labels = {"vouched": vouched, "noted": noted, "persona": persona if around.identity else Origin.RUNTIME}
     role = mandate.role if mandate else ""
     return replace(around, skills=skills, warnings=wrong, eligible=eligible, role=role, **labels)
-
-
-async def _found(notes: Notes, person: Person) -> tuple[frozenset[str], Origin]:
-    """The person's notes that nobody known wrote, and the label of SOUL.md. What cannot be read is told elsewhere."""
-    entries: frozenset[str] = frozenset()
-    persona = Origin.RUNTIME
-    with suppress(HomeError):
-        persona = Origin.RUNTIME if await notes.is_known(SOUL) else Origin.FILE
-    for target in () if person.shared else Target:
-        with suppress(HomeError):
-            entries |= await notes.found(person, target)
-    return entries, persona
 
 
 async def _answering(snapshot: SettingsSnapshot, record: SessionRecord, ledger: Ledger) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.app.commands.command import Desk, Done
+from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.verbs import say_verb
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
@@ -20,3 +20,12 @@ async def agents(desk: Desk, rest: str) -> Done:
     if not words.strip():
         raise HermesError("Say what: `/agents say AGENT WORDS`.")
     return Done(text=await operations.say_agent(desk.access, agent, words.strip()))
+
+
+AGENTS = Command(
+    name="agents",
+    summary="List, read and stop this conversation's agents, or say something to one.",
+    arguments="[list|show|log|say|stop] [AGENT|all] [WORDS]",
+    act=agents,
+    while_running=True,
+)

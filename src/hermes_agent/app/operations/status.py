@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.app.settings import SERVED
-from hermes_agent.app.work import STANDING
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.mandate import Work
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 START = "`hermes gateway start` or `hermes worker` runs it"
 LONGEST = 60
+STANDING = "hermes_agent.app.operations.standing:standing"
+"""What waits elsewhere than in a session: a coroutine function of the access."""
 
 
 class State(StrEnum):

@@ -46,8 +46,6 @@ DELEGATION = "hermes_agent.app.work.delegation:delegation_of"
 PARENT = "hermes_agent.app.work.delegation:parent_end"
 """What the end of a run adds to its commit whose session gave others a goal."""
 DELEGATES = frozenset({"delegate_task", "use_tool"})
-STANDING = "hermes_agent.app.operations.standing:standing"
-"""What waits elsewhere than in a session, for `hermes status`: a coroutine function of the access."""
 NOTHING = ("todo",)
 """The toolsets where a mandate and a conversation have none in common."""
 

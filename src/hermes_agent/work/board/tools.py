@@ -9,7 +9,7 @@ from typing import Literal
 from hermes_agent.core.clock import moment
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
-from hermes_agent.core.messages import Origin, Quoted, Text
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.store.work.cards import Card, CardEvent, CardRow, Reason, Status
 from hermes_agent.work.board.board import Board, CardView
@@ -36,7 +36,7 @@ class MovingTools:
         except ToolError:
             raise
         except HermesError as error:
-            raise ToolError("The board refuses:", quoted=Quoted(text=str(error), origin=Origin.TOOL)) from error
+            raise ToolError(str(error)) from error
 
     @tool(effect=Effect.WRITES, needs=NEEDS, core=False, origin=Origin.RUNTIME)
     async def kanban_update(

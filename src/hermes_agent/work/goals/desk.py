@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -254,21 +255,8 @@ class Desk:
             )
         placed = await self._placed(goal, record)
 
-        def become(now: Goal) -> Goal:
-            return replace(
-                _afresh(now),
-                state=State.ACTIVE,
-                session=placed.session,
-                folder=placed.folder,
-                since=placed.since,
-                round=now.round + 1,
-                turns=now.turns + 1,
-                max_turns=now.max_turns if turns is None else now.turns + turns,
-                money=now.money if money is None else round(money * NANO),
-            )
-
         words = f"Continue with the goal {goal.id}: {goal.text}" if goal.round else first_words(goal)
-        after = await self._begin(goal, record, words, become)
+        after = await self._begin(goal, record, words, partial(_resumed, placed, turns, money))
         await self.show(after)
         return after
 
@@ -367,6 +355,21 @@ def begins(goal: Goal, record: SessionRecord, who: Principal, words: str, now: f
         parts=(Text(text=words, origin=Origin(who.standing.value)),),
         received=now,
         busy=Busy.QUEUE,
+    )
+
+
+def _resumed(placed: Goal, turns: int | None, money: float | None, now: Goal) -> Goal:
+    """A goal that another session, or the same one again, pursues."""
+    return replace(
+        _afresh(now),
+        state=State.ACTIVE,
+        session=placed.session,
+        folder=placed.folder,
+        since=placed.since,
+        round=now.round + 1,
+        turns=now.turns + 1,
+        max_turns=now.max_turns if turns is None else now.turns + turns,
+        money=now.money if money is None else round(money * NANO),
     )
 
 

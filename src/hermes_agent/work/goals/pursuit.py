@@ -275,14 +275,15 @@ class Pursuit:
             if not await self._rounds.end(tx, claimed, decision.goal.state):
                 return None
             pending, queue = await self._rounds.lane(tx, claimed.session)
-            after = await self._goals.become(tx, goal.id, lambda there: self._become(there, claimed, decision, pending))
+            after = await self._goals.become(tx, goal.id, lambda there: _after(there, claimed, decision, pending))
             if after is None:
                 await self._check_again(tx, claimed)
                 return None
             tx.rings.add("")
             await self._goals.keep(tx, goal, claimed.lease.id, claimed.run, checks)
             if decision.continues and not pending:
-                inbound = self._next_message(claimed, record, after, checks)
+                who = self._around.principal(record.principal)
+                inbound = _next_message(claimed.lease.id, record, after, checks, who, self._clock.now())
                 await self._store.inbox.accept(inbound, record.id, queue or self._queue, tx=tx)
             return after
 
@@ -293,28 +294,6 @@ class Pursuit:
             self._around.hermes.scheduler.bus.start_run(record.id)
             self._around.hermes.scheduler.enqueue(record.id)
         await self._around.show(after)
-
-    @staticmethod
-    def _become(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:
-        if not _is_current(there, claimed):
-            return None
-        if pending and decision.continues:  # A person goes first: the end of that run brings the next check.
-            return replace(there, state=State.ACTIVE)
-        return replace(decision.goal, untold=decision.news)
-
-    def _next_message(self, claimed: Round, record: SessionRecord, goal: Goal, checks: Sequence[Check]) -> Inbound:
-        words, outputs = continuation(goal, checks)
-        parts = [Text(text=words, origin=Origin.RUNTIME)]
-        parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
-        return Inbound(
-            source=SOURCE,
-            source_id=claimed.lease.id,
-            principal=self._around.principal(record.principal),
-            conversation=Conversation.parse(record.conversation),
-            parts=tuple(parts),
-            received=self._clock.now(),
-            busy=Busy.QUEUE,
-        )
 
     # 4. News
 
@@ -338,6 +317,31 @@ class Pursuit:
 
         told = await self._store.write(change)
         await self._around.show(goal if told is None else told)
+
+
+def _after(there: Goal, claimed: Round, decision: Decision, pending: int) -> Goal | None:
+    if not _is_current(there, claimed):
+        return None
+    if pending and decision.continues:  # A person goes first: the end of that run brings the next check.
+        return replace(there, state=State.ACTIVE)
+    return replace(decision.goal, untold=decision.news)
+
+
+def _next_message(
+    identity: str, record: SessionRecord, goal: Goal, checks: Sequence[Check], who: Principal, now: float
+) -> Inbound:
+    words, outputs = continuation(goal, checks)
+    parts = [Text(text=words, origin=Origin.RUNTIME)]
+    parts += [Text(text=f"\n\n{outputs}", origin=Origin.TOOL)] if outputs else []
+    return Inbound(
+        source=SOURCE,
+        source_id=identity,
+        principal=who,
+        conversation=Conversation.parse(record.conversation),
+        parts=tuple(parts),
+        received=now,
+        busy=Busy.QUEUE,
+    )
 
 
 def _is_current(goal: Goal, claimed: Round) -> bool:
