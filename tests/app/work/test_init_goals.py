@@ -4,9 +4,10 @@ import statistics
 import time
 from pathlib import Path
 
-from hermes_agent.app.work import GOALS, whose, work_part
+from hermes_agent.app.work import GOALS, ParentEnd, whose, work_part
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.work.goals.pursuit import Closing
 from tests.app.place import Place, place
 from tests.work.goals.harness import command, started
 
@@ -34,9 +35,11 @@ async def test_a_run_gets_the_account_the_closing_and_the_tail_of_its_goal(tmp_p
         )
         sees = await part(there)
 
-    assert (before.tails, before.closings, before.job) == ((), (), "")
-    assert (pursues.job, len(pursues.closings), pursues.limits) == (goal.job, 1, goal.limits)
-    assert (sees.job, sees.closings, len(sees.tails)) == ("", (), 1)
+    closings = [[type(each) for each in found.closings] for found in (before, pursues, sees)]
+    assert closings == [[ParentEnd], [Closing, ParentEnd], [ParentEnd]]
+    assert (before.tails, before.job) == ((), "")
+    assert (pursues.job, pursues.limits) == (goal.job, goal.limits)
+    assert (sees.job, len(sees.tails)) == ("", 1)
 
 
 async def test_the_owner_has_the_same_goals_wherever_they_speak(tmp_path: Path):
