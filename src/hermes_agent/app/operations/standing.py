@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations.board import list_cards
-from hermes_agent.app.operations.status import Piece, State
 from hermes_agent.app.work import whose
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Standing, Standings
 from hermes_agent.store.work import goals as goal
 from hermes_agent.store.work.cards import Status
@@ -14,6 +15,29 @@ from hermes_agent.store.work.cron.records import JobState
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
+
+
+class State(StrEnum):
+    """How a piece of work stands."""
+
+    RUNNING = "runs"
+    WAITING = "waits"
+    QUEUED = "queued"
+    STUCK = "stuck"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of work: its `kind` (`session`, `child`, `cron`, `card`, `goal`), id and title, how it stands, since when
+    (seconds since 1970; 0: unknown), and in `note` what it waits for."""
+
+    kind: str
+    id: str
+    title: str
+    state: State
+    since: float
+    note: str = ""
+
 
 CARDS = {
     Status.BLOCKED: (State.WAITING, "for somebody: `hermes kanban show {0}`"),

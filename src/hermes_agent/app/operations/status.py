@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.context import asks_approval
+from hermes_agent.app.operations.standing import Piece, State, standing
 from hermes_agent.app.settings import SERVED
 from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.mandate import Work
 from hermes_agent.core.plural import plural
-from hermes_agent.host.late import late
 from hermes_agent.store.work.activity import Serving
 
 if TYPE_CHECKING:
@@ -20,30 +19,6 @@ if TYPE_CHECKING:
 
 START = "`hermes gateway start` or `hermes worker` runs it"
 LONGEST = 60
-STANDING = "hermes_agent.app.operations.standing:standing"
-"""What waits elsewhere than in a session: a coroutine function of the access."""
-
-
-class State(StrEnum):
-    """How a piece of work stands."""
-
-    RUNNING = "runs"
-    WAITING = "waits"
-    QUEUED = "queued"
-    STUCK = "stuck"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A piece of work: its `kind` (`session`, `child`, `cron`, `card`, `goal`), id and title, how it stands, since when
-    (seconds since 1970; 0: unknown), and in `note` what it waits for."""
-
-    kind: str
-    id: str
-    title: str
-    state: State
-    since: float
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +38,7 @@ async def show_status(access: Access[HomeSystem]) -> Status:
     active = [each for each in await activity.active() if access.sees_all or each.principal == access.who.key]
     is_served, now = bool(serving) or not access.sees_all, access.system.clock.now()
     work = [_piece(each, now, is_served=is_served) for each in active]
-    work += await late(STANDING)(access)
+    work += await standing(access)
     left = sum(each.queue == SERVED and not each.held for each in active)
     warning = (
         f"Nobody serves this home: {plural(left, 'piece')} of work wait. {START}." if left and not is_served else ""

@@ -120,6 +120,8 @@ def moved(card: Card, order: Order, by: By, now: float) -> Card:
     if by.role is Role.WORKER and by.card == card.id:
         check_lease(card, by)
     after = ACTS[order.verb](card, order, by, now)
+    if after.status is not S.BLOCKED:
+        after = replace(after, blocked=None, blocked_on="")
     since = now if order.verb is Verb.ARCHIVE else after.ended or now
     return replace(after, ended=None if after.is_open else since)
 
