@@ -6,8 +6,7 @@ import pytest
 
 from hermes_agent.app.opening import Options, open_system
 from hermes_agent.app.operations.access import Access
-from hermes_agent.app.operations.standing import Piece, State
-from hermes_agent.app.operations.status import Status, _piece, show_status, status_text
+from hermes_agent.app.operations.status import Piece, State, Status, _piece, show_status, status_text
 from hermes_agent.app.settings import SERVED
 from hermes_agent.core.events import Asked
 from hermes_agent.core.inbound import Principal, Standing
