@@ -4,9 +4,10 @@ import threading
 import time
 import tty
 
+import pytest
 from prompt_toolkit.keys import Keys
 
-from hermes_agent.cli.chat.keys import LONG, Pastes, Typed
+from hermes_agent.cli.chat.keys import LONE_ESCAPE, LONG, Pastes, Typed
 from tests.cli.chat.conftest import Open
 from tests.cli.chat.terminal import Terminal
 
@@ -68,6 +69,29 @@ def test_a_command_is_completed(at_terminal: Open):
     terminal.send("\t\r")
 
     terminal.wait_for("> /status", "Run      none")
+
+
+def test_escape_does_nothing_where_nothing_runs_and_eats_no_letter(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("/sta")
+    terminal.wait_for("Show the model, folder")
+
+    terminal.send("\x1b")
+    terminal.wait_until(lambda: "Show the model, folder" not in terminal.text, "no menu")
+    terminal.send("also")
+
+    terminal.wait_for("> /staalso")
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "/quit"])
+def test_the_words_for_leaving_leave(at_terminal: Open, word: str):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+
+    terminal.send(f"{word}\r")
+
+    assert terminal.wait_for_end() == 0
 
 
 def test_ctrl_d_leaves(at_terminal: Open):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
-from hermes_agent.cli.chat.questions import answer_of
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import width
 from hermes_agent.core.activity import Activity, activity
+from hermes_agent.core.answers import answer_in
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import (
     Answered,
@@ -110,12 +110,15 @@ def replay(entries: Sequence[Entry], transcript: Transcript, status: Status) -> 
 
 log = logging.getLogger(__name__)
 
-QUIT = ("/quit", "/exit", "/q")
+QUIT = ("/quit", "/exit", "/q", "exit", "quit")
+TAKE_BACK_SECONDS = 0.5
 KEYS = """\
 Enter              send; while a run is under way, the model reads it at its next turn
 Alt+Enter, Ctrl-J  new line (also a backslash at the end of a line)
 /queue WORDS       read when the run is over
-Ctrl-C             stop the run; again, when nothing runs: leave
+Escape, Ctrl-C     stop the run; what was queued comes back into the input
+Ctrl-C             when nothing runs: clear the input, then leave
+Up                 with an empty input: take back what was queued, to edit it
 Ctrl-D             leave
 Tab                complete /commands and @paths
 Up, Down, Ctrl-R   what was typed before
@@ -132,10 +135,12 @@ class Chat:
         self.status = status
         self.over = False
         self.changed: Callable[[], None] = lambda: None
+        self.give_back: Callable[[str], None] = lambda text: transcript.remark(f"Not sent: {text}", YELLOW)
         self.failure: HermesError | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._watched = ""
         self._warm = False
+        self._queued: dict[int, Inbound] = {}
 
     @property
     def busy(self) -> bool:
@@ -176,10 +181,26 @@ class Chat:
             await self.chat_session.answer(self.question.question, answer)
 
     async def stop(self) -> None:
-        """Stop the run at once."""
+        """Stop the run at once, and give queued messages back to the input instead of running them."""
         self.transcript.stopping = self.transcript.running
         self.changed()
+        # First, or the next run would begin with them; a slow disk does not delay the stop.
+        await asyncio.wait({spawn(self.take_back(), name="take back")}, timeout=TAKE_BACK_SECONDS)
         await self.chat_session.stop()
+
+    async def take_back(self) -> None:
+        """Withdraw the messages that no run has read, and give their words back to the input."""
+        texts = []
+        for row in list(self.transcript.waiting):
+            inbound = self._queued.pop(row, None)
+            if inbound is None or inbound.answers:
+                continue
+            self.transcript.withdrawn.add(inbound.text)
+            if await self.chat_session.withdraw(inbound) and self.transcript.waiting.pop(row, None) is not None:
+                texts.append(inbound.text)
+        if texts:
+            self.give_back("\n".join(texts))
+        self.changed()
 
     def halt(self) -> None:
         """Stop the run without waiting; for keys and signals."""
@@ -206,11 +227,14 @@ class Chat:
         word = text.strip()
         if word in QUIT:
             self.over = True
+        elif word == "/stop" and self.busy:
+            self.transcript.said(word)
+            await self.stop()
         elif word == "/keys":
             self.transcript.answer(KEYS)
         elif word == "/thinking":
             self.toggle_thoughts()
-        elif self.question is not None and (answer := answer_of(self.question, text)) and not word.startswith("/"):
+        elif self.question is not None and (answer := answer_in(self.question, text)) and not word.startswith("/"):
             await self.answer(answer)
         else:
             await self._command_or_words(text)
@@ -241,7 +265,11 @@ class Chat:
         if not self._warm:
             self._warm = True
             spawn(asyncio.to_thread(late, "hermes_agent.cli.chat.markdown:render"), name="load the renderer")
-        self.transcript.wait(await self.chat_session.submit(inbound), inbound.text)
+        row = await self.chat_session.submit(inbound)
+        self.transcript.wait(row, inbound.text)
+        self._queued = {each: sent for each, sent in self._queued.items() if each in self.transcript.waiting}
+        if row is not None:
+            self._queued[row] = inbound
 
     async def _switched(self, *, begins: bool) -> None:
         """Switch to another session; a new one (`begins`) has no history to show."""

@@ -233,6 +233,11 @@ class ChatSession:
             inbound = replace(inbound, parts=(first, *inbound.parts))
         return (await self.runtime.hermes.submit(inbound, record.id)).inbox
 
+    async def withdraw(self, inbound: Inbound) -> bool:
+        """Withdraw a message that no run has read yet; False if it is too late."""
+        back = replace(inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id)
+        return bool(await self.runtime.hermes.withdraw(back))
+
     async def answer(self, question: str, answer: str) -> None:
         """Answer a question that the run waits with."""
         await self.submit(replace(self.inbound(answer), answers=question))

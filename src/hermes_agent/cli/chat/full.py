@@ -10,7 +10,7 @@ from prompt_toolkit.application import Application
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.completion import ChatHistory
-from hermes_agent.cli.chat.keys import Keyboard, Typed
+from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
 from hermes_agent.cli.chat.screen import Screen, terminal
 from hermes_agent.cli.options import Invocation
@@ -34,9 +34,10 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
     lines: asyncio.Queue[str] = asyncio.Queue()
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:
-        bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
-        typed = Typed()
-        app = panel.application(bindings, typed, colours=colours)
+        keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
+        app = panel.application(keyboard.bindings(), typed, colours=colours)
+        app.ttimeoutlen = ESCAPE_SECONDS
+        chat.give_back = keyboard.give_back
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():

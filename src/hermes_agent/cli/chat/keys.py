@@ -13,21 +13,24 @@ from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding.bindings import search
 from prompt_toolkit.keys import Keys
 
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
-from hermes_agent.cli.chat.questions import keys_of
+from hermes_agent.core.answers import TOO_SOON, keys_of
 from hermes_agent.core.events import Asked
 from hermes_agent.host.tasks import spawn
 
-TOO_SOON = 0.6
-"""Seconds in which a key does not answer a question that just appeared: it was meant for the sentence being typed."""
 ALONE = 0.5
 """Seconds after which a key that nothing followed is an answer: `a` may begin a sentence too."""
 LEAVE_SECONDS = 2.0
 """How long a second Ctrl-C leaves."""
 LEAVE_HINT = "Ctrl-C again leaves"
+LONE_ESCAPE = Keys.F24
+"""Stands for the Escape key where nothing follows it; with a following key, terminals send it for Alt."""
+ESCAPE_SECONDS = 0.1
+"""Seconds after which nothing follows an Escape."""
 BEGINS, ENDS = "\x1b[200~", "\x1b[201~"
 PIECE = 65_536
 LONG = 20_000
@@ -49,6 +52,11 @@ class Keyboard:
     def bindings(self) -> KeyBindings:
         """All key bindings."""
         keys = KeyBindings()
+        keys.add(LONE_ESCAPE, filter=is_searching)(search.accept_search)
+        keys.add(LONE_ESCAPE, filter=~is_searching)(self._escape)
+        keys.add("up", filter=~is_searching & Condition(self._may_take_back))(
+            lambda _: spawn(self._chat.take_back(), name="take back")
+        )
         keys.add("enter", filter=~is_searching)(self._enter)
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("c-j")(new_line)
@@ -84,6 +92,23 @@ class Keyboard:
         self._disarm()
         if text.strip():
             self._send(self._pastes.whole(text))
+
+    def _escape(self, event: KeyPressEvent) -> None:
+        """Escape: close the menu, else stop the run."""
+        shown, buffer = self._chat.transcript, event.current_buffer
+        if buffer.complete_state is not None:
+            buffer.cancel_completion()
+        elif (shown.running and not shown.stopping) or shown.waiting:
+            self._chat.halt()
+
+    def _may_take_back(self) -> bool:
+        return bool(self._chat.transcript.waiting) and not self._panel.buffer.text
+
+    def give_back(self, text: str) -> None:
+        """Put text before what is typed, to be edited."""
+        buffer = self._panel.buffer
+        buffer.text = "\n".join(filter(None, (text, buffer.text)))
+        buffer.cursor_position = len(buffer.text)
 
     def _paste(self, event: KeyPressEvent) -> None:
         event.current_buffer.insert_text(self._pastes.shown(event.data))
@@ -166,9 +191,10 @@ class Typed(Vt100Input):
         return self._given()
 
     def flush_keys(self) -> list[KeyPress]:
-        """As `read_keys`, with an incomplete escape sequence taken as the Escape key."""
+        """As `read_keys`, with an incomplete escape sequence taken as keys; Escape alone is `LONE_ESCAPE`."""
         self.vt100_parser.flush()
-        return self._given()
+        pressed = self._given()
+        return [KeyPress(LONE_ESCAPE)] if [each.key for each in pressed] == [Keys.Escape] else pressed
 
     def _given(self) -> list[KeyPress]:
         pressed, self._pressed = self._pressed, []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Protocol
 
+from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
 from hermes_agent.cli.chat.calls import Call, ended_lines, wished
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
@@ -27,6 +28,7 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.inbound import UNREAD
 from hermes_agent.core.quick_replies import replies_to, with_keys
 
 
@@ -113,6 +115,7 @@ class Transcript:
         self.forming = ""
         self.calls: dict[str, Call] = {}
         self.waiting: dict[int, str] = {}
+        self.withdrawn: set[str] = set()
         self.questions: dict[str, Asked] = {}
         self.running = False
         self.retrying = ""
@@ -194,6 +197,8 @@ class Transcript:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 self.said(message.text)
+            case Notice(text=text) if any(text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
+                pass  # The person took it back here, and has it in the input.
             case Notice(question=question) if question:
                 self.remark(with_keys(event), YELLOW)
             case Notice(text=text, level=level):
@@ -234,6 +239,8 @@ class Transcript:
             case Outcome.ANSWERED:
                 if not self._last_reply:
                     self.reply(ended.text)
+            case Outcome.STOPPED if ended.reason == WITHDRAWN:
+                pass  # The person took back all that it was to answer.
             case Outcome.STOPPED:
                 self.remark(f"■ {rest or 'Stopped.'} `/continue` resumes the run.", YELLOW)
             case Outcome.LIMIT:
