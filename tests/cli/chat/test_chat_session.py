@@ -19,7 +19,7 @@ from hermes_agent.host.paths import find_home
 def test_every_command_is_offered_once_with_a_summary():
     offered = [each.name for each in names()]
 
-    assert offered == [*COMMANDS, "quit", "keys", "thinking"]
+    assert offered == [*COMMANDS, "quit", "keys", "output", "thinking"]
     assert all(each.summary for each in names())
 
 

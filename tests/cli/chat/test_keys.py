@@ -223,5 +223,5 @@ def test_a_paste_is_one_key_whatever_stands_beside_it_and_wherever_its_marks_are
         [("a", "a")],
         [],
         [(Keys.BracketedPaste, "one\x1b[A"), ("b", "b"), (Keys.BracketedPaste, "")],
-        [Keys.Escape],
+        [LONE_ESCAPE],
     ]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.app.system import System
@@ -122,6 +123,7 @@ Up                 with an empty input: take back what was queued, to edit it
 Ctrl-D             leave
 Tab                complete /commands and @paths
 Up, Down, Ctrl-R   what was typed before
+Ctrl-O             the folded output of the latest call whole; again: of the one before
 Ctrl-T             thoughts whole or in short"""
 
 
@@ -196,7 +198,11 @@ class Chat:
             if inbound is None or inbound.answers:
                 continue
             self.transcript.withdrawn.add(inbound.text)
-            if await self.chat_session.withdraw(inbound) and self.transcript.waiting.pop(row, None) is not None:
+            back = replace(inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id)
+            if (
+                await self.chat_session.runtime.hermes.withdraw(back)
+                and self.transcript.waiting.pop(row, None) is not None
+            ):
                 texts.append(inbound.text)
         if texts:
             self.give_back("\n".join(texts))
@@ -232,6 +238,8 @@ class Chat:
             await self.stop()
         elif word == "/keys":
             self.transcript.answer(KEYS)
+        elif word == "/output":
+            self.transcript.unfold()
         elif word == "/thinking":
             self.toggle_thoughts()
         elif self.question is not None and (answer := answer_in(self.question, text)) and not word.startswith("/"):

@@ -37,6 +37,7 @@ class Name:
 HERE = (
     Name(name="quit", summary="Leave (also Ctrl-D)."),
     Name(name="keys", summary="Show the keys."),
+    Name(name="output", summary="Show the folded output of the latest call whole (also Ctrl-O)."),
     Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
 )
 """What only a terminal has."""
@@ -232,11 +233,6 @@ class ChatSession:
             first = await self.runtime.skills.preloaded(names, record.workspace, record.id, record.conversation)
             inbound = replace(inbound, parts=(first, *inbound.parts))
         return (await self.runtime.hermes.submit(inbound, record.id)).inbox
-
-    async def withdraw(self, inbound: Inbound) -> bool:
-        """Withdraw a message that no run has read yet; False if it is too late."""
-        back = replace(inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id)
-        return bool(await self.runtime.hermes.withdraw(back))
 
     async def answer(self, question: str, answer: str) -> None:
         """Answer a question that the run waits with."""

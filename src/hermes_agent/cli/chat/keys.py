@@ -69,6 +69,7 @@ class Keyboard:
             lambda event: event.app.exit()
         )
         keys.add("c-t")(self._toggle_thoughts)
+        keys.add("c-o")(self._unfold)
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
@@ -147,6 +148,10 @@ class Keyboard:
 
     def _toggle_thoughts(self, _: KeyPressEvent) -> None:
         self._chat.toggle_thoughts()
+        self._chat.changed()
+
+    def _unfold(self, _: KeyPressEvent) -> None:
+        self._chat.transcript.unfold()
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Protocol
 
 from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
-from hermes_agent.cli.chat.calls import Call, ended_lines, wished
+from hermes_agent.cli.chat.calls import Call, ended_lines, is_folded, unfolded, wished
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
@@ -27,8 +28,8 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.inbound import UNREAD
+from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.quick_replies import replies_to, with_keys
 
 
@@ -76,6 +77,10 @@ class Words:
 
 
 MOST_SAID_LINES = 12
+SHORTEST_THOUGHT = 1.0
+"""Seconds of thinking that are worth a word."""
+MOST_FOLDED, MOST_UNFOLDED = 50, 5_000
+"""Outputs that are kept to be shown whole, and lines of one."""
 MOST_WAITING_CHARACTERS = 1_000
 
 
@@ -131,6 +136,8 @@ class Transcript:
         self._last_reply = ""
         self._taken: set[int] = set()
         self._wished: dict[str, Call] = {}
+        self._folded: list[tuple[str, str]] = []
+        self._unfolded = 0
 
     @property
     def width(self) -> int:
@@ -161,14 +168,24 @@ class Transcript:
     def _see_call(self, event: ToolStarted | ToolProgress | ToolEnded) -> None:
         match event:
             case ToolStarted(call_id=call_id, tool=tool, summary=summary, effect=effect):
-                now = self._clock.monotonic()
-                self.calls[call_id] = Call(tool=tool, summary=summary, effect=effect, began=now)
+                now, asked = self._clock.monotonic(), self._wished.get(call_id)
+                content = asked.content if asked is not None else ""
+                self.calls[call_id] = Call(tool=tool, summary=summary, effect=effect, began=now, content=content)
             case ToolProgress(call_id=call_id, text=text):
                 if call_id in self.calls:
                     self.calls[call_id].progress = text
             case ToolEnded(call_id=call_id):
-                call = self.calls.pop(call_id, None) or self._wished.get(call_id)
+                running, now = self.calls.pop(call_id, None), self._clock.monotonic()
+                call = running or self._wished.get(call_id)
+                if running is not None and not event.seconds:  # A stop ended it, and nobody measured it.
+                    event = replace(event, seconds=now - running.began)
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
+                if running is not None and event.is_error and running.progress:
+                    self._put(Kind.CALL, paint(f"  {one_line(running.progress, self._page.width - 2)}", DIM))
+                if is_folded(event, call):
+                    title = call.summary if call is not None else event.tool
+                    self._folded = [*self._folded[-MOST_FOLDED:], (title, unfolded(event, call))]
+                self._unfolded = 0
 
     def _see_reply(self, reply: Replied) -> None:
         self._end_thoughts()
@@ -197,12 +214,8 @@ class Transcript:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 self.said(message.text)
-            case Notice(text=text) if any(text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
-                pass  # The person took it back here, and has it in the input.
-            case Notice(question=question) if question:
-                self.remark(with_keys(event), YELLOW)
-            case Notice(text=text, level=level):
-                self.remark(text, {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[level])
+            case Notice():
+                self._see_notice(event)
             case Retrying() | Continuing():
                 self._see_another_attempt(event)
             case Asked(question=question):
@@ -217,6 +230,12 @@ class Transcript:
                 self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
             case _:
                 pass
+
+    def _see_notice(self, notice: Notice) -> None:
+        if any(notice.text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
+            return  # The person took it back here, and has it in the input.
+        colour = {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[notice.level]
+        self.remark(with_keys(notice) if notice.question else notice.text, YELLOW if notice.question else colour)
 
     def _see_another_attempt(self, event: Retrying | Continuing) -> None:
         self.retrying = f"{one_line(event.reason, 200)} · attempt {event.attempt + 1} in {elapsed(event.delay)}"
@@ -248,6 +267,20 @@ class Transcript:
                 self.remark(f"■ {rest}{how}", YELLOW)
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)
+
+    def unfold(self) -> None:
+        """Show the whole of the latest folded output; the next time, of the one before."""
+        if self._unfolded >= len(self._folded):
+            self.remark("There is nothing more to unfold." if self._folded else "Nothing is folded.")
+            return
+        self._unfolded += 1
+        title, text = self._folded[-self._unfolded]
+        lines = text.split("\n")
+        head = paint(f"▾ {one_line(title, self._page.width - 2)}", DIM)
+        over = [paint(f"… {len(lines) - MOST_UNFOLDED} more lines: `/history --full`", DIM)][
+            : len(lines) > MOST_UNFOLDED
+        ]
+        self._put(Kind.WORDS, "\n".join([head, *(f"  {line}" for line in lines[:MOST_UNFOLDED]), *over]))
 
     def leave(self) -> None:
         """Clear the open part; permanent lines stay."""
@@ -304,13 +337,14 @@ class Transcript:
 
     def _end_thoughts(self) -> None:
         if self.thoughts.strip():
-            seconds = elapsed(self._clock.monotonic() - self._thinking_since)
+            lasted = self._clock.monotonic() - self._thinking_since
+            seconds = f" for {elapsed(lasted)}" if lasted >= SHORTEST_THOUGHT else ""
             if self.show_thoughts:
                 lines = clean(self.thoughts).strip()
                 self._put(Kind.REMARK, paint(f"∴ {lines}", DIM))
             else:
-                room = max(8, self._page.width - len(seconds) - 19)
-                self._put(Kind.REMARK, paint(f"∴ thought for {seconds} · {one_line(self.thoughts, room)}", DIM))
+                room = max(8, self._page.width - len(seconds) - 14)
+                self._put(Kind.REMARK, paint(f"∴ thought{seconds} · {one_line(self.thoughts, room)}", DIM))
         self.thoughts = ""
         self._thinking_since = 0.0
 
