@@ -51,10 +51,11 @@ def is_command(text: str) -> bool:
 
 
 def parse_command(text: str) -> tuple[str, bool]:
-    """The command word of a line, and whether a command has that name (otherwise it may be a skill)."""
+    """The name of the command that a line calls, and whether there is one (otherwise it may be a skill)."""
     name = text.strip().partition(" ")[0].removeprefix("/")
     try:
-        return name, find_command(f"/{name}") is not None
+        found = find_command(f"/{name}")
+        return (found[0].name, True) if found else (name, False)
     except NoCommand:
         return name, False
 

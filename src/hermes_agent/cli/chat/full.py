@@ -37,7 +37,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
         keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
         app = panel.application(keyboard.bindings(), typed, colours=colours)
         app.ttimeoutlen = ESCAPE_SECONDS
-        chat.give_back = keyboard.give_back
+        chat.give_back, chat.own.copy = keyboard.give_back, screen.copy
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
@@ -45,7 +45,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
             spawn(chat.chat_session.see_skills(), name="chat: skills to complete")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
-                await screen.run(app, lambda: chat.busy)
+                await screen.run(app, lambda: chat.moves)
                 sending.cancel()
     finally:
         chat.close()
@@ -62,7 +62,7 @@ async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
 
 def show(chat: Chat, screen: Screen, app: Application[None]) -> None:
     """Redraw, and exit the application when the chat is over."""
-    screen.wake(busy=chat.busy)
+    screen.wake(busy=chat.moves)
     screen.refresh()
     if chat.over and app.is_running and not app.is_done:
         app.exit()

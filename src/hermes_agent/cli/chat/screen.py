@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
@@ -15,6 +16,8 @@ from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.clock import Clock
 from hermes_agent.host.tasks import spawn
 
+MOST_COPIED = 100_000
+"""Characters in base64 that terminals take for the clipboard."""
 TICK = 0.125
 """Seconds between two frames of a spinner."""
 # A terminal that knows them shows what is between them at once; others ignore them.
@@ -72,6 +75,14 @@ class Screen:
         if lines:
             self.output.write_raw("".join(f"{line}\n" for line in lines))
             self.output.flush()
+
+    def copy(self, text: str) -> bool:
+        """Ask the terminal to put the text into the clipboard (OSC 52). False if it is too long for that."""
+        if len(encoded := base64.b64encode(text.encode()).decode()) > MOST_COPIED:
+            return False
+        self.output.write_raw(f"\x1b]52;c;{encoded}\x07")
+        self.output.flush()
+        return True
 
     def say(self, line: str) -> None:
         """Print a line after the application has exited."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Protocol
@@ -13,6 +13,7 @@ from hermes_agent.cli.chat.calls import Call, ended_lines, is_folded, unfolded, 
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -29,8 +30,10 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.inbound import UNREAD
+from hermes_agent.core.messages import Message, Role, Text, ToolResult
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.quick_replies import replies_to, with_keys
+from hermes_agent.core.shown import beside, words_of
 
 
 class Words:
@@ -76,6 +79,8 @@ class Words:
         return blocks
 
 
+OWN_CALL = "!"
+"""The id of the person's own command among the calls."""
 MOST_SAID_LINES = 12
 SHORTEST_THOUGHT = 1.0
 """Seconds of thinking that are worth a word."""
@@ -133,7 +138,7 @@ class Transcript:
         self._kind = Kind.NOTHING
         self._open_end = False
         self._thinking_since = 0.0
-        self._last_reply = ""
+        self._last_reply = self.last_answer = ""
         self._taken: set[int] = set()
         self._wished: dict[str, Call] = {}
         self._folded: list[tuple[str, str]] = []
@@ -213,7 +218,7 @@ class Transcript:
             case MessageTaken(message=message, inbox=inbox) if inbox:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
-                self.said(message.text)
+                self.said(words_of(message), beside(message))
             case Notice():
                 self._see_notice(event)
             case Retrying() | Continuing():
@@ -256,6 +261,7 @@ class Transcript:
         rest = ended.text.rpartition(self._last_reply)[2].strip() if self._last_reply else ended.text.strip()
         match ended.outcome:
             case Outcome.ANSWERED:
+                self.last_answer = ended.text
                 if not self._last_reply:
                     self.reply(ended.text)
             case Outcome.STOPPED if ended.reason == WITHDRAWN:
@@ -267,6 +273,26 @@ class Transcript:
                 self.remark(f"■ {rest}{how}", YELLOW)
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)
+
+    def running_own(self, command: str) -> Callable[[str], None]:
+        """Show the person's own command as running; the function gets each line of its output."""
+        call = Call(tool="!", summary=f"! {command}", effect=Effect.EXEC, began=self._clock.monotonic())
+        self.calls[OWN_CALL] = call
+
+        def show(line: str) -> None:
+            call.progress = one_line(line)
+
+        return show
+
+    def leave_own(self) -> None:
+        """The person's own command did not start."""
+        self.calls.pop(OWN_CALL, None)
+
+    def ended_own(self, text: str) -> None:
+        """Show the person's own command as ended; `text` as a tool's result."""
+        part = ToolResult(call_id=OWN_CALL, name="!", parts=(Text(text=text),))
+        message = Message(role=Role.TOOL, parts=(part,))
+        self._see_call(ToolEnded(turn=0, call_id=OWN_CALL, tool="!", message=message, is_error=False, seconds=0.0))
 
     def unfold(self) -> None:
         """Show the whole of the latest folded output; the next time, of the one before."""
@@ -299,12 +325,15 @@ class Transcript:
         if inbox is not None and inbox not in self._taken:
             self.waiting[inbox] = text[:MOST_WAITING_CHARACTERS]
 
-    def said(self, text: str) -> None:
-        """Show a person's message."""
+    def said(self, text: str, added: Sequence[str] = ()) -> None:
+        """Show a person's message, and labels for what was `added` to it."""
         lines = clean(text).strip("\n").split("\n")
         if len(lines) > MOST_SAID_LINES:
             over = len(lines) - MOST_SAID_LINES
             lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
+        if added:
+            labels = [one_line(label, self._page.width - 4) for label in added]
+            lines = [*filter(None, lines), *(paint(f"+ {label}", DIM) for label in labels)]
         self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
 
     def reply(self, text: str) -> None:
