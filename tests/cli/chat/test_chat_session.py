@@ -9,8 +9,9 @@ from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names
 from hermes_agent.cli.options import Invocation
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Replied
+from hermes_agent.core.events import Delegated, Outcome, Pinned, Replied, RunEnded, Unpinned
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.host.paths import find_home
@@ -19,7 +20,7 @@ from hermes_agent.host.paths import find_home
 def test_every_command_is_offered_once_with_a_summary():
     offered = [each.name for each in names()]
 
-    assert offered == [*COMMANDS, "quit", "keys", "output", "thinking"]
+    assert offered == [*COMMANDS, "quit", "keys", "output", "copy", "export", "doctor", "thinking"]
     assert all(each.summary for each in names())
 
 
@@ -72,9 +73,24 @@ def test_the_least_important_leaves_first():
 
     assert line.line("idle", 120) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100 · 日本語の題"
     assert line.line("idle", 60) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100"
-    assert line.line("idle", 40) == "idle · vendor/model · context 25 %"
+    assert line.line("idle", 40) == "idle · ! config.yaml · vendor/model"
     for columns in range(1, 80):
         assert wcswidth(line.line("idle", columns)) <= columns
+
+
+def test_what_holds_and_is_easily_forgotten_stands_before_the_model():
+    line = status()
+    line.walled = False
+    line.more = lambda: ["yolo", "2 queued"]
+    line.see(Pinned(pin="a", text="be brief"))
+    line.see(Delegated(call_id="c", session="s", goal="g"))
+    assert line.line("idle", 120) == "idle · ! no wall · 1 pin · 1 agent · yolo · 2 queued · vendor/model"
+
+    line.see(Pinned(pin="b", text="read only", denies=(Capability.EXEC,)))
+    line.see(RunEnded(outcome=Outcome.ANSWERED, text="", turns=1))
+    assert line.line("idle", 120) == "idle · ! no wall · read only · yolo · 2 queued · vendor/model"
+    line.see(Unpinned(pin="b"))
+    assert "1 pin ·" in line.line("idle", 120)
 
 
 @pytest.fixture

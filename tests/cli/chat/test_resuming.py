@@ -4,7 +4,6 @@ from hermes_agent.core.events import Answered, Asked, Durable, Entry, MessageTak
 from hermes_agent.core.messages import Origin, said
 from tests.cli.chat.test_transcript import ended, replied, shown, tool_ended
 
-
 ASKED = Asked(question="q", text="May I?", choices=("once", "deny"), purpose="approval")
 
 

@@ -96,6 +96,7 @@ async def checkpoints(chat: ChatSession) -> list[Pick]:
 
 async def skills(chat: ChatSession) -> list[Pick]:
     """The skills and bundles; choosing one writes its command, for the words that follow."""
+    await chat.see_skills()
     return [
         Pick(line=f"/{name} ", label=f"/{name}", about=" ".join(does.split()), sends=False)
         for name, does in chat.skills

@@ -24,10 +24,14 @@ class Ran:
     stopped: bool = False
 
     @property
+    def end(self) -> str:
+        """How it ended, as a tool's result says it."""
+        return f"[exit {self.code}{', stopped' if self.stopped else ''}]"
+
+    @property
     def text(self) -> str:
         """The output as a tool's result has it."""
-        end = "stopped" if self.stopped else f"exit {self.code}"
-        return "\n".join(filter(None, (self.output.rstrip("\n"), f"[{end}]")))
+        return "\n".join(filter(None, (self.output.rstrip("\n"), self.end)))
 
     def part(self, redact: Callable[[str], str]) -> Text:
         """What the model is told with the next message."""
@@ -35,8 +39,7 @@ class Ran:
         if len(output) > MOST_TOLD:
             half = MOST_TOLD // 2
             output = f"{output[:half]}\n[... {len(output) - MOST_TOLD:,} characters are left out ...]\n{output[-half:]}"
-        end = "stopped" if self.stopped else f"exit {self.code}"
-        return Text(text=f"! {self.command} [{end}]:\n{output.rstrip()}\n\n", origin=Origin.TOOL)
+        return Text(text=f"! {self.command} {self.end}:\n{output.rstrip()}\n\n", origin=Origin.TOOL)
 
 
 class OwnCommand:
