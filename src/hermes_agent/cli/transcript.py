@@ -12,7 +12,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from hermes_agent.core.shown import beside, words_of
+from hermes_agent.core.shown import additions, words_of
 
 LONGEST_SHOWN = 2_000
 PAGE = """<!doctype html>
@@ -91,7 +91,7 @@ def facts(session: SessionRecord) -> str:
 
 def _said(message: Message, at: float) -> Said:
     if message.role is Role.USER:
-        lines = [words_of(message), *(f"[{label}]" for label in beside(message))]
+        lines = [words_of(message), *(f"[{label}]" for label in additions(message))]
         return Said(who="user", at=at, text="\n\n".join(filter(None, lines)))
     texts = [text for part in message.parts if (text := _words(part))]
     return Said(who=message.role.value, at=at, text="\n\n".join(texts))

@@ -23,7 +23,7 @@ def words_of(message: Message) -> str:
     return MARKED.sub("", "".join(part.text for part in texts)).strip("\n")
 
 
-def beside(message: Message) -> list[str]:
+def additions(message: Message) -> list[str]:
     """A label for each skill, file and picture of a person's message: `/review`, `notes.md, 3 lines`, `picture`."""
     return [label for part in message.parts for label in _labels(part)] if message.role is Role.USER else []
 

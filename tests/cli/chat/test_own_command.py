@@ -3,7 +3,7 @@ from pathlib import Path
 
 from hermes_agent.cli.chat.own_command import MOST_TOLD, OwnCommand, Ran
 from hermes_agent.core.messages import Message, Origin, Role, Text
-from hermes_agent.core.shown import beside, words_of
+from hermes_agent.core.shown import additions, words_of
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -47,4 +47,4 @@ def test_the_model_is_told_what_ran_and_what_it_said_as_outside_text():
     assert part.text.startswith("! make [exit 2]:\nbbb")
     assert "20,000 characters are left out" in part.text
     message = Message(role=Role.USER, parts=(part, Text(text="why?", origin=Origin.OWNER)))
-    assert (words_of(message), beside(message)) == ("why?", ["! make [exit 2], 3 lines"])
+    assert (words_of(message), additions(message)) == ("why?", ["! make [exit 2], 3 lines"])

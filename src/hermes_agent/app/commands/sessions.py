@@ -21,7 +21,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
 from hermes_agent.core.plural import plural
-from hermes_agent.core.shown import beside, words_of
+from hermes_agent.core.shown import additions, words_of
 
 SHOWN, SHOWN_WHOLE = 400, 200_000
 """Characters of one message."""
@@ -132,7 +132,7 @@ def _line(message: Message, longest: int) -> str:
     calls = ", ".join(call.name for call in message.tool_calls)
     text = "\n".join(_texts(message)).strip("\n")
     words = f"{text[:longest]} [{len(text) - longest:,} characters more]" if len(text) > longest else text
-    added = "".join(f"\n+ {label}" for label in beside(message))
+    added = "".join(f"\n+ {label}" for label in additions(message))
     whole = f"{words}{f' (calls {calls})' if calls else ''}{added}".strip()
     return f"{WHO[message.role]}: " + whole.replace("\n", "\n  ") if whole else ""
 

@@ -192,3 +192,34 @@ def diff_lines(diff: str) -> str:
 def _diff_line(line: str) -> str:
     colours = {"+": GREEN, "-": RED, "@": CYAN}
     return paint(f"  {line}", colours.get(line[:1], DIM))
+
+
+MOST_FOLDED, MOST_UNFOLDED = 50, 5_000
+"""Outputs that are kept to be shown whole, and lines of one."""
+
+
+class Folds:
+    """Keeps the outputs of which a call's lines show a part."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[str, str]] = []
+        self._given = 0
+
+    def add(self, ended: ToolEnded, call: Call | None) -> None:
+        """Keep what came of a call, if more than its lines show; `next` begins with the latest again."""
+        if is_folded(ended, call):
+            title = call.summary if call is not None else ended.tool
+            self._kept = [*self._kept[-MOST_FOLDED:], (title, unfolded(ended, call))]
+        self._given = 0
+
+    def next(self, columns: int) -> str:
+        """The whole of the latest kept output, then of the ones before; empty if there is none more."""
+        if self._given >= len(self._kept):
+            return ""
+        self._given += 1
+        title, text = self._kept[-self._given]
+        lines = text.split("\n")
+        over = [paint(f"… {len(lines) - MOST_UNFOLDED} more lines: `/history --full`", DIM)]
+        head = paint(f"▾ {one_line(title, columns - 2)}", DIM)
+        shown = [head, *(f"  {line}" for line in lines[:MOST_UNFOLDED])]
+        return "\n".join([*shown, *over[: len(lines) > MOST_UNFOLDED]])

@@ -6,13 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.app.operations.background import count_commands, is_reviewing
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.attaching import attached_in, take
 from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
+from hermes_agent.cli.chat.outgoing import Outgoing
 from hermes_agent.cli.chat.own_commands import OWN, OwnCommands
 from hermes_agent.cli.chat.resuming import replay, retell
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
@@ -27,10 +26,6 @@ from hermes_agent.core.events import (
     Event,
     RunEnded,
 )
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.messages import Message, Role
-from hermes_agent.core.shown import words_of
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.version import VERSION
 
@@ -53,13 +48,11 @@ class Chat:
         self.status.more = self._states
         self.over = False
         self.changed: Callable[[], None] = lambda: None
-        self.give_back: Callable[[str], None] = lambda text: transcript.remark(f"Not sent: {text}", YELLOW)
         self.failure: HermesError | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._watched = ""
-        self._warm = False
-        self._queued: dict[int, Inbound] = {}
         self.own = OwnCommands(chat_session, transcript, lambda: self.changed())
+        self.outgoing = Outgoing(chat_session, transcript, self.own.outputs, lambda: self.changed())
         self._commands = 0
         self._counting: asyncio.Task[None] | None = None
 
@@ -139,27 +132,8 @@ class Chat:
         self.transcript.stopping = self.transcript.running
         self.changed()
         # First, or the next run would begin with them; a slow disk does not delay the stop.
-        await asyncio.wait({spawn(self.take_back(), name="take back")}, timeout=TAKE_BACK_SECONDS)
+        await asyncio.wait({spawn(self.outgoing.take_back(), name="take back")}, timeout=TAKE_BACK_SECONDS)
         await self.chat_session.stop()
-
-    async def take_back(self) -> None:
-        """Withdraw the messages that no run has read, and give their words back to the input."""
-        texts = []
-        for row in list(self.transcript.waiting):
-            inbound = self._queued.pop(row, None)
-            if inbound is None or inbound.answers:
-                continue
-            self.transcript.withdrawn.add(inbound.text)
-            words = own_words(inbound)
-            back = replace(inbound, source_id=f"{inbound.source_id}:withdrawn", parts=(), withdraws=inbound.source_id)
-            if (
-                await self.chat_session.runtime.hermes.withdraw(back)
-                and self.transcript.waiting.pop(row, None) is not None
-            ):
-                texts.append(words)
-        if texts:
-            self.give_back("\n".join(texts))
-        self.changed()
 
     def halt(self) -> None:
         """Stop the person's own command, else the run, without waiting; for keys and signals."""
@@ -215,38 +189,16 @@ class Chat:
         if self.chat_session.session != before:
             await self._switched(begins=not before)
         if done is None:
-            await self._submit(await self._with_files(self.chat_session.inbound(text)))
+            await self.outgoing.submit_words(self.chat_session.inbound(text))
             return
         if done.submit is not None:
-            await self._submit(done.submit)
+            await self.outgoing.submit(done.submit)
         else:
             self.transcript.said(text)
         if done.text:
             more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
             self.transcript.answer(f"{done.text}{more}")
         self._refresh()
-
-    async def _with_files(self, inbound: Inbound) -> Inbound:
-        """The message with the files that it names, and the output of the person's own commands since the last one.
-        Raises `HermesError` for a file that cannot be read; the words are given back then."""
-        session = self.chat_session
-        files = await asyncio.to_thread(attached_in, inbound.text, session.folder)
-        try:
-            taken = await take(session.runtime.intake, files, self.status.window)
-        except HermesError:
-            self.give_back(inbound.text)
-            raise
-        return replace(inbound, parts=(*self.own.outputs(), *inbound.parts, *taken.parts), notice=taken.notice)
-
-    async def _submit(self, inbound: Inbound) -> None:
-        if not self._warm:
-            self._warm = True
-            spawn(asyncio.to_thread(late, "hermes_agent.cli.chat.markdown:render"), name="load the renderer")
-        row = await self.chat_session.submit(inbound)
-        self.transcript.wait(row, own_words(inbound))
-        self._queued = {each: sent for each, sent in self._queued.items() if each in self.transcript.waiting}
-        if row is not None:
-            self._queued[row] = inbound
 
     async def _switched(self, *, begins: bool) -> None:
         """Switch to another session; a new one (`begins`) has no history to show."""
@@ -328,11 +280,6 @@ class Chat:
         if record is None:
             return "new session"
         return f"session {record.id}" + (f" ({one_line(record.title, 40)})" if record.title else "")
-
-
-def own_words(inbound: Inbound) -> str:
-    """What the person typed of a message."""
-    return words_of(Message(role=Role.USER, parts=inbound.parts))
 
 
 def short_path(folder: str) -> str:

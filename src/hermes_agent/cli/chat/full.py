@@ -37,7 +37,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
         keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
         app = panel.application(keyboard.bindings(), typed, colours=colours)
         app.ttimeoutlen = ESCAPE_SECONDS
-        chat.give_back, chat.own.copy = keyboard.give_back, screen.copy
+        chat.outgoing.give_back, chat.own.copy = keyboard.give_back, screen.copy
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():

@@ -21,7 +21,7 @@ from prompt_toolkit.keys import Keys
 from hermes_agent.cli.chat.attaching import clipboard_picture, pasted_files
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
-from hermes_agent.cli.chat.picking import SHOWN
+from hermes_agent.cli.chat.picker import SHOWN
 from hermes_agent.cli.chat.text import YELLOW
 from hermes_agent.core.answers import TOO_SOON, keys_of
 from hermes_agent.core.errors import HermesError
@@ -64,7 +64,7 @@ class Keyboard:
         keys.add(LONE_ESCAPE, filter=is_searching)(search.accept_search)
         keys.add(LONE_ESCAPE, filter=~is_searching)(self._escape)
         keys.add("up", filter=~is_searching & Condition(self._may_take_back))(
-            lambda _: spawn(self._chat.take_back(), name="take back")
+            lambda _: spawn(self._chat.outgoing.take_back(), name="take back")
         )
         keys.add("enter", filter=~is_searching)(self._enter)
         keys.add(Keys.BracketedPaste)(self._paste)

@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from hermes_agent.cli.chat.calls import Call
 from hermes_agent.cli.chat.chat_session import HERE, ChatSession
 from hermes_agent.cli.chat.own_command import OwnCommand
+from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.output import table
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.messages import Text
+from hermes_agent.core.events import ToolEnded
+from hermes_agent.core.messages import Message, Role, Text, ToolResult
 from hermes_agent.host.files import reason, write_private
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
@@ -21,6 +25,8 @@ OWN = tuple(f"/{each.name}" for each in HERE if each.name != "quit")
 FORMATS = {".md": "as_markdown", ".html": "as_html", ".jsonl": "as_jsonl"}
 TRANSCRIPT = "hermes_agent.cli.transcript"
 EXAMINE = "hermes_agent.cli.commands.doctor:examine"
+OWN_CALL = "!"
+"""The id of the person's own command among the calls that are shown."""
 MOST_RAN = 10
 """Own commands of which the model is told at once."""
 KEYS = """\
@@ -72,17 +78,28 @@ class OwnCommands:
     async def run(self, command: str) -> None:
         """Run the person's own command to its end; the model is told with the next message. Raises `HermesError`."""
         self._running = running = OwnCommand(command)
-        show = self._transcript.running_own(command)
+        began = self._session.runtime.clock.monotonic()
+        shown = Call(tool="!", summary=f"! {command}", effect=Effect.EXEC, began=began)
+        self._transcript.calls[OWN_CALL] = shown
         self._changed()
+
+        def show(line: str) -> None:
+            shown.progress = one_line(line)
+
         try:
             ran = await running.run(self._session.folder, environment(), show)
         except OSError as error:
-            self._transcript.leave_own()
+            del self._transcript.calls[OWN_CALL]
             raise HermesError(f"The command could not be started ({reason(error)}).") from error
         finally:
             self._running = None
         self._ran = [*self._ran, ran.part(self._session.runtime.secrets.redact)][-MOST_RAN:]
-        self._transcript.ended_own(ran.text)
+        part = ToolResult(call_id=OWN_CALL, name="!", parts=(Text(text=ran.text),))
+        message = Message(role=Role.TOOL, parts=(part,))
+        seconds = self._session.runtime.clock.monotonic() - began
+        self._transcript.see(
+            ToolEnded(turn=0, call_id=OWN_CALL, tool="!", message=message, is_error=False, seconds=seconds)
+        )
 
     async def stop(self) -> None:
         """Stop the person's own command."""

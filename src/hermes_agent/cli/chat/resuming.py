@@ -19,7 +19,7 @@ from hermes_agent.core.events import (
     Undone,
 )
 from hermes_agent.core.plural import plural
-from hermes_agent.core.shown import beside, words_of
+from hermes_agent.core.shown import additions, words_of
 
 EXCHANGES = 2
 """How many of the latest messages of the person are shown again, with what was answered."""
@@ -53,7 +53,7 @@ def retell(entries: Sequence[Entry], transcript: Transcript) -> None:
         match entry.event:
             case MessageTaken(message=message, inbox=inbox) if inbox:
                 calls = _tell_calls(calls, transcript)
-                transcript.said(words_of(message), beside(message))
+                transcript.said(words_of(message), additions(message))
             case ToolEnded():
                 calls += 1
             case Replied(message=message) if message.text.strip():

@@ -9,11 +9,10 @@ from typing import Protocol
 
 from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
-from hermes_agent.cli.chat.calls import Call, ended_lines, is_folded, unfolded, wished
+from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
@@ -30,10 +29,9 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.inbound import UNREAD
-from hermes_agent.core.messages import Message, Role, Text, ToolResult
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.quick_replies import replies_to, with_keys
-from hermes_agent.core.shown import beside, words_of
+from hermes_agent.core.shown import additions, words_of
 
 
 class Words:
@@ -79,13 +77,9 @@ class Words:
         return blocks
 
 
-OWN_CALL = "!"
-"""The id of the person's own command among the calls."""
 MOST_SAID_LINES = 12
 SHORTEST_THOUGHT = 1.0
 """Seconds of thinking that are worth a word."""
-MOST_FOLDED, MOST_UNFOLDED = 50, 5_000
-"""Outputs that are kept to be shown whole, and lines of one."""
 MOST_WAITING_CHARACTERS = 1_000
 
 
@@ -141,8 +135,7 @@ class Transcript:
         self._last_reply = self.last_answer = ""
         self._taken: set[int] = set()
         self._wished: dict[str, Call] = {}
-        self._folded: list[tuple[str, str]] = []
-        self._unfolded = 0
+        self._folds = Folds()
 
     @property
     def width(self) -> int:
@@ -187,10 +180,7 @@ class Transcript:
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
                 if running is not None and event.is_error and running.progress:
                     self._put(Kind.CALL, paint(f"  {one_line(running.progress, self._page.width - 2)}", DIM))
-                if is_folded(event, call):
-                    title = call.summary if call is not None else event.tool
-                    self._folded = [*self._folded[-MOST_FOLDED:], (title, unfolded(event, call))]
-                self._unfolded = 0
+                self._folds.add(event, call)
 
     def _see_reply(self, reply: Replied) -> None:
         self._end_thoughts()
@@ -218,7 +208,7 @@ class Transcript:
             case MessageTaken(message=message, inbox=inbox) if inbox:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
-                self.said(words_of(message), beside(message))
+                self.said(words_of(message), additions(message))
             case Notice():
                 self._see_notice(event)
             case Retrying() | Continuing():
@@ -274,39 +264,12 @@ class Transcript:
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)
 
-    def running_own(self, command: str) -> Callable[[str], None]:
-        """Show the person's own command as running; the function gets each line of its output."""
-        call = Call(tool="!", summary=f"! {command}", effect=Effect.EXEC, began=self._clock.monotonic())
-        self.calls[OWN_CALL] = call
-
-        def show(line: str) -> None:
-            call.progress = one_line(line)
-
-        return show
-
-    def leave_own(self) -> None:
-        """The person's own command did not start."""
-        self.calls.pop(OWN_CALL, None)
-
-    def ended_own(self, text: str) -> None:
-        """Show the person's own command as ended; `text` as a tool's result."""
-        part = ToolResult(call_id=OWN_CALL, name="!", parts=(Text(text=text),))
-        message = Message(role=Role.TOOL, parts=(part,))
-        self._see_call(ToolEnded(turn=0, call_id=OWN_CALL, tool="!", message=message, is_error=False, seconds=0.0))
-
     def unfold(self) -> None:
         """Show the whole of the latest folded output; the next time, of the one before."""
-        if self._unfolded >= len(self._folded):
-            self.remark("There is nothing more to unfold." if self._folded else "Nothing is folded.")
-            return
-        self._unfolded += 1
-        title, text = self._folded[-self._unfolded]
-        lines = text.split("\n")
-        head = paint(f"▾ {one_line(title, self._page.width - 2)}", DIM)
-        over = [paint(f"… {len(lines) - MOST_UNFOLDED} more lines: `/history --full`", DIM)][
-            : len(lines) > MOST_UNFOLDED
-        ]
-        self._put(Kind.WORDS, "\n".join([head, *(f"  {line}" for line in lines[:MOST_UNFOLDED]), *over]))
+        if lines := self._folds.next(self._page.width):
+            self._put(Kind.WORDS, lines)
+        else:
+            self.remark("There is nothing more to unfold.")
 
     def leave(self) -> None:
         """Clear the open part; permanent lines stay."""

@@ -7,7 +7,7 @@ import pytest
 from wcwidth import wcswidth
 
 from hermes_agent.cli.chat.choices import Pick
-from hermes_agent.cli.chat.picking import Picker
+from hermes_agent.cli.chat.picker import Picker
 from hermes_agent.core.errors import HermesError
 from tests.cli.chat.conftest import Open
 
