@@ -79,7 +79,10 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
     line = f"{paint('✗', RED) if red else paint('✓', GREEN)} {words} {paint(clock, DIM)}{paint(end, RED)}"
     if ended.is_error:
         reason = "\n".join(f"  {line}" for line in wrapped(failure(text), columns - 2))
-        return f"{line}\n{paint(reason, RED)}"
+        last = (
+            f"\n{paint(f'  {one_line(call.progress, columns - 2)}', DIM)}" if call is not None and call.progress else ""
+        )
+        return f"{line}\n{paint(reason, RED)}{last}"
     if below := _below(text, call, columns):
         found = DIFF.search(text)
         brief = one_line(text[: found.start()]) if found else one_line(text) if call and call.content else ""

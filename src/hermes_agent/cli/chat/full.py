@@ -12,6 +12,7 @@ from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.completion import ChatHistory
 from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
+from hermes_agent.cli.chat.pictures import drawing
 from hermes_agent.cli.chat.screen import Screen, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late
@@ -31,6 +32,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
     colours = not variables.get("NO_COLOR")
     screen = Screen(output=terminal(sys.stdout, variables), clock=runtime.clock, colours=colours)
     chat = await open_chat(runtime, invocation, screen, render)
+    chat.transcript.draw = drawing(variables) if colours else None
     lines: asyncio.Queue[str] = asyncio.Queue()
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:

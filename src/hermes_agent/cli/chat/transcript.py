@@ -10,6 +10,7 @@ from typing import Protocol
 from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
 from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
+from hermes_agent.cli.chat.pictures import Draw, picture_lines
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
@@ -126,6 +127,7 @@ class Transcript:
         self.began = 0.0
         self.stopping = False
         self.show_thoughts = False
+        self.draw: Draw | None = None
         self._page = page
         self._clock = clock
         self._render = render
@@ -178,9 +180,9 @@ class Transcript:
                 if running is not None and not event.seconds:  # A stop ended it, and nobody measured it.
                     event = replace(event, seconds=now - running.began)
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
-                if running is not None and event.is_error and running.progress:
-                    self._put(Kind.CALL, paint(f"  {one_line(running.progress, self._page.width - 2)}", DIM))
                 self._folds.add(event, call)
+                if pictures := picture_lines(event.message, self.draw):
+                    self._page.write("\n".join(pictures))
 
     def _see_reply(self, reply: Replied) -> None:
         self._end_thoughts()
@@ -209,6 +211,8 @@ class Transcript:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
                 self.said(words_of(message), additions(message))
+                if self.draw is not None and (pictures := picture_lines(message, self.draw)):
+                    self._page.write("\n".join(pictures))
             case Notice():
                 self._see_notice(event)
             case Retrying() | Continuing():
