@@ -54,6 +54,11 @@ def known(schema: type[Any], key: str) -> Setting:
     return entry
 
 
+def keys(schema: type[Any]) -> list[tuple[str, str]]:
+    """Every setting that holds a value, with what it does."""
+    return [(name, entry.doc) for name, entry in walk(schema) if entry.schema is None]
+
+
 def shown(loaded: Loaded[Any], schema: type[Any], key: str, redact: Callable[[str], str]) -> list[tuple[str, str, str]]:
     """Settings for a person: key, value as `hermes config set` accepts it with secrets masked, and source. Of one key;
     for an empty one, all that are set."""

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from wcwidth import wcswidth
 
-from hermes_agent.cli.chat.choices import Pick
-from hermes_agent.cli.chat.picker import Picker
+from hermes_agent.cli.chat.picker import Pick, Picker
 from hermes_agent.core.errors import HermesError
 from tests.cli.chat.conftest import Open
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from hermes_agent.app.commands import ALIASES
 from hermes_agent.app.operations.checkpoints import checkpoints_of
 from hermes_agent.app.operations.session_list import summarize_sessions
 from hermes_agent.cli.chat.chat_session import ChatSession, names
+from hermes_agent.cli.chat.picker import Pick
 from hermes_agent.cli.offers import Offer, offers_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import ago
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
 from hermes_agent.providers.local import served_models
@@ -23,16 +21,6 @@ from hermes_agent.providers.vendor import LEVELS
 MOST_SESSIONS = 200
 MOST_CHECKPOINTS = 200
 WALK = "hermes_agent.host.config_edit:keys"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pick:
-    """An entry of a picker: the input line that choosing it makes, what is shown, and whether the line is sent."""
-
-    line: str
-    label: str
-    about: str = ""
-    sends: bool = True
 
 
 async def sessions(chat: ChatSession) -> list[Pick]:
@@ -117,22 +105,3 @@ async def settings(chat: ChatSession) -> list[Pick]:
     """The settings; choosing one shows it."""
     keys: Sequence[tuple[str, str]] = late(WALK)(type(chat.runtime.settings))
     return [Pick(line=f"/config {key}", label=key, about=doc) for key, doc in keys]
-
-
-PICKERS: dict[str, Callable[[ChatSession], Awaitable[list[Pick]]]] = {
-    "resume": sessions,
-    "model": models,
-    "rollback": checkpoints,
-    "skills": skills,
-    "reasoning": levels,
-    "help": commands,
-    "config": settings,
-}
-"""Command -> what can be chosen after it."""
-
-
-async def picks_for(chat: ChatSession, command: str) -> list[Pick]:
-    """What can be chosen after that command; its lines use the name that was typed."""
-    name = ALIASES.get(command, command)
-    found = await PICKERS[name](chat)
-    return [replace(each, line=each.line.replace(f"/{name} ", f"/{command} ", 1)) for each in found]

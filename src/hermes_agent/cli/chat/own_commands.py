@@ -12,7 +12,6 @@ from hermes_agent.cli.chat.own_command import OwnCommand
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.cli.output import table
-from hermes_agent.cli.surface import Surface
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import ToolEnded
@@ -24,6 +23,7 @@ from hermes_agent.host.paths import environment
 OWN = tuple(f"/{each.name}" for each in HERE if each.name != "quit")
 FORMATS = {".md": "as_markdown", ".html": "as_html", ".jsonl": "as_jsonl"}
 TRANSCRIPT = "hermes_agent.cli.transcript"
+SURFACE = "hermes_agent.cli.surface:Surface"
 EXAMINE = "hermes_agent.cli.commands.doctor:examine"
 OWN_CALL = "!"
 """The id of the person's own command among the calls that are shown."""
@@ -134,7 +134,7 @@ class OwnCommands:
 
     async def _doctor(self) -> str:
         """What `hermes doctor --offline` finds."""
-        checks = await late(EXAMINE)(Surface(invocation=self._session.invocation), offline=True)
+        checks = await late(EXAMINE)(late(SURFACE)(invocation=self._session.invocation), offline=True)
         lines = [table([(each.state.value, each.name, each.found) for each in checks])]
         lines += [f"{each.name}: {each.todo}" for each in checks if each.todo]
         return "\n".join([*lines, "`hermes doctor` also asks the model, `hermes doctor --security` tries the wall."])

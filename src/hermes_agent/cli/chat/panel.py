@@ -29,9 +29,8 @@ from prompt_toolkit.widgets import SearchToolbar
 from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
-from hermes_agent.cli.chat.choices import picks_for
 from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
-from hermes_agent.cli.chat.picker import SHOWN, Picker
+from hermes_agent.cli.chat.picker import SHOWN, Picker, picks_for
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import Screen
 from hermes_agent.cli.chat.text import CYAN, DIM, LINK, clean, elapsed, one_line, paint

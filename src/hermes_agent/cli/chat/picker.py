@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from hermes_agent.app.commands import ALIASES
-from hermes_agent.cli.chat.choices import PICKERS, Pick
+from hermes_agent.cli.chat.chat_session import ChatSession
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.fuzzy import best
 from hermes_agent.cli.output import width
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 
+PICKERS: dict[str, str] = {
+    "resume": "hermes_agent.cli.chat.choices:sessions",
+    "model": "hermes_agent.cli.chat.choices:models",
+    "rollback": "hermes_agent.cli.chat.choices:checkpoints",
+    "skills": "hermes_agent.cli.chat.choices:skills",
+    "reasoning": "hermes_agent.cli.chat.choices:levels",
+    "help": "hermes_agent.cli.chat.choices:commands",
+    "config": "hermes_agent.cli.chat.choices:settings",
+}
+"""Command -> what gives that which can be chosen after it."""
 SHOWN = 8
 MOST_FOUND = 500
 LINE = re.compile(r"/([\w-]+) ([^\n]*)")
@@ -23,6 +36,23 @@ VERBS = {"rollback": re.compile(r"diff\b"), "config": re.compile(r"\S+\s"), "per
 """What follows a command where no picker opens, as it is another use of the command."""
 AT_ONCE = ("model", "resume", "rollback", "skills", "reasoning")
 """Commands that open their picker where nothing follows them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """An entry of a picker: the input line that choosing it makes, what is shown, and whether the line is sent."""
+
+    line: str
+    label: str
+    about: str = ""
+    sends: bool = True
+
+
+async def picks_for(chat: ChatSession, command: str) -> list[Pick]:
+    """What can be chosen after that command; its lines use the name that was typed. Raises `HermesError`."""
+    name = ALIASES.get(command, command)
+    found: list[Pick] = await late(PICKERS[name])(chat)
+    return [replace(each, line=each.line.replace(f"/{name} ", f"/{command} ", 1)) for each in found]
 
 
 class Picker:
