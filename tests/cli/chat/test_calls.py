@@ -138,3 +138,11 @@ def test_a_command_that_failed_is_red_with_its_exit_code():
     assert "exit 2" in plain(line("[exit 2]", columns=34))
     assert plain(line("fine\n[exit 0]")).startswith("✓")
     assert plain(line("a file says\n[exit 2]", Effect.READS)).startswith("✓")
+
+
+def test_no_line_of_a_call_is_wider_than_a_terminal_of_20_columns():
+    command = call("terminal: make everything", effect=Effect.EXEC)
+    many = "\n".join(f"日本語 {n}" for n in range(30))
+    for text in (f"{many}\n[exit 2]", "no\n[exit 127]", many, DIFF):
+        shown = plain(ended_lines(ended(text), command, 19)).split("\n")
+        assert all(wcswidth(line) <= 19 for line in shown), shown

@@ -20,6 +20,8 @@ FRAMES_PER_SECOND = 8
 SOON = 0.3
 """Seconds after which a call is slow enough for a clock."""
 MOST_DIFF_LINES = 40
+NARROW = 28
+"""Columns below which a call's line has no room for its time."""
 NOTE = re.compile(r"\[.*\]")  # what the tool itself says of a command: `[exit 1, 0.3 s]`
 PLAN = "todo"
 ITEM = re.compile(r"\[([ >x-])\] [^:]*: (.*)")
@@ -72,11 +74,12 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
     plan, new file or error, long ones folded."""
     text = text_of(ended)
     failed = failed_with(text) if call is not None and call.effect is Effect.EXEC and not ended.is_error else ""
-    clock, summary = elapsed(ended.seconds), call.summary if call is not None and call.summary else ended.tool
+    clock = elapsed(ended.seconds) if columns >= NARROW else ""
+    summary = call.summary if call is not None and call.summary else ended.tool
     end = f" · {failed}" if failed else ""
-    words = one_line(summary, max(8, columns - len(clock) - len(end) - 3))
+    words = one_line(summary, max(8 if clock else 3, columns - len(clock) - len(end) - 3))
     red = ended.is_error or bool(failed)
-    line = f"{paint('✗', RED) if red else paint('✓', GREEN)} {words} {paint(clock, DIM)}{paint(end, RED)}"
+    line = f"{paint('✗', RED) if red else paint('✓', GREEN)} {f'{words} {paint(clock, DIM)}'.rstrip()}{paint(end, RED)}"
     if ended.is_error:
         reason = "\n".join(f"  {line}" for line in wrapped(failure(text), columns - 2))
         last = (
@@ -115,7 +118,8 @@ def folded(lines: Sequence[str], columns: int) -> list[str]:
     if len(shown) <= MOST_OUTPUT_LINES:
         return shown
     over = len(shown) - MOST_OUTPUT_LINES + 1
-    return [*shown[:FIRST_LINES], f"… {plural(over, 'more line')} (Ctrl-O)", *shown[FIRST_LINES + over :]]
+    between = shortened(f"… {plural(over, 'more line')} (Ctrl-O)", columns - 2)
+    return [*shown[:FIRST_LINES], between, *shown[FIRST_LINES + over :]]
 
 
 def is_folded(ended: ToolEnded, call: Call | None) -> bool:
