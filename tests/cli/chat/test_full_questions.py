@@ -41,13 +41,13 @@ def test_one_key_decides_once_the_question_has_been_seen(asking: Callable[..., T
     terminal.wait_for("Decided: deny", IDLE)
 
 
-def press_alone(terminal: Terminal, key: str) -> None:
+def press_alone(terminal: Terminal, key: str, done: str = "Decided") -> None:
     """Press it until it decides: too soon after the question it only stands in the input."""
-    while "Decided" not in terminal.text:
+    while f"{done}: " not in terminal.text:
         until = time.monotonic() + 3 * ALONE
         terminal.send(key)
-        terminal.wait_until(lambda until=until: "Decided" in terminal.text or time.monotonic() > until, "the key")
-        if "Decided" not in terminal.text:
+        terminal.wait_until(lambda until=until: f"{done}: " in terminal.text or time.monotonic() > until, "the key")
+        if f"{done}: " not in terminal.text:
             terminal.send("\x7f")
 
 
@@ -88,6 +88,37 @@ def test_a_fact_may_be_given_in_free_words(asking: Callable[..., Terminal]):
     terminal.send("rather green\r")
 
     terminal.wait_for("Colour: rather green", IDLE)
+
+
+def test_a_number_alone_chooses_and_a_sentence_that_begins_with_one_does_not(asking: Callable[..., Terminal]):
+    terminal = asking()
+    terminal.wait_for("new session")
+    terminal.send("colour please\r")
+    terminal.wait_for("[2] blue")
+    press_alone(terminal, "2", "Colour")
+    terminal.wait_for("Colour: blue", IDLE)
+
+    terminal.send("colour again\r")
+    terminal.wait_for("[2] blue")
+    terminal.send("2 of them\r")
+
+    terminal.wait_for("Colour: 2 of them", IDLE)
+
+
+@pytest.mark.parametrize(
+    ("typed", "decided"), [("yes", "once"), ("Y", "once"), ("no", "deny"), ("no, See ./Makefile", "See ./Makefile")]
+)
+def test_plain_words_decide_and_the_words_of_a_refusal_stay_as_written(
+    asking: Callable[..., Terminal], typed: str, decided: str
+):
+    terminal = asking()
+    terminal.wait_for("new session")
+    terminal.send("ask me\r")
+    terminal.wait_for("[d] deny")
+
+    terminal.send(f"{typed}\r")
+
+    terminal.wait_for(f"Decided: {decided}", IDLE)
 
 
 def test_a_question_appears_again_after_a_crash_and_can_be_answered(asking: Callable[..., Terminal]):

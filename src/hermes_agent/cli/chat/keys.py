@@ -214,9 +214,9 @@ class Keyboard:
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:
-        """The answer that a key gives to the open approval; None if it gives none."""
+        """The answer that a key alone gives to the open question; None if it gives none."""
         asked = self._chat.question
-        if asked is None or asked.purpose != "approval" or self._panel.buffer.text:
+        if asked is None or self._panel.buffer.text:
             return None
         return keys_of(asked).get(key) if self._panel.seconds_shown() >= TOO_SOON else None
 
