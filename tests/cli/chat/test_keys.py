@@ -3,6 +3,7 @@ import pty
 import threading
 import time
 import tty
+from pathlib import Path
 
 import pytest
 from prompt_toolkit.keys import Keys
@@ -92,6 +93,30 @@ def test_the_words_for_leaving_leave(at_terminal: Open, word: str):
     terminal.send(f"{word}\r")
 
     assert terminal.wait_for_end() == 0
+
+
+def test_the_input_is_written_in_the_editor(at_terminal: Open):
+    terminal = at_terminal(variables={"EDITOR": "sed -i s/one/two/"})
+    terminal.wait_for("new session")
+    terminal.send("fix one thing")
+    terminal.wait_for("> fix one thing")
+
+    terminal.send("\x18\x05")
+    terminal.wait_for("> fix two thing")
+    terminal.send("\r")
+
+    terminal.wait_for("You said: 'fix two thing'", IDLE)
+
+
+def test_a_paste_has_no_control_characters_and_a_dropped_file_is_attached(at_terminal: Open, project: Path):
+    terminal = at_terminal(columns=160)
+    terminal.wait_for("new session")
+    terminal.send("\x1b[200~red \x1b[31mtext\x07\x00 here\x1b[201~")
+    terminal.wait_for("> red text here")
+
+    terminal.send(f" \x1b[200~{project}/a.txt\x1b[201~")
+
+    terminal.wait_for(f"> red text here @{project}/a.txt")
 
 
 def test_ctrl_d_leaves(at_terminal: Open):

@@ -252,7 +252,8 @@ class Chat:
         try:
             self.status.see(event)
             self.transcript.see(event)
-            if isinstance(event, RunEnded) and (self._counting is None or self._counting.done()):
+            ends = isinstance(event, RunEnded) and self.status.background
+            if ends and (self._counting is None or self._counting.done()):
                 self._counting = spawn(self._count_commands(), name="count background commands")
         except Exception:
             log.exception("%s cannot be shown", event.kind)

@@ -21,7 +21,7 @@ from hermes_agent.cli.output import shortened, width
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Delegated, Entry, Event, Pinned, Replied, RunEnded, ToolEnded, Unpinned
 from hermes_agent.core.inbound import Conversation, Inbound
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin, Text, ToolResult
 from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
@@ -68,6 +68,8 @@ def more_help() -> str:
 
 
 GAP = " · "
+STARTED, LONGEST_START = "Started in the background as ", 100
+"""Says in a result that a command goes on behind the session."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,7 +77,8 @@ class Status:
     """Data of the chat's status line: model, session, calls, tokens and cost.
 
     `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls; `pins` by
-    id, each with whether it forbids changes; `children` are delegated sessions at work, by call; `more` gives the
+    id, each with whether it forbids changes; `background`: whether a
+    command was started behind it; `children` are delegated sessions at work, by call; `more` gives the
     states that no event tells.
     """
 
@@ -90,6 +93,7 @@ class Status:
     cost: float = 0.0
     unpriced: int = 0
     pins: dict[str, bool] = field(default_factory=dict)
+    background: bool = False
     children: Counter[str] = field(default_factory=Counter)
     more: Callable[[], Sequence[str]] = tuple
 
@@ -107,8 +111,10 @@ class Status:
                 self.pins.pop(pin, None)
             case Delegated(call_id=call_id):
                 self.children[call_id] += 1
-            case ToolEnded(call_id=call_id):
+            case ToolEnded(call_id=call_id, message=message):
                 self.children.pop(call_id, None)
+                texts = (part.text[:LONGEST_START] for part in message.parts if isinstance(part, ToolResult))
+                self.background = self.background or any(STARTED in text for text in texts)
             case RunEnded():
                 self.children.clear()
             case _:

@@ -22,7 +22,7 @@ from hermes_agent.cli.chat.attaching import clipboard_picture, pasted_files
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
 from hermes_agent.cli.chat.picker import SHOWN
-from hermes_agent.cli.chat.text import YELLOW
+from hermes_agent.cli.chat.text import YELLOW, clean
 from hermes_agent.core.answers import TOO_SOON, keys_of
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked
@@ -286,8 +286,8 @@ class Pastes:
         self._kept: dict[str, str] = {}
 
     def shown(self, pasted: str) -> str:
-        """The text to insert: the paste itself or its placeholder."""
-        text = pasted.replace("\r\n", "\n").replace("\r", "\n")
+        """The text to insert, without control characters: the paste itself or its placeholder."""
+        text = clean(pasted)
         if len(text) < LONG:
             return text
         words = f"[pasted text {len(self._kept) + 1}: {len(text):,} characters, {text.count(chr(10)) + 1:,} lines]"
