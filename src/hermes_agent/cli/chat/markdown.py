@@ -24,6 +24,7 @@ from hermes_agent.cli.chat.text import clean
 
 # The sixteen colours of the terminal's own palette, so that it is readable on light and dark ones.
 CODE_THEME = "ansi_dark"
+PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 BOX = re.compile(r"\[([ xX])\] ")
 BOXES = {" ": "☐ ", "x": "☑ "}
 ADDRESS = re.compile(r"https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]]")
@@ -115,7 +116,7 @@ class ChatMarkdown(Markdown):
     def __init__(self, markup: str) -> None:
         super().__init__("", code_theme=CODE_THEME, hyperlinks=True)
         self.markup = markup
-        self.parsed = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table").parse(markup)
+        self.parsed = PARSER.parse(markup)
         _tick(self.parsed)
         for token in self.parsed:
             if token.children:

@@ -18,6 +18,8 @@ from hermes_agent.host.tasks import spawn
 
 MOST_COPIED = 100_000
 """Characters in base64 that terminals take for the clipboard."""
+REFRESH_SECONDS = 0.125
+"""Seconds between two drawings of what the session's events changed."""
 TICK = 0.125
 """Seconds between two frames of a spinner."""
 # A terminal that knows them shows what is between them at once; others ignore them.
@@ -38,6 +40,8 @@ class Screen:
         self._new: list[str] = []
         self._busy = asyncio.Event()
         self.app: Application[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
+        self._drawn = 0.0
 
     @property
     def width(self) -> int:
@@ -54,7 +58,20 @@ class Screen:
         self._new.append(lines if self._colours else plain(lines))
 
     def refresh(self) -> None:
-        """Redraw the screen."""
+        """Redraw the screen, at most eight times a second: what is typed is drawn apart from this."""
+        app = self.app
+        if app is None or not app.is_running:
+            self._flush()
+        elif self._later is None:
+            loop = asyncio.get_running_loop()
+            wait = self._drawn + REFRESH_SECONDS - loop.time()
+            if wait > 0:
+                self._later = loop.call_later(wait, self._draw)
+            else:
+                self._draw()
+
+    def _draw(self) -> None:
+        self._later, self._drawn = None, asyncio.get_running_loop().time()
         app = self.app
         if app is None or not app.is_running:
             self._flush()
@@ -93,7 +110,7 @@ class Screen:
         """Run the application until it exits; spinners move while `busy`."""
         self.app = app
         self._flush()
-        ticking = spawn(self._tick(app, busy), name="spinner")
+        ticking = spawn(self._tick(busy), name="spinner")
         try:
             await app.run_async()
         finally:
@@ -107,11 +124,11 @@ class Screen:
         else:
             self._busy.clear()
 
-    async def _tick(self, app: Application[None], busy: Callable[[], bool]) -> None:
+    async def _tick(self, busy: Callable[[], bool]) -> None:
         while True:
             await self._busy.wait()
             await self._clock.sleep(TICK)
-            app.invalidate()
+            self.refresh()
             if not busy():
                 self._busy.clear()
 
