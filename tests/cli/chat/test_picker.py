@@ -148,3 +148,22 @@ def test_escape_closes_the_picker_and_arrows_move_in_it(at_terminal: Open):
     terminal.send("high\r")
 
     terminal.wait_for("From its next run on this session reasons at high")
+
+
+def test_a_checkpoint_takes_two_enters_and_a_third_does_nothing(at_terminal: Open, project: Path):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("patch it\r")
+    terminal.wait_for("  -two\n  +zwei\n", IDLE)
+
+    terminal.send("/rollback\r")
+    terminal.wait_for("before patch")
+    terminal.send("\r")
+    terminal.wait_for("> /rollback ")
+    assert "Restored" not in terminal.text
+    terminal.send("\r\r\r")
+
+    terminal.wait_for("checkpoint", IDLE)
+    terminal.send("/status\r")
+    text = terminal.wait_for("Run      none")
+    assert len([line for line in text.split("\n") if line.startswith("> /rollback")]) == 1

@@ -77,7 +77,12 @@ async def checkpoints(chat: ChatSession) -> list[Pick]:
     kept = checkpoints_of(runtime.home, runtime.settings.checkpoints, runtime.clock)
     found = await kept.of(Path(chat.folder))
     return [
-        Pick(line=f"/rollback {each.number}", label=f"{each.number}  before {each.told.why}", about=ago(now - each.at))
+        Pick(
+            line=f"/rollback {each.number}",
+            label=f"{each.number}  before {each.told.why}",
+            about=ago(now - each.at),
+            sends=False,  # It changes files: a second Enter says that it is meant.
+        )
         for each in found[:MOST_CHECKPOINTS]
     ]
 

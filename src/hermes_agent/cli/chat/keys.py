@@ -114,7 +114,7 @@ class Keyboard:
         text = buffer.text
         if self._chat.question is None:
             buffer.append_to_history()
-        buffer.reset()
+        self._panel.clear()
         self._disarm()
         if text.strip():
             self._send(self._pastes.whole(text))
@@ -186,7 +186,7 @@ class Keyboard:
         if self._chat.can_halt and not (self._armed and not self._chat.transcript.running):
             self._chat.halt()
         elif self._panel.buffer.text:
-            self._panel.buffer.reset()
+            self._panel.clear()
         elif self._armed:
             event.app.exit()
             return
@@ -230,7 +230,7 @@ class Keyboard:
     async def _decide(self, key: str, asked: Asked | None) -> None:
         await asyncio.sleep(ALONE)
         if asked is not None and self._chat.question is asked and self._panel.buffer.text == key:
-            self._panel.buffer.reset()
+            self._panel.clear()
             await self._chat.answer(keys_of(asked)[key])
 
 

@@ -204,6 +204,11 @@ class Panel:
             output=self._screen.output,
         )
 
+    def clear(self) -> None:
+        """Empty the input, which closes its menus."""
+        self.buffer.reset()
+        self.picker.follow("")  # A reset tells nobody that the text changed.
+
     def seconds_shown(self) -> float:
         """Seconds since the open question appeared."""
         asked = self._chat.question
