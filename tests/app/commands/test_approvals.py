@@ -1,6 +1,7 @@
 """Answers to what a run asks, and the end of asking."""
 
 from dataclasses import replace
+from time import monotonic
 
 import pytest
 
@@ -12,6 +13,7 @@ from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, place, settle_home
+from tests.gateway.harness import eventually
 
 DANGEROUS = {"command": "rm -rf build$NONE"}
 
@@ -58,6 +60,18 @@ async def test_an_approval_says_for_how_long_and_a_refusal_never_approves(tmp_pa
         await here.ended(asked.number)
 
         assert "said no" in (await results(here))[-1]
+
+
+async def test_the_time_of_a_call_is_its_own_and_not_the_person_s(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        asked = await here.until(Asked, await here.tell("Clean up"))
+        until = monotonic() + 1.0
+        await eventually(lambda: monotonic() > until)
+        await here.type_and_submit("/deny")
+        await here.ended(asked.number)
+
+        (ended,) = [entry.event for entry in await here.log() if isinstance(entry.event, ToolEnded)]
+        assert ended.seconds < 0.9
 
 
 async def test_nobody_else_answers_what_was_asked(tmp_path):

@@ -7,7 +7,7 @@ from wcwidth import wcswidth
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names
+from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names, usage
 from hermes_agent.cli.options import Invocation
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, UnknownSession
@@ -26,6 +26,13 @@ def test_every_command_is_offered_once_with_a_summary():
 
 def test_help_tells_what_only_a_terminal_has():
     assert [line.split()[0] for line in more_help().split("\n")] == [f"/{each.name}" for each in HERE]
+
+
+def test_the_usage_of_a_typed_command_is_shown_also_under_another_name():
+    assert usage("/model x") == "/model [vendor/model]"
+    assert usage("/compact ") == "/compact [what matters]"
+    assert usage("/export") == "/export [FILE]"
+    assert [usage(line) for line in ("", "/", "hello", "/stop", "/nothing")] == [""] * 5
 
 
 def status() -> Status:

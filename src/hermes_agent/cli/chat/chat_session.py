@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
-from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands import ALIASES, COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
@@ -58,8 +58,9 @@ def names() -> list[Name]:
 def usage(line: str) -> str:
     """Usage hint of the command that a line begins with; empty if it is none or takes no arguments."""
     word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
-    found = next((each for each in names() if each.name == word and each.arguments), None)
-    return f"/{found.name} {found.arguments}" if found is not None else ""
+    name = ALIASES.get(word, word)
+    found = next((each for each in names() if each.name == name and each.arguments), None)
+    return f"/{word} {found.arguments}" if found is not None else ""
 
 
 def more_help() -> str:
