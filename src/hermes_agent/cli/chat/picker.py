@@ -112,11 +112,11 @@ class Picker:
             return [("class:status", f" {one_line(words, columns - 1)}")]
         first = max(0, min(self._marked - SHOWN // 2, len(self._found) - SHOWN))
         part = self._found[first : first + SHOWN]
-        room = max(8, min(max(width(each.label) for each in part), columns * 2 // 3 if columns > 50 else columns - 3))
+        room = max(8, min(max(width(each.label) for each in part), columns * 2 // 3 if columns >= 36 else columns - 3))
         rows: StyleAndTextTuples = []
         for place, each in enumerate(part, first):
             label = one_line(each.label, room)
-            about = one_line(each.about, max(0, columns - room - 5)) if columns - room > 12 else ""
+            about = one_line(each.about, max(0, columns - room - 5)) if columns - room > 9 else ""
             marked = place == self._marked
             gap = " " * (room - width(label) + 2) if about else ""
             rows += [("reverse" if marked else "", f"{'>' if marked else ' '} {label}"), ("class:status", gap + about)]
