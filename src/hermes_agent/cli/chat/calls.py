@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.output import shortened, width
-from hermes_agent.cli.result import failed_with
+from hermes_agent.cli.result import answer_of, failed_with
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.messages import ToolCall, ToolResult
+from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.plural import plural
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -72,7 +72,7 @@ def running_line(call: Call, now: float, columns: int) -> str:
 def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
     """The permanent lines of a call: mark, summary, seconds and a short result or exit status; then the output, diff,
     plan, new file or error, long ones folded."""
-    text = text_of(ended)
+    text = answer_of(ended)
     failed = failed_with(text) if call is not None and call.effect is Effect.EXEC and not ended.is_error else ""
     clock = elapsed(ended.seconds) if columns >= NARROW else ""
     summary = call.summary if call is not None and call.summary else ended.tool
@@ -126,7 +126,7 @@ def is_folded(ended: ToolEnded, call: Call | None) -> bool:
     """Whether more came of a call than its lines show."""
     if call is not None and call.content:
         return len(_lines(call.content)) > MOST_OUTPUT_LINES
-    text = text_of(ended)
+    text = answer_of(ended)
     lines = output_of(text)
     is_output = call is not None and call.effect is Effect.EXEC and not ended.is_error
     return len(lines) > (MOST_OUTPUT_LINES if is_output else 1) or len(text) > LONGEST_SHOWN
@@ -134,12 +134,7 @@ def is_folded(ended: ToolEnded, call: Call | None) -> bool:
 
 def unfolded(ended: ToolEnded, call: Call | None) -> str:
     """All that came of a call: what it wrote, or what it said."""
-    return "\n".join(_lines(call.content if call is not None and call.content else text_of(ended)))
-
-
-def text_of(ended: ToolEnded) -> str:
-    """The text of a call's result."""
-    return "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
+    return "\n".join(_lines(call.content if call is not None and call.content else answer_of(ended)))
 
 
 def output_of(text: str) -> list[str]:
