@@ -36,7 +36,7 @@ def test_pictures_and_files_are_named() -> None:
 
     (each,) = said_in(log(MessageTaken(message=Message(role=Role.USER, parts=parts))))
 
-    assert each.text == "[image, image/png]\n\n[file a.pdf, application/pdf]"
+    assert each.text == "[picture]\n\n[a.pdf]"
 
 
 def test_a_page_shows_a_hostile_title_as_text() -> None:

@@ -2,8 +2,9 @@
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command
-from hermes_agent.cli.chat.chat import KEYS, QUIT
+from hermes_agent.cli.chat.chat import QUIT
 from hermes_agent.cli.chat.chat_session import HERE
+from hermes_agent.cli.chat.own_commands import KEYS
 from hermes_agent.cli.chat.questions import MEANINGS
 from hermes_agent.host.late import late
 from tests.docs.pages import code, out_of_step, page, table
@@ -16,7 +17,7 @@ def real_rows() -> list[str]:
         f"`{f'/{each.name} {each.arguments}'.rstrip()}` | {each.summary} | {'yes' if each.while_running else 'no'}"
         for each in commands
     ]
-    return [*rows, *(f"`/{each.name}` | {each.summary} | yes" for each in HERE)]
+    return [*rows, *(f"`{f'/{each.name} {each.arguments}'.rstrip()}` | {each.summary} | yes" for each in HERE)]
 
 
 def told_rows(text: str) -> list[str]:

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from hermes_agent.agent.inbox import WHO
+from hermes_agent.core.answers import TOO_SOON
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.gateway.channel import NotNow
@@ -181,16 +183,22 @@ def said_in(here: Harness) -> str:
     return "\n".join(shown.text for shown in here.platform.chats.of("1"))
 
 
-@pytest.mark.parametrize(("decision", "runs"), [("/approve once", True), ("/deny Not Now", False)])
-async def test_words_decide_about_no_call_and_are_read_with_what_was_decided(tmp_path: Path, decision: str, runs: bool):
+DECISIONS = [("/approve once", True), ("/deny Not Now", False), ("Yes", True), ("1", True), ("no Not Now", False)]
+
+
+@pytest.mark.parametrize(("decision", "runs"), DECISIONS)
+async def test_a_sentence_decides_about_no_call_and_is_read_with_what_was_decided(
+    tmp_path: Path, decision: str, runs: bool
+):
     script = [Call("terminal", {"command": "touch done; rm -rf build$NONE"}), Say("Done.")]
     async with harness(tmp_path, script) as here:
         await here.platform.say("Do it")
         await eventually(lambda: "/approve" in said_in(here))
 
-        for words in ("markdown please", "no", "yes"):
-            await here.platform.say(words)
-        await eventually(here.platform.waiting.empty)
+        until = monotonic() + TOO_SOON
+        await here.platform.say("yes" if runs else "no")  # It was meant for something else: the question is too new.
+        await here.platform.say("markdown please")
+        await eventually(lambda: here.platform.waiting.empty() and monotonic() > until)
         assert "→" not in said_in(here)
         assert not (tmp_path / "home/workspace/done").exists()
 

@@ -14,11 +14,13 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
 from hermes_agent.host.config_edit import (
     explain,
+    keys,
     known,
     plain_of,
     replace_text,
     set_value,
     set_values,
+    shown,
     source_of,
     unset,
 )
@@ -273,3 +275,22 @@ def test_what_stands_in_a_setting_of_free_names_comes_from_where_that_stands(tmp
 
     assert source_of(loaded, "model.default") == source_of(loaded, "model.default.more") == "config.yaml:1"
     assert source_of(loaded, "agent.max_turns") == "default"
+
+
+def test_what_is_set_is_shown_with_its_source_and_no_secret(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.config_file.write_text(COMMENTED)
+    loaded = load(home, Settings, {})
+
+    (row,) = shown(loaded, Settings, "agent.max_turns", str.upper)
+    assert row[:2] == ("agent.max_turns", "12")
+    assert "config.yaml" in row[2]
+    assert [name for name, _, _ in shown(loaded, Settings, "", str)] == sorted(loaded.sources)
+    assert ("agent.max_turns", "12") in [each[:2] for each in shown(loaded, Settings, "", str)]
+
+
+def test_every_setting_is_listed_with_what_it_does() -> None:
+    listed = dict(keys(Settings))
+    assert "agent.max_turns" in listed
+    assert "agent" not in listed
+    assert all(listed.values())

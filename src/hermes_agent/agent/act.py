@@ -237,7 +237,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         tool=item.name,
         message=message,
         is_error=result.is_error,
-        seconds=agent.clock.monotonic() - began,
+        seconds=agent.clock.monotonic() - began - context.asked_for,
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
     journal.post(ended, changes=changes, durable=bool(changes))

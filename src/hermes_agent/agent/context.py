@@ -30,7 +30,8 @@ def asks_approval(question: str) -> bool:
 
 class RunContext:
     """What one tool call may use of its run; implements `core.tool.CallContext`. `inner` is the worst
-    class of what its own calls said, `origin` labels what it says without a label."""
+    class of what its own calls said, `origin` labels what it says without a label, `asked_for` the
+    seconds in which it waited for a person."""
 
     def __init__(
         self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None
@@ -44,6 +45,7 @@ class RunContext:
         self.inner, self.origin = Trust.CLEAN, Origin.RUNTIME
         self.attach = False
         self.begun_at = NOWHERE
+        self.asked_for = 0.0
 
     @property
     def key(self) -> str:
@@ -112,10 +114,12 @@ class RunContext:
         if id_ not in session.asked:
             asked = Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
             await journal.commit(asked)
+        since = self._agent.clock.monotonic()
         async with self._waiting():
             while id_ not in session.answers:
                 await journal.mailbox.wait()
                 await take_answers(session, journal)
+        self.asked_for += self._agent.clock.monotonic() - since
         words = Text(text=session.answers[id_], origin=session.answerers[id_])
         self.inner = max(self.inner, trust_of(words, self._agent.own))
         return words.text

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Desk, NoCommand, command_of, find_command, perform
-from hermes_agent.app.operations.questions import answer_in_words, answer_question
+from hermes_agent.app.operations.questions import answer_in_words, answer_question, answer_to
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
-from hermes_agent.core.messages import Text
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.core.quick_replies import may_answer
 from hermes_agent.host.tasks import spawn
@@ -51,10 +51,11 @@ def is_command(text: str) -> bool:
 
 
 def parse_command(text: str) -> tuple[str, bool]:
-    """The command word of a line, and whether a command has that name (otherwise it may be a skill)."""
+    """The name of the command that a line calls, and whether there is one (otherwise it may be a skill)."""
     name = text.strip().partition(" ")[0].removeprefix("/")
     try:
-        return name, find_command(f"/{name}") is not None
+        found = find_command(f"/{name}")
+        return (found[0].name, True) if found else (name, False)
     except NoCommand:
         return name, False
 
@@ -238,16 +239,24 @@ class CommandQueue:
         hermes, record = self._runtime.hermes, await self._session(inbound)
         done = await perform(self._desk(inbound, record))
         if done is None:  # Words that were said after an order, or that a hook reads first.
-            is_text = all(isinstance(part, Text) for part in inbound.parts)
-            answers = await hermes.scheduler.question(record.id) if is_text else ""
-            said = replace(inbound, source_id=f"{inbound.source_id}{SAID}", answers=answers)
-            await hermes.submit(said, record.id)
+            await hermes.submit(await self._answering(inbound, record), record.id)
             return ""
         if done.submit is not None:
             # The command itself has the message's identity; what it says has one of its own.
             message = replace(done.submit, source_id=f"{inbound.source_id}{SAID}")
             await hermes.submit(message, done.session or record.id)
         return done.text
+
+    async def _answering(self, inbound: Inbound, record: Session) -> Inbound:
+        """The words under an identity of their own, as the answer to the run's question if they are one."""
+        said = replace(inbound, source_id=f"{inbound.source_id}{SAID}")
+        if any(not isinstance(part, Text) for part in said.parts):
+            return said
+        is_private = said.conversation.is_private
+        answers, answer = await answer_to(self._runtime, record.id, said.text, is_private=is_private)
+        if not answers or answer == said.text:
+            return replace(said, answers=answers)
+        return replace(said, answers=answers, parts=(Text(text=answer, origin=Origin(said.principal.standing)),))
 
     def _desk(self, inbound: Inbound, record: Session) -> Desk:
         return Desk(runtime=self._runtime, record=record, inbound=inbound, busy=self._runtime.hermes.runs(record.id))

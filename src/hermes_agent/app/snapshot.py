@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from hermes_agent.runs.alarm import Source
 
 HOOKS = "hermes_agent.app.hooks:hooks_of"
+EFFORT = "effort"
 
 
 class SettingsSnapshot:
@@ -281,6 +282,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
         *work.tails,
     ]
     tail = Tail(seam.tail(record.id, sources), own.ids)
+    chosen = await process.store.facts.of(f"session:{record.id}")
     beside = OfRun(
         models=snapshot.background,
         record=record,
@@ -319,7 +321,7 @@ async def agent_at(snapshot: SettingsSnapshot, record: SessionRecord, journal: J
             session=record.id,
             surface=_surface(snapshot, record),
         ),
-        effort=(mandate.effort if mandate else "") or settings.model.reasoning_effort,
+        effort=(mandate.effort if mandate else "") or chosen.get(EFFORT, "") or settings.model.reasoning_effort,
         max_parallel=settings.agent.max_parallel,
         attended=attended,
         redact=process.secrets.redact,

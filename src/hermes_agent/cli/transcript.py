@@ -12,6 +12,7 @@ from hermes_agent.core.clock import moment
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.core.shown import additions, words_of
 
 LONGEST_SHOWN = 2_000
 PAGE = """<!doctype html>
@@ -40,6 +41,8 @@ def said_in(entries: Iterable[Entry]) -> list[Said]:
     spoken: list[tuple[int, Said]] = []
     for entry in entries:
         match entry.event:
+            case MessageTaken(message=message) if message.is_runtime:
+                pass
             case MessageTaken(message=message) | Replied(message=message):
                 spoken.append((entry.number, _said(message, entry.at)))
             case ToolEnded(message=message, tool=tool):
@@ -87,8 +90,11 @@ def facts(session: SessionRecord) -> str:
 
 
 def _said(message: Message, at: float) -> Said:
-    who = "user" if message.role is Role.USER else message.role.value
-    return Said(who=who, at=at, text="\n\n".join(text for part in message.parts if (text := _words(part))))
+    if message.role is Role.USER:
+        lines = [words_of(message), *(f"[{label}]" for label in additions(message))]
+        return Said(who="user", at=at, text="\n\n".join(filter(None, lines)))
+    texts = [text for part in message.parts if (text := _words(part))]
+    return Said(who=message.role.value, at=at, text="\n\n".join(texts))
 
 
 def _words(part: Part) -> str:

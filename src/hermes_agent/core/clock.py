@@ -39,3 +39,13 @@ class SystemClock:
 def moment(at: float) -> str:
     """Seconds since 1970 as date and time on this machine's clock."""
     return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"
+
+
+def ago(seconds: float) -> str:
+    """How long something is ago, in one unit: `now`, `5 min`, `3 h`, `12 d`."""
+    minutes = int(max(0.0, seconds) // 60)
+    if minutes < 1:
+        return "now"
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} d"

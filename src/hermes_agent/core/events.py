@@ -140,7 +140,8 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnded:
-    """The result of a call, which is part of the conversation. `seconds` is its duration."""
+    """The result of a call, which is part of the conversation. `seconds` is its duration without the
+    time in which it waited for a person."""
 
     turn: int
     call_id: str

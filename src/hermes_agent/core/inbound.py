@@ -18,6 +18,8 @@ CHANGED = "(I changed an earlier message. It now says:) "
 """Stands before the new text of a message that was told before."""
 TAKEN_BACK = "Deleted where it was written."
 """Why a message is refused that its sender took back."""
+UNREAD = "before it was read, and not answered"
+"""Says of a message that was taken back that no run took it."""
 PEOPLE = "/people/"
 """Where below a surface's workspace those of people who are not the owner are, and of shared conversations."""
 OWN_NAME = re.compile(r"[0-9a-f]{16}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from hermes_agent.app.chats.settings import ChatSettings, GatewaySettings
 from hermes_agent.app.command_queue import CommandQueue, bypasses_queue, is_command, parse_command
 from hermes_agent.app.operations import serving
+from hermes_agent.app.operations.questions import answer_to
 from hermes_agent.app.system import System
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import CHANGED, SAID, Conversation, Inbound, Principal, Standing, workspace_of
@@ -180,7 +181,11 @@ class Ingress:
             model=self._access.people.model(said.where),
         )
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media or said.forwarded else await serving.question_in(self._runtime, record.id)
+        answers = ""
+        if not (said.media or said.forwarded):
+            is_private = inbound.conversation.is_private
+            answers, answer = await answer_to(self._runtime, record.id, said.text, is_private=is_private)
+            said = replace(said, text=answer) if answers else said
         is_bare = not (answers or said.media or said.forwarded or said.edited or said.quoted)
         if is_bare and await self._command_queue.take_reply(inbound, record):
             return

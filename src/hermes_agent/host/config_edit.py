@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -19,6 +21,9 @@ from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import Checked, Plain, PlainMap, Setting, find, plain_at, renamed_to, walk
 from hermes_agent.host.yaml_check import check, compose, parse_value
+
+TELLING = re.compile(r"(api_?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
+"""Ends the name of a setting that is a secret."""
 
 
 def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> tuple[Setting, Plain, str, Plain]:
@@ -47,6 +52,24 @@ def known(schema: type[Any], key: str) -> Setting:
         meant = f"Did you mean `{near}`?" if near else "`hermes config show` lists the settings."
         raise ConfigError(f"There is no setting `{key}`. {meant}")
     return entry
+
+
+def keys(schema: type[Any]) -> list[tuple[str, str]]:
+    """Every setting that holds a value, with what it does."""
+    return [(name, entry.doc) for name, entry in walk(schema) if entry.schema is None]
+
+
+def shown(loaded: Loaded[Any], schema: type[Any], key: str, redact: Callable[[str], str]) -> list[tuple[str, str, str]]:
+    """Settings for a person: key, value as `hermes config set` accepts it with secrets masked, and source. Of one key;
+    for an empty one, all that are set."""
+    values, found = plain_of(loaded.value), []
+    for name in [key] if key else sorted(loaded.sources):
+        if find(schema, name) is not None:
+            value = plain_at(values, name)
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = "[secret]" if text and TELLING.search(name) else redact(text)
+            found.append((name, text, source_of(loaded, name)))
+    return found
 
 
 def plain_of(value: object) -> PlainMap:

@@ -48,6 +48,11 @@ class Jobs:
         self._task: asyncio.Task[int] | None = None
         self._again = self._leaving = False
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job is in progress."""
+        return self._task is not None and not self._task.done()
+
     def ring(self) -> None:
         """Start working on the queue, unless that is in progress."""
         self._again = True

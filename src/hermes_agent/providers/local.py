@@ -62,6 +62,15 @@ async def _query(http: Http, place: Place) -> LocalServer | None:
     return LocalServer(place=place, models=names) if isinstance(found.get("data"), list) else None
 
 
+async def served_models(http: Http, route: Route, seconds: float = 3.0) -> tuple[str, ...]:
+    """The names of the models that the route's own server lists; none where it does not answer in time."""
+    if not route.base_url:
+        return ()
+    url = f"{route.base_url.partition('?')[0].rstrip('/')}/models"
+    found = await _answered(http, url, seconds, headers=route.key_header("authorization"))
+    return tuple(str(row["id"]) for row in _rows(found, "data") if "id" in row)
+
+
 PROBE_SECONDS = 5.0
 REMEMBERED_SECONDS = 3600.0
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)

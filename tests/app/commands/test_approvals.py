@@ -1,17 +1,19 @@
 """Answers to what a run asks, and the end of asking."""
 
 from dataclasses import replace
+from time import monotonic
 
 import pytest
 
-from hermes_agent.app.commands.approvals import open_in
 from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.core.answers import open_in
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Asked, Entry, Outcome, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, place, settle_home
+from tests.gateway.harness import eventually
 
 DANGEROUS = {"command": "rm -rf build$NONE"}
 
@@ -48,6 +50,30 @@ async def test_an_approval_is_given_by_a_command(tmp_path):
             await here.type("/approve")
 
 
+async def test_an_approval_says_for_how_long_and_a_refusal_never_approves(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        asked = await here.until(Asked, await here.tell("Clean up"))
+        with pytest.raises(HermesError, match="once, session, always"):
+            await here.type("/approve forever")
+
+        await here.type_and_submit("/deny once")
+        await here.ended(asked.number)
+
+        assert "said no" in (await results(here))[-1]
+
+
+async def test_the_time_of_a_call_is_its_own_and_not_the_person_s(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        asked = await here.until(Asked, await here.tell("Clean up"))
+        until = monotonic() + 1.0
+        await eventually(lambda: monotonic() > until)
+        await here.type_and_submit("/deny")
+        await here.ended(asked.number)
+
+        (ended,) = [entry.event for entry in await here.log() if isinstance(entry.event, ToolEnded)]
+        assert ended.seconds < 0.9
+
+
 async def test_nobody_else_answers_what_was_asked(tmp_path):
     async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
         after = await here.tell("Clean up")
@@ -78,12 +104,6 @@ async def test_yolo_off_brings_the_questions_back(tmp_path):
         asked = await here.until(Asked, after)
         await here.tell(here.inbound("no", answers=asked.event.question))
         await here.ended(asked.number)
-
-
-async def test_an_approval_says_for_how_long(tmp_path):
-    async with place(tmp_path, [Say("Done.")]) as here:
-        with pytest.raises(HermesError, match="once, session, always"):
-            await here.type("/approve forever")
 
 
 def telegram(here, line: str, standing: Standing = Standing.OWNER, user: str = "5"):
@@ -168,4 +188,5 @@ def test_of_two_that_wait_the_first_is_still_asked_when_the_second_was_answered(
     events = [first, second, said, over]
     log = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
 
-    assert [open_in(log[:length]) for length in range(5)] == [None, first, second, first, None]
+    found = [[each.asked for each in open_in(log[:length])] for length in range(5)]
+    assert found == [[], [first], [first, second], [first], []]

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import find_command
+from hermes_agent.app.command_queue import parse_command
+from hermes_agent.app.commands import ALIASES, COMMANDS, ELSEWHERE
+from hermes_agent.app.commands.command import command_of, find_command
 from hermes_agent.core.errors import HermesError
 from tests.app.place import counting, place
 
@@ -19,6 +20,28 @@ def test_a_path_is_no_command(line: str):
 def test_an_unknown_command_names_the_nearest(line: str, near: str):
     with pytest.raises(HermesError, match=near):
         find_command(line)
+
+
+@pytest.mark.parametrize("line", ["/saves", "/pluginss", "/batch", "/xlsx-x"])
+def test_a_far_off_guess_is_not_made(line: str):
+    with pytest.raises(HermesError, match="See `/help`"):
+        find_command(line)
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_another_name_leads_to_its_command(name: str):
+    assert find_command(f"/{name} x") == (command_of(ALIASES[name]), "x")
+    assert name not in COMMANDS
+    assert parse_command(f"/{name} x") == (ALIASES[name], True)  # Else rules about commands would not hold for it.
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_is_done_elsewhere_is_told_in_a_sentence(name: str):
+    assert name not in COMMANDS
+    assert name not in ALIASES
+    with pytest.raises(HermesError) as told:
+        find_command(f"/{name}")
+    assert str(told.value) == f"There is no command `/{name}`. {ELSEWHERE[name]}"
 
 
 def test_a_command_gets_the_rest_of_the_line():

@@ -1,10 +1,10 @@
-"""Agents in the background: the next process works on them, and knows when nothing is left to come."""
+"""What goes on behind a session, and the next process works on the agents that one left."""
 
 import asyncio
 
 import pytest
 
-from hermes_agent.app.operations.background import awaits_reports, resume_agents
+from hermes_agent.app.operations.background import awaits_reports, count_commands, is_reviewing, resume_agents
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import Place, another, counting, place, settle_home, spoken
@@ -45,3 +45,14 @@ async def test_a_session_without_agents_awaits_nothing(tmp_path):
         await here.runtime.hermes.idle()
 
         assert not await awaits_reports(here.runtime, here.record.id)
+
+
+async def test_background_commands_are_counted_while_they_run(tmp_path):
+    start = Call("terminal", {"command": "sleep 300", "background": True}, id="a")
+    script = [start, Say("Begun."), Call("process", {"action": "list"}, id="b"), Say("There.")]
+    async with place(tmp_path, script) as here:
+        assert await count_commands(here.runtime, here.record.id) == 0
+        await here.say("Begin")
+
+        assert await count_commands(here.runtime, here.record.id) == 1
+        assert not is_reviewing(here.runtime)

@@ -11,6 +11,7 @@ from hermes_agent.app.operations.sessions import (
     read_log,
     search_messages,
     session_prompt,
+    summarize_sessions,
 )
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
@@ -53,3 +54,15 @@ async def test_a_session_has_a_prompt_once_something_was_asked_in_it(tmp_path):
 
     assert [part.name for part in frozen] == [part.name for part in fresh]
     assert frozen[-1].name == "tools"
+
+
+async def test_a_session_has_its_first_words_and_its_cost(tmp_path):
+    async with place(tmp_path, counting) as here:
+        await here.say("A word\nabout herons")
+        await here.say("and another")
+        await here.type("/new")
+
+        new, old = await summarize_sessions(Access(system=here.runtime, who=here.runtime.owner), 5)
+
+    assert (old.words, old.calls, old.cost, old.price) == ("A word about herons", 2, None, "")
+    assert (new.words, new.calls, new.price) == ("", 0, "")

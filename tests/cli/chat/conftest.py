@@ -47,6 +47,7 @@ ANSWERS = {
         Answer(pieces=(Say("This counts."),)),
     ),
     "learn": Answer(pieces=(Call("memory", {"target": "memory", "action": "add", "content": LESSON}),)),
+    "linger": Answer(pieces=(Say("slow " * 12),), pace=Pace(between=0.1, characters=5)),
     "hang": Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5)),
 }
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fcntl import ioctl
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class Terminal:
         rows: int = 24,
         term: str = "xterm-256color",
         program: tuple[str, ...] = PROGRAM,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.raw = b""
         self._screen = pyte.HistoryScreen(columns, rows, history=5000)
@@ -48,6 +49,7 @@ class Terminal:
             "PATH": os.environ["PATH"],
             "TERM": term,
             "LANG": "C.UTF-8",
+            **(variables or {}),
         }
         self.process = subprocess.Popen(
             [sys.executable, *program, *arguments],

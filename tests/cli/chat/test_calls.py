@@ -2,7 +2,17 @@ import json
 
 from wcwidth import wcswidth
 
-from hermes_agent.cli.chat.calls import Call, diff_lines, ended_lines, failure, running_line, short_result, wished
+from hermes_agent.cli.chat.calls import (
+    Call,
+    diff_lines,
+    ended_lines,
+    failure,
+    is_folded,
+    running_line,
+    short_result,
+    unfolded,
+    wished,
+)
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
@@ -51,11 +61,48 @@ def test_a_result_that_has_no_room_is_left_out():
     assert plain(ended_lines(ended("Nothing found here at all."), call("x" * 90), 40)) == f"✓ {'x' * 31}… 1.2 s"
 
 
-def test_a_command_is_summed_up_by_its_last_line():
-    assert short_result("collected 3\n...\n3 passed\n", call(effect=Effect.EXEC)) == "3 passed"
-    assert short_result("ok\nE: no\n[exit 1, 0.3 s]", call(effect=Effect.EXEC)) == "[exit 1, 0.3 s] E: no"
+def test_a_command_is_summed_up_by_its_only_line():
+    assert short_result("3 passed\n[exit 0]", call(effect=Effect.EXEC)) == "3 passed"
+    assert short_result("[exit 0]", call(effect=Effect.EXEC)) == ""
     assert short_result("a\nb\n", call()) == "2 lines"
     assert short_result("", None) == "nothing"
+
+
+def test_ten_lines_of_an_output_are_shown_and_the_rest_is_folded():
+    command = call("terminal: ls", effect=Effect.EXEC)
+    few, many = "\n".join(f"l{n}" for n in range(10)), "\n".join(f"l{n}" for n in range(30))
+
+    shown = plain(ended_lines(ended(f"{few}\n[exit 0]"), command, 60)).split("\n")
+    assert shown == ["✓ terminal: ls 1.2 s", *(f"  l{n}" for n in range(10))]
+    shown = plain(ended_lines(ended(f"{many}\n[exit 0]"), command, 60)).split("\n")
+    assert shown[1:] == ["  l0", "  l1", "  l2", "  … 21 more lines (Ctrl-O)", *(f"  l{n}" for n in range(24, 30))]
+    assert not is_folded(ended(few), command)
+    assert is_folded(ended(many), command)
+    assert unfolded(ended(many), command) == many
+    wide = ended_lines(ended("日本語 " * 30 + "\nb\tc"), command, 40)
+    assert all(wcswidth(line) <= 40 for line in plain(wide).split("\n"))
+
+
+def test_a_new_file_is_shown_with_its_first_and_last_lines():
+    arguments = {"path": "new.py", "content": "\n".join(f"x{n}" for n in range(12))}
+    asked = wished(ToolCall(id="c", name="write_file", arguments=arguments))
+
+    shown = plain(ended_lines(ended("Wrote new.py."), asked, 60)).split("\n")
+
+    assert shown[:3] == ["✓ write_file: new.py 1.2 s · Wrote new.py.", "  +x0", "  +x1"]
+    assert shown[-1] == "  +x11"
+    assert len(shown) == 11
+    assert unfolded(ended("Wrote new.py."), asked) == arguments["content"]
+
+
+def test_a_plan_is_shown_item_by_item():
+    plan = Call(tool="todo", summary="todo", effect=Effect.KEYED, began=0.0)
+    text = "[x] 1: Read\n[>] 2: Mend: all\n[ ] 3: Test\n[-] 4: Ship"
+
+    shown = plain(ended_lines(ended(text), plan, 60)).split("\n")
+
+    assert shown == ["✓ todo 1.2 s", "  ✓ Read", "  ▸ Mend: all", "  ○ Test", "  - Ship"]
+    assert plain(ended_lines(ended("The plan is empty."), plan, 60)) == "✓ todo 1.2 s · The plan is empty."
 
 
 def test_a_diff_is_below_its_line_without_its_head():
@@ -85,9 +132,17 @@ def test_a_command_that_failed_is_red_with_its_exit_code():
     def line(text: str, effect: Effect = Effect.EXEC, columns: int = 60) -> str:
         return ended_lines(ended(text), call("terminal: make " + "x" * 20, effect=effect), columns)
 
-    assert plain(line("E: no\n[exit 2]")) == f"✗ terminal: make {'x' * 20} 1.2 s · [exit 2] E: no"
+    assert plain(line("E: no\n[exit 2]")) == f"✗ terminal: make {'x' * 20} 1.2 s · exit 2 · E: no"
     assert line("E: no\n[exit 2]").startswith("\x1b[31m✗")
-    assert "\x1b[31m · [exit 2]" in line("E: no\n[exit 2, 3.0 s]\n[the output was cut]")
+    assert "\x1b[31m · exit 2" in line("E: no\n[exit 2, 3.0 s]\n[the output was cut]")
     assert "exit 2" in plain(line("[exit 2]", columns=34))
     assert plain(line("fine\n[exit 0]")).startswith("✓")
     assert plain(line("a file says\n[exit 2]", Effect.READS)).startswith("✓")
+
+
+def test_no_line_of_a_call_is_wider_than_a_terminal_of_20_columns():
+    command = call("terminal: make everything", effect=Effect.EXEC)
+    many = "\n".join(f"日本語 {n}" for n in range(30))
+    for text in (f"{many}\n[exit 2]", "no\n[exit 127]", many, DIFF):
+        shown = plain(ended_lines(ended(text), command, 19)).split("\n")
+        assert all(wcswidth(line) <= 19 for line in shown), shown

@@ -7,10 +7,11 @@ from wcwidth import wcswidth
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.opening import open_system
 from hermes_agent.app.system import System
-from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names
+from hermes_agent.cli.chat.chat_session import HERE, ChatSession, Status, more_help, names, usage
 from hermes_agent.cli.options import Invocation
+from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Replied
+from hermes_agent.core.events import Delegated, Outcome, Pinned, Replied, RunEnded, Unpinned
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.host.paths import find_home
@@ -19,12 +20,19 @@ from hermes_agent.host.paths import find_home
 def test_every_command_is_offered_once_with_a_summary():
     offered = [each.name for each in names()]
 
-    assert offered == [*COMMANDS, "quit", "keys", "thinking"]
+    assert offered == [*COMMANDS, "quit", "keys", "output", "copy", "export", "doctor", "thinking"]
     assert all(each.summary for each in names())
 
 
 def test_help_tells_what_only_a_terminal_has():
     assert [line.split()[0] for line in more_help().split("\n")] == [f"/{each.name}" for each in HERE]
+
+
+def test_the_usage_of_a_typed_command_is_shown_also_under_another_name():
+    assert usage("/model x") == "/model [vendor/model]"
+    assert usage("/compact ") == "/compact [what matters]"
+    assert usage("/export") == "/export [FILE]"
+    assert [usage(line) for line in ("", "/", "hello", "/retry", "/nothing")] == [""] * 5
 
 
 def status() -> Status:
@@ -72,9 +80,24 @@ def test_the_least_important_leaves_first():
 
     assert line.line("idle", 120) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100 · 日本語の題"
     assert line.line("idle", 60) == "idle · ! config.yaml · vendor/model · context 25 % · $0.0100"
-    assert line.line("idle", 40) == "idle · vendor/model · context 25 %"
+    assert line.line("idle", 40) == "idle · ! config.yaml · vendor/model"
     for columns in range(1, 80):
         assert wcswidth(line.line("idle", columns)) <= columns
+
+
+def test_what_holds_and_is_easily_forgotten_stands_before_the_model():
+    line = status()
+    line.walled = False
+    line.more = lambda: ["yolo", "2 queued"]
+    line.see(Pinned(pin="a", text="be brief"))
+    line.see(Delegated(call_id="c", session="s", goal="g"))
+    assert line.line("idle", 120).startswith("idle · ! no wall · 1 pin · 1 agent · yolo · 2 queued · vendor/model")
+
+    line.see(Pinned(pin="b", text="read only", denies=(Capability.EXEC,)))
+    line.see(RunEnded(outcome=Outcome.ANSWERED, text="", turns=1))
+    assert line.line("idle", 120).startswith("idle · ! no wall · read only · yolo · 2 queued · vendor/model")
+    line.see(Unpinned(pin="b"))
+    assert "1 pin ·" in line.line("idle", 120)
 
 
 @pytest.fixture

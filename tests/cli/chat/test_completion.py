@@ -36,9 +36,26 @@ def test_a_command_is_completed_only_at_the_beginning(folder: Path):
 
 
 def test_paths_are_completed_behind_an_at(folder: Path):
-    assert completed(folder, "look at @s") == ["look at @src/"]
+    assert completed(folder, "look at @s") == ["look at @src/", "look at @src/notes.md"]
     assert completed(folder, "@src/") == ["@src/main/", "@src/notes.md"]
     assert completed(folder, f"@{folder}/src/no") == [f"@{folder}/src/notes.md"]
+
+
+def test_a_file_is_found_by_any_letters_of_its_path(folder: Path):
+    (folder / "src" / "app main.py").touch()
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "notes.md").touch()
+
+    assert completed(folder, "see @not") == ["see @src/notes.md"]
+    assert completed(folder, "@snm") == ["@src/notes.md"]
+    assert completed(folder, "@appm") == ['@"src/app main.py"']
+    assert completed(folder, "@zzz") == []
+
+
+def test_other_names_of_commands_are_offered_once_something_is_typed(folder: Path):
+    found = list(ChatCompleter(lambda: str(folder)).get_completions(Document("/cle"), CompleteEvent()))
+
+    assert [(each.text, each.display_meta_text) for each in found] == [("clear", "Start a new session. (/new)")]
 
 
 def test_hidden_files_are_offered_when_asked_for(folder: Path):

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.cli.chat.conftest import Open
 
 IDLE = " idle ·"
@@ -75,7 +77,7 @@ def test_thoughts_are_one_dim_line(at_terminal: Open):
     terminal.send("think\r")
     text = terminal.wait_for("I know now.", IDLE)
 
-    assert len(re.findall(r"∴ thought for .* · Let me see what this could mean\.", text)) == 1
+    assert len(re.findall(r"∴ thought · Let me see what this could mean\.", text)) == 1
 
 
 def test_a_reply_that_broke_off_is_said_to_be_tried_again(at_terminal: Open):
@@ -93,16 +95,48 @@ def test_a_reply_that_broke_off_is_said_to_be_tried_again(at_terminal: Open):
 def test_a_message_during_a_run_is_read_by_the_model(at_terminal: Open):
     terminal = at_terminal()
     terminal.wait_for("new session")
-    terminal.send("hang on\r")
+    terminal.send("linger\r")
     terminal.wait_for("slow slow")
-
     terminal.send("hurry\r")
     terminal.wait_for("> hurry (queued)")
-    terminal.send("\x03")
 
-    text = terminal.wait_for("You said: 'hurry'", "Ctrl-C again leaves")
+    text = terminal.wait_for("You said: 'hurry'", IDLE)
     assert "(queued)" not in text
-    assert "Stopped" in text
+
+
+@pytest.mark.parametrize("stop", ["\x03", "\x1b", "/stop\r"])
+def test_a_stop_gives_what_was_queued_back_to_the_input(at_terminal: Open, stop: str):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("hang on\r")
+    terminal.wait_for("slow slow")
+    terminal.send("hurry\r")
+    terminal.wait_for("> hurry (queued)")
+    terminal.send("/queue then test\r")
+    terminal.wait_for("> then test (queued)")
+
+    terminal.send(stop)
+    text = terminal.wait_for("Stopped", "> hurry\n  then test\n idle ·")
+    assert "(queued)" not in text
+    terminal.send(" it\r")
+
+    text = terminal.wait_for(r"You said: 'hurry\nthen test it'", IDLE)
+    assert text.count("Stopped") == 1
+
+
+def test_what_was_queued_can_be_taken_back_while_the_run_goes_on(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("hang on\r")
+    terminal.wait_for("slow slow")
+    terminal.send("hurry\r")
+    terminal.wait_for("> hurry (queued)")
+
+    terminal.send("\x1b[A")
+
+    terminal.wait_until(lambda: "(queued)" not in terminal.text, "an empty queue")
+    assert "> hurry" in terminal.text
+    assert "Stopped" not in terminal.text
 
 
 def test_a_killed_chat_goes_on_where_it_was(at_terminal: Open):

@@ -3,10 +3,12 @@ import pty
 import threading
 import time
 import tty
+from pathlib import Path
 
+import pytest
 from prompt_toolkit.keys import Keys
 
-from hermes_agent.cli.chat.keys import LONG, Pastes, Typed
+from hermes_agent.cli.chat.keys import LONE_ESCAPE, LONG, Pastes, Typed
 from tests.cli.chat.conftest import Open
 from tests.cli.chat.terminal import Terminal
 
@@ -68,6 +70,53 @@ def test_a_command_is_completed(at_terminal: Open):
     terminal.send("\t\r")
 
     terminal.wait_for("> /status", "Run      none")
+
+
+def test_escape_does_nothing_where_nothing_runs_and_eats_no_letter(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+    terminal.send("/sta")
+    terminal.wait_for("Show the model, folder")
+
+    terminal.send("\x1b")
+    terminal.wait_until(lambda: "Show the model, folder" not in terminal.text, "no menu")
+    terminal.send("also")
+
+    terminal.wait_for("> /staalso")
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "/quit"])
+def test_the_words_for_leaving_leave(at_terminal: Open, word: str):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+
+    terminal.send(f"{word}\r")
+
+    assert terminal.wait_for_end() == 0
+
+
+def test_the_input_is_written_in_the_editor(at_terminal: Open):
+    terminal = at_terminal(variables={"EDITOR": "sed -i s/one/two/"})
+    terminal.wait_for("new session")
+    terminal.send("fix one thing")
+    terminal.wait_for("> fix one thing")
+
+    terminal.send("\x18\x05")
+    terminal.wait_for("> fix two thing")
+    terminal.send("\r")
+
+    terminal.wait_for("You said: 'fix two thing'", IDLE)
+
+
+def test_a_paste_has_no_control_characters_and_a_dropped_file_is_attached(at_terminal: Open, project: Path):
+    terminal = at_terminal(columns=160)
+    terminal.wait_for("new session")
+    terminal.send("\x1b[200~red \x1b[31mtext\x07\x00 here\x1b[201~")
+    terminal.wait_for("> red text here")
+
+    terminal.send(f" \x1b[200~{project}/a.txt\x1b[201~")
+
+    terminal.wait_for(f"> red text here @{project}/a.txt")
 
 
 def test_ctrl_d_leaves(at_terminal: Open):
@@ -199,5 +248,5 @@ def test_a_paste_is_one_key_whatever_stands_beside_it_and_wherever_its_marks_are
         [("a", "a")],
         [],
         [(Keys.BracketedPaste, "one\x1b[A"), ("b", "b"), (Keys.BracketedPaste, "")],
-        [Keys.Escape],
+        [LONE_ESCAPE],
     ]

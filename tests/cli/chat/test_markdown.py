@@ -63,3 +63,31 @@ def test_code_that_is_not_closed_yet_or_of_an_unknown_language_is_code():
 def test_no_line_ends_with_blanks():
     for block in ("> quoted\n", "- item\n", "```\nx   \n```", "| a | b |\n|---|---|\n| 1 |  |\n"):
         assert all(line == line.rstrip() for line in lines(block))
+
+
+def test_tasks_have_boxes_and_rules_are_lines():
+    assert plain(render("- [ ] open\n- [x] done\n  - [X] deep", 40)).split("\n") == [
+        " • ☐ open",
+        " • ☑ done",
+        "    • ☑ deep",
+    ]
+    assert plain(render("---", 10)) == "─" * 10
+
+
+def test_cells_wrap_also_within_a_word():
+    shown = plain(render("| a | b |\n|---|---|\n| inventory/pricing.py | " + "word " * 12 + "|", 30))
+
+    assert "…" not in shown
+    assert shown.replace(" ", "").replace("\n", "").count("word") == 12
+    assert all(wcswidth(line) <= 30 for line in shown.split("\n"))
+
+
+def test_links_are_for_the_terminal_and_their_addresses_can_be_read():
+    shown = render("[a link](https://x.org/a) and https://x.org/b. ![pic](https://x.org/p.png)", 60)
+
+    assert "\x1b]8;" in shown
+    assert ";https://x.org/b\x1b" in shown
+    assert "]8" not in plain(shown)
+    expected = "a link (https://x.org/a) and https://x.org/b. [picture: pic]\n(https://x.org/p.png)"
+    assert [line.rstrip() for line in plain(shown).split("\n")] == expected.split("\n")
+    assert plain(render("<https://x.org/c>", 60)) == "https://x.org/c"

@@ -1,5 +1,7 @@
 """What stands below the scrollback, on terminals of many widths."""
 
+import re
+
 import pytest
 from wcwidth import wcswidth
 
@@ -105,3 +107,47 @@ def test_the_status_line_tells_model_context_cost_and_session(at_terminal: Open)
     terminal.send("hello\r")
 
     terminal.wait_for("context ", "cost unknown · 20", IDLE)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 24), (120, 40), (20, 12)])
+def test_menu_picker_question_and_output_fit_terminals_of_many_sizes(at_terminal: Open, columns: int, rows: int):
+    terminal = at_terminal(columns=columns, rows=rows)
+    terminal.wait_for("idle")
+    seen = [terminal.text]
+
+    terminal.send("/re")
+    seen.append(terminal.wait_for("/resume" if columns > 20 else "/re"))
+    terminal.send("\x15/model\r")
+    seen.append(terminal.wait_for("> custom/"))
+    terminal.send("\x1b\x15")
+    terminal.send("!seq 1 40; exit 3\r")
+    seen.append(terminal.wait_for("exit 3\n", "  40\n"))
+
+    assert all(wcswidth(line) <= columns for text in seen for line in text.split("\n"))
+    if columns >= 80:
+        assert "Continue an earlier session." in seen[1]
+        assert "current" in seen[2]
+
+
+def test_without_colours_nothing_is_coloured(at_terminal: Open):
+    terminal = at_terminal(variables={"NO_COLOR": "1"})
+    terminal.wait_for("idle")
+
+    terminal.send("tour\r")
+    terminal.wait_for("The end of it.", IDLE)
+    terminal.send("!exit 3\r")
+    terminal.wait_for("exit 3\n")
+
+    assert not re.search(rb"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])(?:;\d+)*m", terminal.raw)
+
+
+def test_a_terminal_that_cannot_redraw_has_it_line_by_line(at_terminal: Open):
+    terminal = at_terminal(term="dumb")
+    terminal.wait_for("new session")
+
+    terminal.send("!seq 1 30; exit 3\n")
+    terminal.wait_for("✗ ! seq 1 30; exit 3", "… 21 more lines")
+    terminal.send("/output\n")
+    terminal.wait_for("  17")
+
+    assert b"\x1b" not in terminal.raw

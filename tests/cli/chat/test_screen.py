@@ -5,6 +5,7 @@ import struct
 import termios
 from collections.abc import Iterator
 from fcntl import ioctl
+from select import select
 
 import pytest
 from prompt_toolkit.application import Application
@@ -53,6 +54,28 @@ async def test_with_new_lines_the_status_is_drawn_as_it_is_now(screen: Screen):
         assert b"second" in frame
         app.exit()
         await running
+
+
+async def test_what_comes_quickly_is_drawn_together(screen: Screen):
+    with create_pipe_input() as typed:
+        app: Application[None] = Application(layout=Layout(Window()), input=typed, output=screen.output)
+        running = asyncio.create_task(screen.run(app, lambda: False))
+        while not app.is_running or not app.render_counter:
+            await asyncio.sleep(0.01)
+        os.read(screen.master, 10_000)
+
+        for number in range(50):
+            screen.write(f"line {number}")
+            screen.refresh()
+        frames = b""
+        while b"line 49" not in frames:
+            await asyncio.sleep(0.01)
+            frames += os.read(screen.master, 10_000) if select([screen.master], [], [], 0)[0] else b""
+        app.exit()
+        await running
+
+    assert frames.count(END_FRAME.encode()) <= 2
+    assert [frames.count(b"line %d\r" % number) for number in range(50)] == [1] * 50
 
 
 def test_without_colours_there_are_none(screen: Screen):

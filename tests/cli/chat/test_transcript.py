@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +19,7 @@ from hermes_agent.core.events import (
     RunEnded,
     RunStarted,
     ToolEnded,
+    ToolProgress,
     ToolStarted,
     TurnStarted,
 )
@@ -121,7 +124,7 @@ def test_words_that_are_gone_on_with_stay_and_no_line_comes_between():
 def test_thoughts_are_short_and_whole_when_wanted():
     thinking = ThinkingDelta(text="First this.\nThen that.")
     _, lines = shown(TURN, thinking, delta("ok"), replied("ok"))
-    assert lines == ["∴ thought for 0.0 s · First this. Then that.", "", "ok"]
+    assert lines == ["∴ thought · First this. Then that.", "", "ok"]
 
     transcript, _ = shown(TURN, thinking)
     transcript.show_thoughts = True
@@ -253,3 +256,28 @@ def test_a_reply_begins_anew_after_the_last_one_is_finished_or_forgotten():
     assert not words.given
     assert words.tail == ""
     assert words.finish("other") == (["other"], True)
+
+
+def test_folded_output_is_shown_whole_the_latest_first():
+    long = tool_ended("\n".join(f"l{n}" for n in range(700)))
+    transcript, lines = shown(TURN, TOOL, long, TURN, TOOL, tool_ended("a\nb"))
+    before = len(lines)
+
+    transcript.unfold()
+    assert lines[before:] == ["", "▾ look: here", "  a", "  b"]
+    transcript.unfold()
+    assert lines[-1] == "  l699"
+    transcript.unfold()
+    assert lines[-1] == "There is nothing more to unfold."
+
+
+async def test_a_stopped_call_keeps_its_time_and_the_last_line_that_it_showed():
+    paper, clock = Paper(), FakeClock()
+    transcript = Transcript(paper, clock, as_written)
+    transcript.see(TOOL)
+    transcript.see(ToolProgress(call_id="1", tool="look", text="tick 5"))
+    await clock.advance(5)
+
+    transcript.see(replace(tool_ended("Interrupted."), is_error=True, seconds=0.0))
+
+    assert paper.lines == ["✗ look: here 5.0 s", "  Interrupted.", "  tick 5"]

@@ -8,7 +8,18 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Busy, Conversation
 from hermes_agent.host.schema import section, setting
 
-OWNERS_COMMANDS = ("yolo", "rollback", "sethome", "restart", "update", "memory", "cost", "usage")
+OWNERS_COMMANDS = (
+    "yolo",
+    "rollback",
+    "sethome",
+    "restart",
+    "update",
+    "memory",
+    "cost",
+    "usage",
+    "config",
+    "permissions",
+)
 GUESTS_COMMANDS = ("help", "new", "stop", "steer", "queue", "status", "retry", "undo", "continue", "topic", "deny")
 
 

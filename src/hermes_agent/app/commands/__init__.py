@@ -22,6 +22,10 @@ COMMANDS: dict[str, str] = {
     "deny": "hermes_agent.app.commands.approvals:DENY",
     "yolo": "hermes_agent.app.commands.approvals:YOLO",
     "model": "hermes_agent.app.commands.info:MODEL",
+    "reasoning": "hermes_agent.app.commands.choosing:REASONING",
+    "permissions": "hermes_agent.app.commands.choosing:PERMISSIONS",
+    "config": "hermes_agent.app.commands.choosing:CONFIG",
+    "init": "hermes_agent.app.commands.choosing:INIT_COMMAND",
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
     "topic": "hermes_agent.app.commands.chats:TOPIC",
@@ -46,3 +50,42 @@ COMMANDS: dict[str, str] = {
     "unpin": "hermes_agent.app.commands.context:UNPIN",
 }
 """Name of a command -> where it is."""
+
+ALIASES: dict[str, str] = {
+    "clear": "new",
+    "reset": "new",
+    "compact": "compress",
+    "rewind": "rollback",
+    "fork": "branch",
+    "rename": "title",
+    "name": "title",
+    "effort": "reasoning",
+    "allowed-tools": "permissions",
+    "settings": "config",
+    "session": "status",
+    "abort": "stop",
+    "cancel": "stop",
+}
+"""Other names of commands, by which people of other programs look for them."""
+
+ELSEWHERE: dict[str, str] = {
+    "add-dir": "The agent works in one folder: begin the chat there. It asks before it touches others.",
+    "bug": "`hermes doctor` checks this installation; logs/hermes.log in the home has the details.",
+    "diff": "`!git diff` shows it; `/rollback diff N` shows what changed since a checkpoint.",
+    "feedback": "`hermes doctor` checks this installation; logs/hermes.log in the home has the details.",
+    "hooks": "`hermes hooks list` shows the hooks, `hermes hooks --help` the rest.",
+    "login": "`hermes setup` asks for a key or signs you in.",
+    "logout": "`hermes auth --help` shows how to sign out; `hermes config unset NAME` removes a key.",
+    "logs": "`hermes logs` shows them.",
+    "mention": "Type @ and a part of a file's name.",
+    "plugins": "There are none yet. `/skills` and `hermes hooks --help` extend the agent.",
+    "profile": "`hermes -p NAME` works in a home of that name.",
+    "review": "Ask for it in your words, or write a skill: `/skills` lists those there are.",
+    "save": "Everything is saved. `/export` writes the conversation into a file.",
+    "theme": "The chat uses the colours of your terminal; NO_COLOR switches them off.",
+    "todos": "The plan is shown whenever it changes; ask for it to see it again.",
+    "update": "`git pull` in the checkout, then begin again.",
+    "vim": "Ctrl-X Ctrl-E opens what you type in $EDITOR.",
+    "version": "`hermes --version` tells it; so does the first line of the chat.",
+}
+"""What people look for that is no command here -> a sentence on what does it."""

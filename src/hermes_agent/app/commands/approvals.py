@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.operations.approvals import ALLOWED
 from hermes_agent.app.operations.verbs import say_verb
+from hermes_agent.core.answers import answer_in, open_in, reason_in
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Answered, Asked, Entry, RunEnded
+from hermes_agent.core.events import Asked
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.store.sessions import Session
 
@@ -19,15 +19,17 @@ WORDS = ("once", "session", "always", "rule")
 
 async def approve(desk: Desk, rest: str) -> Done:
     """Approve the call that the run asks about."""
-    word = rest.lower() or "once"
+    asked = await _open_here(desk)
+    word = answer_in(asked, rest or "yes") or ""
     if word not in WORDS:
         raise HermesError(f"Say for how long: {', '.join(WORDS)}.")
-    return await _answer(desk, word)
+    return Done(submit=replace(desk.message(word), answers=asked.question))
 
 
 async def deny(desk: Desk, rest: str) -> Done:
     """Deny the call that the run asks about; the rest of the line is the reason."""
-    return await _answer(desk, rest or "deny")
+    asked = await _open_here(desk)
+    return Done(submit=replace(desk.message(reason_in(asked, rest)), answers=asked.question))
 
 
 async def yolo(desk: Desk, rest: str) -> Done:
@@ -56,8 +58,8 @@ async def approvals(desk: Desk, rest: str) -> Done:
     if name not in found:
         raise HermesError(f"No open approval is called {name}. See `/approvals`.")
     record, asked = found[name]
-    answer = word.strip().removeprefix("deny ") if word.strip() != "deny" else "deny"
-    if not answer:
+    answer = answer_in(asked, word)
+    if answer is None:
         raise HermesError(f"Say what you decide: `/approvals {name} once`, session, always, or deny and why.")
     message = replace(
         desk.message(answer),
@@ -95,30 +97,16 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
 async def _asked(desk: Desk, session: str) -> Asked | None:
     """The latest open approval of a session."""
     pages = desk.hermes.store.history.since_last_end(session)
-    return open_in([entry async for page in pages for entry in page])
+    found = open_in([entry async for page in pages for entry in page])
+    return next((each.asked for each in reversed(found) if each.asked.purpose == "approval"), None)
 
 
-def open_in(entries: Sequence[Entry]) -> Asked | None:
-    """The latest approval request that is still open at the end of a log."""
-    waiting: dict[str, Asked] = {}
-    for entry in entries:
-        match entry.event:
-            case Asked(purpose="approval") as asked:
-                waiting[asked.question] = asked
-            case Answered(question=question):
-                waiting.pop(question, None)
-            case RunEnded():
-                waiting.clear()
-            case _:
-                pass
-    return next(reversed(waiting.values()), None)
-
-
-async def _answer(desk: Desk, word: str) -> Done:
+async def _open_here(desk: Desk) -> Asked:
+    """The approval that is open in this session. Raises `HermesError` if there is none."""
     asked = await _asked(desk, desk.record.id)
     if asked is None:
         raise HermesError("No approval is open here. `/approvals` lists those of your other sessions.")
-    return Done(submit=replace(desk.message(word), answers=asked.question))
+    return asked
 
 
 APPROVALS = Command(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from difflib import get_close_matches
 
-from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands import ALIASES, COMMANDS, ELSEWHERE
 from hermes_agent.app.operations.access import Access
 from hermes_agent.app.system import System
 from hermes_agent.core.dataclass import dataclass
@@ -17,6 +17,9 @@ from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 from hermes_agent.runs.front import Hermes
 from hermes_agent.store.sessions import Session as SessionRecord
+
+CLOSE = 0.75
+"""How like a command a word is that was probably mistyped: a far-off guess misleads."""
 
 
 class NoCommand(HermesError):
@@ -96,12 +99,17 @@ def find_command(line: str) -> tuple[Command, str] | None:
     name = head[1:]
     if not head.startswith("/") or not name or "/" in name or "\n" in head:
         return None
+    name = ALIASES.get(name, name)
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, n=1)
-        raise NoCommand(
-            f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`.")
-        )
+        near = get_close_matches(name, (*COMMANDS, *ALIASES), n=1, cutoff=CLOSE)
+        meant = f"Did you mean `/{near[0]}`?" if near else "See `/help`."
+        raise NoCommand(f"There is no command `/{name}`. {ELSEWHERE.get(name, meant)}")
     return command_of(name), rest.strip()
+
+
+def is_alias(line: str) -> bool:
+    """Whether a line calls a command by another name, which a skill may have too: then the skill is meant."""
+    return line.strip().partition(" ")[0][1:] in ALIASES
 
 
 def command_of(name: str) -> Command:
@@ -121,6 +129,8 @@ async def perform(desk: Desk) -> Done | None:
     if found is None:
         return None
     command, rest = found
+    if is_alias(desk.inbound.text) and (submit := await _skill(desk)) is not None:
+        return Done(submit=submit)
     if desk.busy and not command.while_running:
         raise HermesError(f"`/{command.name}` does not work during a run. `/stop` ends the run.")
     return await command.act(desk, rest)

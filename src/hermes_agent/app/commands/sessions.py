@@ -21,8 +21,9 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Compacted, Entry, MessageTaken, Replied, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Role, Text, ToolResult
 from hermes_agent.core.plural import plural
+from hermes_agent.core.shown import additions, words_of
 
-SHOWN, SHOWN_WHOLE = 400, 4_000
+SHOWN, SHOWN_WHOLE = 400, 200_000
 """Characters of one message."""
 
 
@@ -125,15 +126,20 @@ def _logged(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _line(message: Message, longest: int) -> str:
+    """A message under its author, its lines kept; empty for a note of the runtime."""
+    if message.is_runtime:
+        return ""
     calls = ", ".join(call.name for call in message.tool_calls)
-    text = " ".join(" ".join(_texts(message)).split())
+    text = "\n".join(_texts(message)).strip("\n")
     words = f"{text[:longest]} [{len(text) - longest:,} characters more]" if len(text) > longest else text
-    return f"{WHO[message.role]}: {words}{f' (calls {calls})' if calls else ''}" if words or calls else ""
+    added = "".join(f"\n+ {label}" for label in additions(message))
+    whole = f"{words}{f' (calls {calls})' if calls else ''}{added}".strip()
+    return f"{WHO[message.role]}: " + whole.replace("\n", "\n  ") if whole else ""
 
 
 def _texts(message: Message) -> Iterable[str]:
     results = [part.text for part in message.parts if isinstance(part, ToolResult)]
-    return results or [message.text]
+    return results or [words_of(message)]
 
 
 HISTORY = Command(

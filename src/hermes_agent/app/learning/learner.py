@@ -39,13 +39,14 @@ WORK = "hermes_agent.app.learning.work:LearningWork"
 
 class Learner:
     """Learning service of one home in a process. `works`: whether this process runs queued jobs or leaves them to
-    another. Runs of a recorded or replayed process trigger no learning."""
+    another; `reviewing`: its jobs, once it had any. Runs of a recorded or replayed process trigger no learning."""
 
     def __init__(self, needs: Needs, auxiliary: Auxiliary, tools: Callable[[], Collection[str]]) -> None:
         self._needs, self._auxiliary, self._tools = needs, auxiliary, tools
         self._settings, options = needs.get(Settings), needs.get(Options)
         self.works, self._taped = options.reviews, options.tape is not None
         self._rung = False
+        self.reviewing: Jobs | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -95,7 +96,7 @@ class Learner:
         if not self._taped and (chats or any(PUT_ASIDE in result.text for result in results)):
             self._asking = spawn(self._work.ask(record, view.began), name="ask what to keep")
         if self._rung and self.works:
-            self._rung = False
+            self._rung, self.reviewing = False, self.jobs
             self.jobs.ring()
 
     async def run(self) -> int:

@@ -1,10 +1,13 @@
-"""Operations on agents in the background that a surface needs before it knows whether there are any."""
+"""What goes on behind a session: agents, its background commands that still run, and reviews of this process."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.work import DELEGATION
+from hermes_agent.core.errors import HermesError
+from hermes_agent.sandbox.place import Place
+from hermes_agent.tools.starting import exec_name
 
 if TYPE_CHECKING:
     from hermes_agent.app.system import System
@@ -37,3 +40,21 @@ async def work_on(system: System, session: str) -> None:
     system.hermes.scheduler.expect(session)
     await delegation_in(system).wait([session], lambda _: None)
     await system.hermes.idle()
+
+
+async def count_commands(system: System, session: str) -> int:
+    """The background commands of a session that still run; 0 where the place cannot be asked."""
+    place, count = system.snapshots.now.needs.get(Place), 0
+    try:
+        for exec_id in await place.list(exec_name(session)):
+            running = await place.attach(exec_id)
+            count += running is not None and await running.poll() is None
+    except HermesError:
+        return 0
+    return count
+
+
+def is_reviewing(system: System) -> bool:
+    """Whether this process reviews a conversation now."""
+    jobs = system.learner.reviewing
+    return jobs is not None and jobs.busy

@@ -1,4 +1,4 @@
-"""Operations on questions under a reply: find the open ones, and carry out the owner's answer."""
+"""Operations on open questions: what answers one of a run, and what the owner's answer to one under a reply does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.operations import trust
+from hermes_agent.core.answers import TOO_SOON, answer_in, open_in
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered
 from hermes_agent.core.quick_replies import (
@@ -27,6 +28,28 @@ if TYPE_CHECKING:
 
 TAIL = 20
 """Entries at the end of a log among which a question to be answered by words stands."""
+
+
+LONGEST_DECISION = 500
+"""Characters of words that may decide about a call."""
+
+
+async def answer_to(system: System, session: str, said: str, *, is_private: bool) -> tuple[str, str]:
+    """The id of the open question of the session's run that these words answer, and the answer they stand for; both
+    empty for an ordinary message. Where others read along, words decide about no call."""
+    decides = is_private and len(said) <= LONGEST_DECISION
+    if not (decides or await system.hermes.scheduler.question(session)):
+        return "", ""
+    if not await system.store.inbox.under_way(session):
+        return "", ""
+    pages = system.store.history.since_last_end(session)
+    found = open_in([entry async for page in pages for entry in page])
+    for each in sorted(found, key=lambda each: each.asked.purpose != "clarify"):
+        is_seen = system.clock.now() - each.at >= TOO_SOON
+        may = each.asked.purpose == "clarify" or (decides and is_seen)
+        if may and (answer := answer_in(each.asked, said)) is not None:
+            return each.asked.question, answer
+    return "", ""
 
 
 async def answer_in_words(access: Access[System], said: str, *, also: str = "") -> str | None:

@@ -82,11 +82,6 @@ def check_run(system: System, session: str) -> None:
         journal.alive()
 
 
-async def question_in(system: System, session: str) -> str:
-    """The id of the question that a text message would answer, whichever process runs the session; empty: none."""
-    return await system.hermes.scheduler.question(session)
-
-
 async def meet(system: System, people: People) -> None:
     """Load the users admitted by pairing codes. Raises `StoreError`."""
     await people.meet(system.store)

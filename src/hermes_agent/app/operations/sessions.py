@@ -17,10 +17,12 @@ from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Role
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.core.shown import words_of
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.sessions import Stats
+from hermes_agent.store.usage import GroupBy
 
 if TYPE_CHECKING:
     from hermes_agent.app.operations.access import Access, HomeSystem
@@ -35,6 +37,8 @@ SCOPE = "hermes_agent.store.search:Scope"
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 PAGE = 200
 """Sessions that are read at a time, and of which those of one chat are listed."""
+FIRST_ENTRIES = 8
+LONGEST_WORDS = 200
 
 
 async def get_session(access: Access[HomeSystem], session: str) -> SessionRecord:
@@ -75,6 +79,36 @@ def is_of(access: Access[HomeSystem], record: SessionRecord) -> bool:
     if where is None or where.platform not in access.system.settings.gateway.channels:
         return True
     return Conversation.parse(record.conversation).place == where.place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """A session with the first words that were said in it, and its cost in US dollars (None: unknown)."""
+
+    record: SessionRecord
+    words: str
+    calls: int
+    cost: float | None
+
+    @property
+    def price(self) -> str:
+        """The cost as text; empty where no model was asked or the cost is unknown."""
+        return f"${self.cost:.2f}" if self.cost is not None and self.calls else ""
+
+
+async def summarize_sessions(access: Access[HomeSystem], limit: int) -> list[SessionSummary]:
+    """The person's sessions as `list_sessions` gives them, each with its first words and cost."""
+    store = access.system.store
+    totals = {each.key: each for each in await store.usage.totals(GroupBy.SESSION)}
+    found = []
+    for record in await list_sessions(access, limit):
+        entries = await store.history.entries(record.id, 0, FIRST_ENTRIES)
+        said = (words_of(each.event.message) for each in entries if isinstance(each.event, MessageTaken))
+        words = " ".join(next(filter(None, said), "").split())[:LONGEST_WORDS]
+        total = totals.get(record.id)
+        cost = None if total is None or total.unpriced else total.cost
+        found.append(SessionSummary(record=record, words=words, calls=total.calls if total else 0, cost=cost))
+    return found
 
 
 async def read_log(access: Access[HomeSystem], session: str, after: int = 0, limit: int | None = None) -> list[Entry]:

@@ -126,8 +126,7 @@ class LineMode:
             await self._moved.wait()
 
     def _interrupt(self) -> None:
-        shown = self._chat.transcript
-        if (shown.running and not shown.stopping) or shown.waiting:
+        if self._chat.can_halt:
             self._chat.halt()
         else:
             self._chat.over = True

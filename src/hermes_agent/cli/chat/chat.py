@@ -4,122 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
+from hermes_agent.app.operations.background import count_commands, is_reviewing
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat_session import ChatSession, Status, more_help
-from hermes_agent.cli.chat.questions import answer_of
+from hermes_agent.cli.chat.outgoing import Outgoing
+from hermes_agent.cli.chat.own_commands import OWN, OwnCommands
+from hermes_agent.cli.chat.resuming import replay, retell
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import width
 from hermes_agent.core.activity import Activity, activity
+from hermes_agent.core.answers import answer_in
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import (
-    Answered,
     Asked,
-    Entry,
     Event,
-    MessageTaken,
-    Replied,
     RunEnded,
-    RunStarted,
-    ToolEnded,
-    Undone,
 )
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.plural import plural
-from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.version import VERSION
 
-EXCHANGES = 2
-"""How many of the latest messages of the person are shown again, with what was answered."""
-MOST_LINES = 30
-"""Lines that are shown of one message."""
-
-
-def in_view(entries: Sequence[Entry]) -> list[Entry]:
-    """The log entries without undone ones."""
-    kept: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry.event, Undone):
-            to = entry.event.to
-            kept = [each for each in kept if each.number <= to]
-        else:
-            kept.append(entry)
-    return kept
-
-
-def retell(entries: Sequence[Entry], transcript: Transcript) -> None:
-    """Show the last exchanges of a resumed conversation, shortened."""
-    kept = in_view(entries)
-    said = [place for place, entry in enumerate(kept) if isinstance(entry.event, MessageTaken) and entry.event.inbox]
-    if not said:
-        return
-    begin = said[-EXCHANGES:][0]
-    if begin > said[0]:
-        transcript.remark(f"… {len(said) - EXCHANGES} earlier messages")
-    calls = 0
-    for entry in kept[begin:]:
-        match entry.event:
-            case MessageTaken(message=message, inbox=inbox) if inbox:
-                calls = _tell_calls(calls, transcript)
-                transcript.said(message.text)
-            case ToolEnded():
-                calls += 1
-            case Replied(message=message) if message.text.strip():
-                calls = _tell_calls(calls, transcript)
-                transcript.reply(_shortened(message.text))
-            case _:
-                pass
-    _tell_calls(calls, transcript)
-
-
-def _tell_calls(calls: int, transcript: Transcript) -> int:
-    if calls:
-        transcript.remark(f"· {calls} tool call{'s' if calls > 1 else ''}")
-    return 0
-
-
-def _shortened(text: str) -> str:
-    lines = text.split("\n")
-    if len(lines) <= MOST_LINES:
-        return text
-    return f"… {plural(len(lines) - MOST_LINES, 'line')} before\n\n" + "\n".join(lines[-MOST_LINES:])
-
-
-def replay(entries: Sequence[Entry], transcript: Transcript, status: Status) -> int:
-    """Restore the transcript's open part and the status from the log. Returns the number of the last event."""
-    for entry in entries:
-        status.see(entry.event)
-        match entry.event:
-            case RunStarted() | Asked():
-                transcript.see(entry.event)
-            case Answered(question=question):
-                transcript.questions.pop(question, None)
-            case RunEnded():
-                transcript.running = False
-                transcript.questions.clear()
-            case _:
-                pass
-    return entries[-1].number if entries else 0
-
-
 log = logging.getLogger(__name__)
 
-QUIT = ("/quit", "/exit", "/q")
-KEYS = """\
-Enter              send; while a run is under way, the model reads it at its next turn
-Alt+Enter, Ctrl-J  new line (also a backslash at the end of a line)
-/queue WORDS       read when the run is over
-Ctrl-C             stop the run; again, when nothing runs: leave
-Ctrl-D             leave
-Tab                complete /commands and @paths
-Up, Down, Ctrl-R   what was typed before
-Ctrl-T             thoughts whole or in short"""
+QUIT = ("/quit", "/exit", "/q", "exit", "quit")
+TAKE_BACK_SECONDS = 0.5
+COUNT_SECONDS = 2.0
+"""Seconds between two looks at the background commands."""
 
 
 class Chat:
@@ -130,17 +45,54 @@ class Chat:
         self.chat_session = chat_session
         self.transcript = transcript
         self.status = status
+        self.status.more = self._states
         self.over = False
         self.changed: Callable[[], None] = lambda: None
         self.failure: HermesError | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._watched = ""
-        self._warm = False
+        self.own = OwnCommands(chat_session, transcript, lambda: self.changed())
+        self.outgoing = Outgoing(chat_session, transcript, self.own.outputs, lambda: self.changed())
+        self._commands = 0
+        self._counting: asyncio.Task[None] | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a run is active or about to start."""
         return self.transcript.running or bool(self.transcript.waiting)
+
+    @property
+    def can_halt(self) -> bool:
+        """Whether there is something that a stop ends."""
+        shown = self.transcript
+        return self.own.is_running or (shown.running and not shown.stopping) or bool(shown.waiting)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the status line changes by itself."""
+        return self.busy or self.own.is_running or bool(self._commands) or is_reviewing(self.chat_session.runtime)
+
+    def _states(self) -> list[str]:
+        """States for the status line that no event tells."""
+        runtime, queued = self.chat_session.runtime, len(self.transcript.waiting) if self.transcript.running else 0
+        states = [
+            "yolo" if runtime.unasked.holds(self.chat_session.session) else "",
+            f"{queued} queued" if queued else "",
+            f"{self._commands} in background" if self._commands else "",
+            "reviewing" if is_reviewing(runtime) else "",
+        ]
+        return list(filter(None, states))
+
+    async def _count_commands(self) -> None:
+        """Follow the background commands until none is left."""
+        session, clock = self.chat_session.session, self.chat_session.runtime.clock
+        while session == self.chat_session.session:
+            self._commands = await count_commands(self.chat_session.runtime, session)
+            self.changed()
+            if not self._commands:
+                return
+            await clock.sleep(COUNT_SECONDS)
+        self._commands = 0
 
     @property
     def question(self) -> Asked | None:
@@ -176,19 +128,25 @@ class Chat:
             await self.chat_session.answer(self.question.question, answer)
 
     async def stop(self) -> None:
-        """Stop the run at once."""
+        """Stop the run at once, and give queued messages back to the input instead of running them."""
         self.transcript.stopping = self.transcript.running
         self.changed()
+        # First, or the next run would begin with them; a slow disk does not delay the stop.
+        await asyncio.wait({spawn(self.outgoing.take_back(), name="take back")}, timeout=TAKE_BACK_SECONDS)
         await self.chat_session.stop()
 
     def halt(self) -> None:
-        """Stop the run without waiting; for keys and signals."""
-        spawn(self.stop(), name="stop")
+        """Stop the person's own command, else the run, without waiting; for keys and signals."""
+        if self.own.is_running:
+            spawn(self.own.stop(), name="stop the own command")
+        else:
+            spawn(self.stop(), name="stop")
 
     def close(self) -> None:
         """Stop following the session. Raises the failure that ended the chat."""
-        if self._watcher is not None:
-            self._watcher.cancel()
+        for task in (self._watcher, self._counting):
+            if task is not None:
+                task.cancel()
         if self.failure is not None:
             raise self.failure
 
@@ -206,11 +164,16 @@ class Chat:
         word = text.strip()
         if word in QUIT:
             self.over = True
-        elif word == "/keys":
-            self.transcript.answer(KEYS)
+        elif word.startswith("!") and len(word) > 1:
+            await self.own.run(word[1:].strip())
         elif word == "/thinking":
             self.toggle_thoughts()
-        elif self.question is not None and (answer := answer_of(self.question, text)) and not word.startswith("/"):
+        elif word.partition(" ")[0] in OWN:
+            await self.own.perform(*word.partition(" ")[::2])
+        elif word == "/stop" and self.busy:
+            self.transcript.said(word)
+            await self.stop()
+        elif self.question is not None and (answer := answer_in(self.question, text)) and not word.startswith("/"):
             await self.answer(answer)
         else:
             await self._command_or_words(text)
@@ -226,22 +189,16 @@ class Chat:
         if self.chat_session.session != before:
             await self._switched(begins=not before)
         if done is None:
-            await self._submit(self.chat_session.inbound(text))
+            await self.outgoing.submit_words(self.chat_session.inbound(text))
             return
         if done.submit is not None:
-            await self._submit(done.submit)
+            await self.outgoing.submit(done.submit)
         else:
             self.transcript.said(text)
         if done.text:
             more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
             self.transcript.answer(f"{done.text}{more}")
         self._refresh()
-
-    async def _submit(self, inbound: Inbound) -> None:
-        if not self._warm:
-            self._warm = True
-            spawn(asyncio.to_thread(late, "hermes_agent.cli.chat.markdown:render"), name="load the renderer")
-        self.transcript.wait(await self.chat_session.submit(inbound), inbound.text)
 
     async def _switched(self, *, begins: bool) -> None:
         """Switch to another session; a new one (`begins`) has no history to show."""
@@ -251,6 +208,7 @@ class Chat:
             self._watch(0)
         else:
             self.status = self.chat_session.status()
+            self.status.more = self._states
             await self._resume()
 
     async def _resume(self) -> None:
@@ -294,6 +252,9 @@ class Chat:
         try:
             self.status.see(event)
             self.transcript.see(event)
+            ends = isinstance(event, RunEnded) and self.status.background
+            if ends and (self._counting is None or self._counting.done()):
+                self._counting = spawn(self._count_commands(), name="count background commands")
         except Exception:
             log.exception("%s cannot be shown", event.kind)
             self.transcript.remark(f"({event.kind} could not be shown; logs/hermes.log has the details.)", RED)

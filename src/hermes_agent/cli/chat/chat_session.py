@@ -4,10 +4,11 @@ keeps the data of the status line."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
 
-from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands import ALIASES, COMMANDS
 from hermes_agent.app.commands.command import Desk, Done, command_of, perform
 from hermes_agent.app.operations import sessions as operations
 from hermes_agent.app.operations.access import Access
@@ -20,9 +21,10 @@ from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import shortened, width
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.events import Entry, Event, Replied
+from hermes_agent.core.events import Delegated, Entry, Event, Pinned, Replied, RunEnded, ToolEnded, Unpinned
 from hermes_agent.core.inbound import Conversation, Inbound
-from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.messages import Origin, Text, ToolResult
+from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.invoke import bundles_of
 
@@ -39,6 +41,10 @@ class Name:
 HERE = (
     Name(name="quit", summary="Leave (also Ctrl-D)."),
     Name(name="keys", summary="Show the keys."),
+    Name(name="output", summary="Show the folded output of the latest call whole (also Ctrl-O)."),
+    Name(name="copy", summary="Copy the last reply to the clipboard."),
+    Name(name="export", summary="Write the conversation into a file: .md, .html or .jsonl.", arguments="[FILE]"),
+    Name(name="doctor", summary="Check this installation and say what to do."),
     Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
 )
 """What only a terminal has."""
@@ -54,8 +60,9 @@ def names() -> list[Name]:
 def usage(line: str) -> str:
     """Usage hint of the command that a line begins with; empty if it is none or takes no arguments."""
     word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
-    found = next((each for each in names() if each.name == word and each.arguments), None)
-    return f"/{found.name} {found.arguments}" if found is not None else ""
+    name = ALIASES.get(word, word)
+    found = next((each for each in names() if each.name == name and each.arguments), None)
+    return f"/{word} {found.arguments}" if found is not None else ""
 
 
 def more_help() -> str:
@@ -64,13 +71,18 @@ def more_help() -> str:
 
 
 GAP = " · "
+STARTED, LONGEST_START = "Started in the background as ", 100
+"""Says in a result that a command goes on behind the session."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Status:
     """Data of the chat's status line: model, session, calls, tokens and cost.
 
-    `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls.
+    `window` and `used` in tokens (`used` None: unknown), `cost` in US dollars without the `unpriced` calls; `pins` by
+    id, each with whether it forbids changes; `background`: whether a
+    command was started behind it; `children` are delegated sessions at work, by call; `more` gives the
+    states that no event tells.
     """
 
     model: str
@@ -83,6 +95,10 @@ class Status:
     calls: int = 0
     cost: float = 0.0
     unpriced: int = 0
+    pins: dict[str, bool] = field(default_factory=dict)
+    background: bool = False
+    children: Counter[str] = field(default_factory=Counter)
+    more: Callable[[], Sequence[str]] = tuple
 
     def see(self, event: Event) -> None:
         """Apply an event: count replies and their usage."""
@@ -92,6 +108,18 @@ class Status:
                 self.used = usage.input + usage.output if usage.known else self.used
                 self.cost += cost or 0.0
                 self.unpriced += cost is None
+            case Pinned(pin=pin, denies=denies):
+                self.pins[pin] = bool(denies)
+            case Unpinned(pin=pin):
+                self.pins.pop(pin, None)
+            case Delegated(call_id=call_id):
+                self.children[call_id] += 1
+            case ToolEnded(call_id=call_id, message=message):
+                self.children.pop(call_id, None)
+                texts = (part.text[:LONGEST_START] for part in message.parts if isinstance(part, ToolResult))
+                self.background = self.background or any(STARTED in text for text in texts)
+            case RunEnded():
+                self.children.clear()
             case _:
                 pass
 
@@ -113,12 +141,18 @@ class Status:
             return "cost unknown"
         return f"${self.cost:.4f}" + (" + unknown" if self.unpriced else "")
 
+    def _states(self) -> list[str]:
+        """What holds now and is easily forgotten, most important first."""
+        pinned = "read only" if any(self.pins.values()) else plural(len(self.pins), "pin") if self.pins else ""
+        children = plural(self.children.total(), "agent") if self.children else ""
+        states = ["! no wall" if not self.walled else "", "! config.yaml" if self.notice else "", pinned]
+        return [*filter(None, (*states, children)), *self.more()]
+
     def line(self, activity: str, columns: int) -> str:
         """The line in at most `columns` cells; the least important parts are dropped first."""
         name = one_line(self.title or self.session, 30)
-        warnings = f"{'! config.yaml ' if self.notice else ''}{'' if self.walled else '! no wall'}".strip()
-        parts = [activity, warnings, self.model, self.context, self.price, name]
-        least_first = [5, 4, 1, 3, 2]
+        parts = [activity, GAP.join(self._states()), self.model, self.context, self.price, name]
+        least_first = [5, 4, 3, 2, 1]
         while width(GAP.join(filter(None, parts))) > columns and least_first:
             parts[least_first.pop(0)] = ""
         return shortened(GAP.join(filter(None, parts)), columns)
@@ -134,17 +168,14 @@ class ChatSession:
     def __init__(self, runtime: System, invocation: Invocation) -> None:
         self.runtime = runtime
         self.record: SessionRecord | None = None
-        self._invocation = invocation
+        self.access: Access[System] = Access(system=runtime, who=runtime.owner)
+        self.invocation = invocation
         self._preload = invocation.skills
         self.workspace = str(current_folder())
         self.skills: tuple[tuple[str, str], ...] = ()
         self.asked = ""
         self.no_wall = ""
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
-
-    @property
-    def _access(self) -> Access[System]:
-        return Access(system=self.runtime, who=self.runtime.owner)
 
     @property
     def session(self) -> str:
@@ -158,9 +189,9 @@ class ChatSession:
 
     async def open(self) -> None:
         """Find the session that the command line names. Raises `UnknownSession`."""
-        invocation = self._invocation
+        invocation = self.invocation
         if invocation.resume:
-            self.record = await operations.find_session(self._access, invocation.resume)
+            self.record = await operations.find_session(self.access, invocation.resume)
         elif invocation.go_on:
             self.record = await operations.current_session(self.runtime, self.conversation)
         if self.record is None:
@@ -186,16 +217,16 @@ class ChatSession:
     async def refresh(self) -> None:
         """Reload the session's record: its title or model may have changed."""
         if self.record is not None:
-            self.record = await operations.get_session(self._access, self.record.id)
+            self.record = await operations.get_session(self.access, self.record.id)
 
     async def entries(self) -> Sequence[Entry]:
         """The session's log."""
-        return await operations.read_log(self._access, self.session) if self.record is not None else ()
+        return await operations.read_log(self.access, self.session) if self.record is not None else ()
 
     def status(self) -> Status:
         """A new status line for the session. Raises `NoModel`."""
         record, terminal = self.record, self.runtime.loaded.value.terminal
-        route = self.runtime.route(record.model if record is not None else self._invocation.model)
+        route = self.runtime.route(record.model if record is not None else self.invocation.model)
         return Status(
             model=route.name,
             window=route.facts.window,
@@ -209,7 +240,7 @@ class ChatSession:
         """The session, created if there is none."""
         if self.record is None:
             self.record = await self.runtime.hermes.open_session(
-                self.conversation, self.runtime.owner, workspace=self.workspace, model=self._invocation.model, new=True
+                self.conversation, self.runtime.owner, workspace=self.workspace, model=self.invocation.model, new=True
             )
         return self.record
 
@@ -217,12 +248,12 @@ class ChatSession:
         """Run a slash command, or take a line for the answer to a question that no run waits for; None if it is an
         ordinary message. Raises `HermesError`."""
         record = await self.ensure()
-        access, asked, self.asked = replace(self._access, session=record.id, folder=self.folder), self.asked, ""
+        access, asked, self.asked = replace(self.access, session=record.id, folder=self.folder), self.asked, ""
         if (text := await answer_in_words(access, line, also=asked)) is not None:
             return Done(text=text)
         done = await perform(Desk(runtime=self.runtime, record=record, inbound=self.inbound(line), busy=busy))
         if done is not None and done.session and done.session != record.id:
-            self.record = await operations.get_session(self._access, done.session)
+            self.record = await operations.get_session(self.access, done.session)
         else:
             await self.refresh()
         return done

@@ -1,11 +1,12 @@
-"""Input line of the chat: completion of slash commands, skills and `@` paths, and the persistent input history."""
+"""Input line of the chat: completion of slash commands, skills and `@` files, and the persistent input history."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,23 +14,27 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
+from hermes_agent.app.commands import ALIASES
+from hermes_agent.cli.chat.attaching import FileIndex, at
 from hermes_agent.cli.chat.chat_session import names
+from hermes_agent.cli.fuzzy import best
 from hermes_agent.cli.output import shortened
 from hermes_agent.host.files import PRIVATE_FILE
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
-MOST_PATHS = 200
+MOST_PATHS, MOST_FUZZY = 200, 50
 LONGEST_META = 80
 LONGEST_NAME = 30
 """Cells of a name in the menu: what it does needs the others."""
 
 
 class ChatCompleter(Completer):
-    """Completer of the chat's input line: slash commands, skills and `@` paths. `folder` gives the base of relative
-    paths, `skills` the skills with descriptions."""
+    """Completer of the chat's input line: slash commands, skills, and behind an `@` files by any letters of their path.
+    `folder` gives the base of relative paths, `skills` the skills with descriptions."""
 
     def __init__(self, folder: Callable[[], str], skills: Callable[[], Sequence[tuple[str, str]]] = tuple) -> None:
         self._folder, self._skills = folder, skills
+        self._files = FileIndex(folder)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 - the library's shape
         before = document.text_before_cursor
@@ -38,35 +43,53 @@ class ChatCompleter(Completer):
         found = AT_PATH.search(before)
         return self._paths(found.group(1)) if found else ()
 
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """As `get_completions`, the files from a thread."""
+        if AT_PATH.search(document.text_before_cursor):
+            found = await asyncio.to_thread(lambda: list(self.get_completions(document, complete_event)))
+        else:
+            found = list(self.get_completions(document, complete_event))
+        for each in found:
+            yield each
+
     def _commands(self, begun: str) -> Iterator[Completion]:
-        """Commands, then skills; a command shadows a skill of the same name."""
-        commands = names()
-        for each in commands:
-            if each.name.startswith(begun):
-                yield Completion(
-                    each.name, start_position=-len(begun), display=f"/{each.name}", display_meta=each.summary
-                )
-        taken = {each.name for each in commands}
-        for name, does in self._skills():
-            if name.startswith(begun) and name not in taken:
-                taken.add(name)
+        """Commands, then skills, then other names of commands; a command shadows a skill of the same name."""
+        entries = [(each.name, each.summary) for each in names()]
+        taken = {name for name, _ in entries}
+        entries += [(name, does) for name, does in self._skills() if name not in taken]
+        if begun:
+            summaries = dict(entries)
+            others = {alias: f"{summaries[name]} (/{name})" for alias, name in ALIASES.items()}
+            entries += [(alias, does) for alias, does in others.items() if alias not in summaries]
+        for name, does in entries:
+            if name.startswith(begun):
                 meta = " ".join(does.split())[:LONGEST_META]
                 shown = shortened(f"/{name}", LONGEST_NAME)
                 yield Completion(name, start_position=-len(begun), display=shown, display_meta=meta)
 
     def _paths(self, begun: str) -> Iterator[Completion]:
+        """Entries of the folder that is typed; then files anywhere below the working folder that fit the letters."""
         head, slash, last = begun.rpartition("/")
-        folder = Path(self._folder(), Path(f"{head}{slash}").expanduser())
+        offered = set()
+        for name in self._entries(Path(self._folder(), Path(f"{head}{slash}").expanduser()), last):
+            offered.add(f"{head}{slash}{name}")
+            yield Completion(name, start_position=-len(last), display=name)
+        if not begun or begun.startswith(("/", "~", ".")):
+            return
+        for name in best(begun, self._files.names(), str, MOST_FUZZY):
+            if name not in offered and not any(part.startswith(".") for part in name.split("/")):
+                yield Completion(at(name)[1:], start_position=-len(begun), display=name)
+
+    def _entries(self, folder: Path, begun: str) -> list[str]:
         try:
             with os.scandir(folder) as entries:
-                found = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(last))
+                found = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(begun))
         except OSError:
-            return
-        shown = [each for each in found if last.startswith(".") or not each[0].startswith(".")]
-        for name, is_folder in shown[:MOST_PATHS]:
-            text = f"{name}/" if is_folder else name
-            if name.isprintable():
-                yield Completion(text, start_position=-len(last), display=text)
+            return []
+        shown = [each for each in found if begun.startswith(".") or not each[0].startswith(".")]
+        return [f"{name}/" if is_folder else name for name, is_folder in shown[:MOST_PATHS] if name.isprintable()]
 
 
 MOST_READ = 512 * 1024

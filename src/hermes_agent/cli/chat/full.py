@@ -10,8 +10,9 @@ from prompt_toolkit.application import Application
 from hermes_agent.app.system import System
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.completion import ChatHistory
-from hermes_agent.cli.chat.keys import Keyboard, Typed
+from hermes_agent.cli.chat.keys import ESCAPE_SECONDS, Keyboard, Typed
 from hermes_agent.cli.chat.panel import Live, Panel
+from hermes_agent.cli.chat.pictures import drawing
 from hermes_agent.cli.chat.screen import Screen, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late
@@ -31,12 +32,14 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
     colours = not variables.get("NO_COLOR")
     screen = Screen(output=terminal(sys.stdout, variables), clock=runtime.clock, colours=colours)
     chat = await open_chat(runtime, invocation, screen, render)
+    chat.transcript.draw = drawing(variables) if colours else None
     lines: asyncio.Queue[str] = asyncio.Queue()
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:
-        bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
-        typed = Typed()
-        app = panel.application(bindings, typed, colours=colours)
+        keyboard, typed = Keyboard(chat, panel, lines.put_nowait), Typed()
+        app = panel.application(keyboard.bindings(), typed, colours=colours)
+        app.ttimeoutlen = ESCAPE_SECONDS
+        chat.outgoing.give_back, chat.own.copy = keyboard.give_back, screen.copy
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
@@ -44,7 +47,7 @@ async def run_full(runtime: System, invocation: Invocation) -> None:
             spawn(chat.chat_session.see_skills(), name="chat: skills to complete")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
-                await screen.run(app, lambda: chat.busy)
+                await screen.run(app, lambda: chat.moves)
                 sending.cancel()
     finally:
         chat.close()
@@ -61,7 +64,7 @@ async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
 
 def show(chat: Chat, screen: Screen, app: Application[None]) -> None:
     """Redraw, and exit the application when the chat is over."""
-    screen.wake(busy=chat.busy)
+    screen.wake(busy=chat.moves)
     screen.refresh()
     if chat.over and app.is_running and not app.is_done:
         app.exit()

@@ -9,25 +9,37 @@ from string import ascii_lowercase, digits
 from typing import TextIO
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding.bindings import search
 from prompt_toolkit.keys import Keys
 
+from hermes_agent.cli.chat.attaching import clipboard_picture, pasted_files
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
-from hermes_agent.cli.chat.questions import keys_of
+from hermes_agent.cli.chat.picker import SHOWN
+from hermes_agent.cli.chat.text import YELLOW, clean
+from hermes_agent.core.answers import TOO_SOON, keys_of
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked
+from hermes_agent.host.paths import environment
 from hermes_agent.host.tasks import spawn
 
-TOO_SOON = 0.6
-"""Seconds in which a key does not answer a question that just appeared: it was meant for the sentence being typed."""
 ALONE = 0.5
 """Seconds after which a key that nothing followed is an answer: `a` may begin a sentence too."""
 LEAVE_SECONDS = 2.0
 """How long a second Ctrl-C leaves."""
 LEAVE_HINT = "Ctrl-C again leaves"
+MOVES = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "tab": 1, "pageup": -SHOWN, "pagedown": SHOWN}
+"""Keys that move the mark of a picker, and by how much."""
+LONE_ESCAPE = Keys.F24
+"""Stands for the Escape key where nothing follows it; with a following key, terminals send it for Alt."""
+ESCAPE_SECONDS = 0.1
+"""Seconds after which nothing follows an Escape."""
 BEGINS, ENDS = "\x1b[200~", "\x1b[201~"
 PIECE = 65_536
 LONG = 20_000
@@ -49,6 +61,11 @@ class Keyboard:
     def bindings(self) -> KeyBindings:
         """All key bindings."""
         keys = KeyBindings()
+        keys.add(LONE_ESCAPE, filter=is_searching)(search.accept_search)
+        keys.add(LONE_ESCAPE, filter=~is_searching)(self._escape)
+        keys.add("up", filter=~is_searching & Condition(self._may_take_back))(
+            lambda _: spawn(self._chat.outgoing.take_back(), name="take back")
+        )
         keys.add("enter", filter=~is_searching)(self._enter)
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("c-j")(new_line)
@@ -60,7 +77,22 @@ class Keyboard:
         keys.add("c-d", filter=~is_searching & Condition(lambda: not self._panel.buffer.text))(
             lambda event: event.app.exit()
         )
+        keys.add("c-x", "c-e")(self._edit)
+        keys.add("c-g", filter=~is_searching)(self._edit)
+        keys.add("c-v")(self._paste_picture)
+        picks = Condition(lambda: self._panel.picker.is_open)
+        for key, by in {
+            "up": -1,
+            "c-p": -1,
+            "down": 1,
+            "c-n": 1,
+            "pageup": -SHOWN,
+            "pagedown": SHOWN,
+            "tab": 1,
+        }.items():
+            keys.add(key, filter=~is_searching & picks)(lambda _, by=by: self._panel.picker.move(by))
         keys.add("c-t")(self._toggle_thoughts)
+        keys.add("c-o")(self._unfold)
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
@@ -77,31 +109,84 @@ class Keyboard:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
+        if not self._is_picked(buffer):
+            return
         text = buffer.text
         if self._chat.question is None:
             buffer.append_to_history()
-        buffer.reset()
+        self._panel.clear()
         self._disarm()
         if text.strip():
             self._send(self._pastes.whole(text))
 
+    def _is_picked(self, buffer: Buffer) -> bool:
+        """Whether the line may be sent: False where Enter opened the picker, or chose what goes on in the input."""
+        picker = self._panel.picker
+        if picker.opens(buffer.text):
+            buffer.insert_text(" ")
+            return False
+        if not picker.is_open or (pick := picker.chosen) is None or buffer.text.rstrip() == pick.line.rstrip():
+            return True
+        buffer.text = pick.line
+        buffer.cursor_position = len(pick.line)
+        return pick.sends
+
+    def _edit(self, event: KeyPressEvent) -> None:
+        """Write the input in the editor of the person, pastes included."""
+        buffer = event.current_buffer
+        buffer.text = self._pastes.whole(buffer.text)
+        buffer.open_in_editor()
+
+    def _paste_picture(self, _: KeyPressEvent) -> None:
+        spawn(self._attach_picture(), name="picture from the clipboard")
+
+    async def _attach_picture(self) -> None:
+        folder = self._chat.chat_session.runtime.intake.folder
+        try:
+            self._panel.buffer.insert_text(await clipboard_picture(folder, environment()) + " ")
+        except HermesError as error:
+            self._chat.transcript.remark(str(error), YELLOW)
+        self._chat.changed()
+
+    def _escape(self, event: KeyPressEvent) -> None:
+        """Escape: close the menu, else stop the run."""
+        buffer = event.current_buffer
+        if buffer.complete_state is not None:
+            buffer.cancel_completion()
+        elif self._panel.picker.is_open:
+            self._panel.picker.close()
+        elif self._chat.can_halt:
+            self._chat.halt()
+
+    def _may_take_back(self) -> bool:
+        return bool(self._chat.transcript.waiting) and not self._panel.buffer.text
+
+    def give_back(self, text: str) -> None:
+        """Put text before what is typed, to be edited."""
+        buffer = self._panel.buffer
+        buffer.text = "\n".join(filter(None, (text, buffer.text)))
+        buffer.cursor_position = len(buffer.text)
+
     def _paste(self, event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text(self._pastes.shown(event.data))
+        event.current_buffer.insert_text(pasted_files(event.data) or self._pastes.shown(event.data))
 
     def _complete(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state is not None:
             buffer.complete_next()
+        elif buffer.text.startswith("/") and buffer.completer is not None:  # At once: the menu may not be there yet.
+            found = buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))
+            if (first := next(iter(found), None)) is not None:
+                buffer.apply_completion(first)
         else:
             buffer.start_completion(select_first=True)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C: stop the run; else clear the input; else, the second time, leave."""
-        shown = self._chat.transcript
-        if (shown.running and not shown.stopping) or (shown.waiting and not self._armed):
+        if self._chat.can_halt and not (self._armed and not self._chat.transcript.running):
             self._chat.halt()
         elif self._panel.buffer.text:
-            self._panel.buffer.reset()
+            self._panel.clear()
         elif self._armed:
             event.app.exit()
             return
@@ -124,10 +209,14 @@ class Keyboard:
         self._chat.toggle_thoughts()
         self._chat.changed()
 
+    def _unfold(self, _: KeyPressEvent) -> None:
+        self._chat.transcript.unfold()
+        self._chat.changed()
+
     def _choice(self, key: str) -> str | None:
-        """The answer that a key gives to the open approval; None if it gives none."""
+        """The answer that a key alone gives to the open question; None if it gives none."""
         asked = self._chat.question
-        if asked is None or asked.purpose != "approval" or self._panel.buffer.text:
+        if asked is None or self._panel.buffer.text:
             return None
         return keys_of(asked).get(key) if self._panel.seconds_shown() >= TOO_SOON else None
 
@@ -141,7 +230,7 @@ class Keyboard:
     async def _decide(self, key: str, asked: Asked | None) -> None:
         await asyncio.sleep(ALONE)
         if asked is not None and self._chat.question is asked and self._panel.buffer.text == key:
-            self._panel.buffer.reset()
+            self._panel.clear()
             await self._chat.answer(keys_of(asked)[key])
 
 
@@ -166,9 +255,10 @@ class Typed(Vt100Input):
         return self._given()
 
     def flush_keys(self) -> list[KeyPress]:
-        """As `read_keys`, with an incomplete escape sequence taken as the Escape key."""
+        """As `read_keys`, with an incomplete escape sequence taken as keys; Escape alone is `LONE_ESCAPE`."""
         self.vt100_parser.flush()
-        return self._given()
+        pressed = self._given()
+        return [KeyPress(LONE_ESCAPE)] if [each.key for each in pressed] == [Keys.Escape] else pressed
 
     def _given(self) -> list[KeyPress]:
         pressed, self._pressed = self._pressed, []
@@ -196,8 +286,8 @@ class Pastes:
         self._kept: dict[str, str] = {}
 
     def shown(self, pasted: str) -> str:
-        """The text to insert: the paste itself or its placeholder."""
-        text = pasted.replace("\r\n", "\n").replace("\r", "\n")
+        """The text to insert, without control characters: the paste itself or its placeholder."""
+        text = clean(pasted)
         if len(text) < LONG:
             return text
         words = f"[pasted text {len(self._kept) + 1}: {len(text):,} characters, {text.count(chr(10)) + 1:,} lines]"

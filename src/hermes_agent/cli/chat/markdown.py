@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from io import StringIO
 from typing import ClassVar
 
@@ -10,7 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
+from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown, MarkdownElement, TableElement
+from rich.rule import Rule
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
@@ -22,6 +24,10 @@ from hermes_agent.cli.chat.text import clean
 
 # The sixteen colours of the terminal's own palette, so that it is readable on light and dark ones.
 CODE_THEME = "ansi_dark"
+PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+BOX = re.compile(r"\[([ xX])\] ")
+BOXES = {" ": "☐ ", "x": "☑ "}
+ADDRESS = re.compile(r"https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]]")
 # Blanks up to the right edge: of no use, and where a width was misjudged they would break the line.
 PADDING = re.compile(r"(?:\x1b\[[0-9;]*m *(?:\x1b\[0?m)|\s)+$")
 THEME = Theme(
@@ -74,7 +80,7 @@ class DottedItem(ListItem):
 
 
 class PlainTable(TableElement):
-    """Renders tables with only a line under their header."""
+    """Renders tables with only a line under their header; cells wrap, also within a long word."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -82,7 +88,16 @@ class PlainTable(TableElement):
                 table.box = box.SIMPLE_HEAD
                 table.show_edge = False
                 table.pad_edge = False
+                for column in table.columns:
+                    column.overflow = "fold"
             yield table
+
+
+class Line(HorizontalRule):
+    """Renders a rule as the line under a table's header."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Rule(style="markdown.hr", characters="─")
 
 
 class ChatMarkdown(Markdown):
@@ -95,20 +110,70 @@ class ChatMarkdown(Markdown):
         "code_block": BareCode,
         "list_item_open": DottedItem,
         "table_open": PlainTable,
+        "hr": Line,
     }
 
     def __init__(self, markup: str) -> None:
-        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        super().__init__("", code_theme=CODE_THEME, hyperlinks=True)
         self.markup = markup
-        self.parsed = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table").parse(markup)
-        _keep_line_ends(self.parsed)
+        self.parsed = PARSER.parse(markup)
+        _tick(self.parsed)
+        for token in self.parsed:
+            if token.children:
+                token.children = list(_inline(token.children))
 
 
-def _keep_line_ends(tokens: list[Token]) -> None:
+def _tick(tokens: list[Token]) -> None:
+    """Give task list items a box instead of their brackets."""
+    for opening, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_item = opening.type == "list_item_open" and paragraph.type == "paragraph_open" and inline.children
+        if is_item and (found := BOX.match(inline.content)) and inline.children:
+            first = inline.children[0]
+            first.content = BOXES[found[1].lower()] + first.content[found.end() :]
+
+
+def _inline(tokens: list[Token]) -> Iterator[Token]:
+    """The parts of a line: its line ends kept, its links and pictures with their addresses behind them, and bare
+    addresses as links."""
+    address, shown = "", ""
     for token in tokens:
-        if token.type == "softbreak":
-            token.type = "hardbreak"
-        _keep_line_ends(token.children or [])
+        match token.type:
+            case "softbreak":
+                yield Token("hardbreak", "br", 0)
+            case "link_open":
+                address, shown = str(token.attrGet("href") or ""), ""
+                yield token
+            case "link_close":
+                if address not in (shown, f"mailto:{shown}"):
+                    yield _text(f" ({address})")
+                address = ""
+                yield token
+            case "image":
+                yield from _link(str(token.attrGet("src") or ""), f"[picture: {token.content or 'without words'}]")
+            case "text" if not address:
+                yield from _with_links(token.content)
+            case _:
+                shown += token.content
+                yield token
+
+
+def _with_links(text: str) -> Iterator[Token]:
+    at = 0
+    for found in ADDRESS.finditer(text):
+        yield _text(text[at : found.start()])
+        yield from _link(found[0])
+        at = found.end()
+    yield _text(text[at:])
+
+
+def _link(address: str, words: str = "") -> Iterator[Token]:
+    yield Token("link_open", "a", 1, attrs={"href": address})
+    yield _text(f"{words} ({address})" if words else address)
+    yield Token("link_close", "a", -1)
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
 
 
 def render(block: str, width: int) -> str:

@@ -4,10 +4,10 @@ with its menu, and the status line."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.input import Input
@@ -30,9 +30,10 @@ from hermes_agent.cli.chat.calls import FRAMES_PER_SECOND, SPINNER, running_line
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.chat_session import usage
 from hermes_agent.cli.chat.completion import ChatCompleter, ChatHistory
+from hermes_agent.cli.chat.picker import SHOWN, Picker, picks_for
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import Screen
-from hermes_agent.cli.chat.text import CYAN, DIM, clean, elapsed, one_line, paint
+from hermes_agent.cli.chat.text import CYAN, DIM, LINK, clean, elapsed, one_line, paint
 from hermes_agent.cli.chat.transcript import Transcript
 from hermes_agent.core.clock import Clock
 
@@ -91,7 +92,7 @@ class Live:
             return []
         if self._drawn[:2] != (tail, width):
             drawn = self._render(tail, width) if len(tail) < MOST_RENDERED else clean(tail[-MOST_RENDERED // 4 :])
-            self._drawn = (tail, width, drawn)
+            self._drawn = (tail, width, LINK.sub("", drawn))  # The library that draws the open part knows no links.
         return self._drawn[2].split("\n")
 
     def _thoughts(self, width: int) -> list[str]:
@@ -119,6 +120,7 @@ FRAME = 0.05
 """Seconds between two frames at least."""
 INPUT_LINES = 10
 MENU_LINES = 8
+PICKER_LINES = Dimension(max=SHOWN + 1)
 STYLE = Style.from_dict(
     {
         "prompt": "bold ansicyan",
@@ -134,18 +136,24 @@ STYLE = Style.from_dict(
 )
 
 
+def chat_changed(chat: Chat) -> Callable[[], None]:
+    """Calls what the chat's `changed` is by then."""
+    return lambda: chat.changed()
+
+
 class Panel:
     """Layout of the full-screen chat for prompt_toolkit: unfinished reply, question, input and status line."""
 
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
             multiline=True,
-            completer=ThreadedCompleter(
-                ChatCompleter(lambda: chat.chat_session.folder, lambda: chat.chat_session.skills)
-            ),
+            completer=ChatCompleter(lambda: chat.chat_session.folder, lambda: chat.chat_session.skills),
             complete_while_typing=True,
             history=history,
+            tempfile_suffix=".md",
         )
+        self.picker = Picker(partial(picks_for, chat.chat_session), chat_changed(chat))
+        self.buffer.on_text_changed += lambda _: self.picker.follow(self.buffer.text)
         self.hint = ""
         self._shown = ("", 0.0)
         self._chat = chat
@@ -165,6 +173,7 @@ class Panel:
         )
         is_open = Condition(lambda: bool(self._open_lines()))
         asked = Condition(lambda: self._chat.question is not None)
+        picks = Condition(lambda: self.picker.is_open)
         body = HSplit(
             [
                 ConditionalContainer(
@@ -177,6 +186,9 @@ class Panel:
                 words,
                 search,
                 Window(FormattedTextControl(self._status), height=1, style="class:status"),
+                ConditionalContainer(
+                    Window(FormattedTextControl(self._picks), height=PICKER_LINES, dont_extend_height=True), picks
+                ),
                 CompletionsMenu(max_height=MENU_LINES),
                 Window(),
             ]
@@ -191,6 +203,11 @@ class Panel:
             input=input_,
             output=self._screen.output,
         )
+
+    def clear(self) -> None:
+        """Empty the input, which closes its menus."""
+        self.buffer.reset()
+        self.picker.follow("")  # A reset tells nobody that the text changed.
 
     def seconds_shown(self) -> float:
         """Seconds since the open question appeared."""
@@ -213,6 +230,9 @@ class Panel:
         if asked.question != self._shown[0]:
             self._shown = (asked.question, self._clock.monotonic())
         return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1, self._screen.width))
+
+    def _picks(self) -> StyleAndTextTuples:
+        return self.picker.rows(self._screen.width)
 
     def _prompt(self, line: int, wrapped: int) -> StyleAndTextTuples:
         return [("class:prompt", "> ")] if line == 0 and wrapped == 0 else [("", "  ")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
@@ -15,6 +16,10 @@ from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.clock import Clock
 from hermes_agent.host.tasks import spawn
 
+MOST_COPIED = 100_000
+"""Characters in base64 that terminals take for the clipboard."""
+REFRESH_SECONDS = 0.125
+"""Seconds between two drawings of what the session's events changed."""
 TICK = 0.125
 """Seconds between two frames of a spinner."""
 # A terminal that knows them shows what is between them at once; others ignore them.
@@ -35,6 +40,8 @@ class Screen:
         self._new: list[str] = []
         self._busy = asyncio.Event()
         self.app: Application[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
+        self._drawn = 0.0
 
     @property
     def width(self) -> int:
@@ -51,7 +58,20 @@ class Screen:
         self._new.append(lines if self._colours else plain(lines))
 
     def refresh(self) -> None:
-        """Redraw the screen."""
+        """Redraw the screen, at most eight times a second: what is typed is drawn apart from this."""
+        app = self.app
+        if app is None or not app.is_running:
+            self._flush()
+        elif self._later is None:
+            loop = asyncio.get_running_loop()
+            wait = self._drawn + REFRESH_SECONDS - loop.time()
+            if wait > 0:
+                self._later = loop.call_later(wait, self._draw)
+            else:
+                self._draw()
+
+    def _draw(self) -> None:
+        self._later, self._drawn = None, asyncio.get_running_loop().time()
         app = self.app
         if app is None or not app.is_running:
             self._flush()
@@ -73,6 +93,14 @@ class Screen:
             self.output.write_raw("".join(f"{line}\n" for line in lines))
             self.output.flush()
 
+    def copy(self, text: str) -> bool:
+        """Ask the terminal to put the text into the clipboard (OSC 52). False if it is too long for that."""
+        if len(encoded := base64.b64encode(text.encode()).decode()) > MOST_COPIED:
+            return False
+        self.output.write_raw(f"\x1b]52;c;{encoded}\x07")
+        self.output.flush()
+        return True
+
     def say(self, line: str) -> None:
         """Print a line after the application has exited."""
         self.write(line)
@@ -82,7 +110,7 @@ class Screen:
         """Run the application until it exits; spinners move while `busy`."""
         self.app = app
         self._flush()
-        ticking = spawn(self._tick(app, busy), name="spinner")
+        ticking = spawn(self._tick(busy), name="spinner")
         try:
             await app.run_async()
         finally:
@@ -96,11 +124,11 @@ class Screen:
         else:
             self._busy.clear()
 
-    async def _tick(self, app: Application[None], busy: Callable[[], bool]) -> None:
+    async def _tick(self, busy: Callable[[], bool]) -> None:
         while True:
             await self._busy.wait()
             await self._clock.sleep(TICK)
-            app.invalidate()
+            self.refresh()
             if not busy():
                 self._busy.clear()
 

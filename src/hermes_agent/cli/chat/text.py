@@ -9,7 +9,9 @@ from hermes_agent.cli.output import shortened, width
 # A sequence that moves or colours; and whatever else is no text, such as the marks that turn the direction of writing.
 SEQUENCE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-SGR = re.compile("\x1b\\[[0-9;]*m")
+LINK = re.compile("\x1b\\]8;[^\x07\x1b]*(?:\x07|\x1b\\\\)")
+"""The begin or end of a link (OSC 8)."""
+SGR = re.compile(f"\x1b\\[[0-9;]*m|{LINK.pattern}")
 COLUMN = re.compile("^ *[-•] | {2,}")
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Protocol
 
+from hermes_agent.agent.stop import WITHDRAWN
 from hermes_agent.cli.chat.blocks import Blocks, is_code
-from hermes_agent.cli.chat.calls import Call, ended_lines, wished
+from hermes_agent.cli.chat.calls import Call, Folds, ended_lines, wished
+from hermes_agent.cli.chat.pictures import Draw, picture_lines
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
@@ -26,8 +29,10 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
+from hermes_agent.core.inbound import UNREAD
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.quick_replies import replies_to, with_keys
+from hermes_agent.core.shown import additions, words_of
 
 
 class Words:
@@ -74,6 +79,8 @@ class Words:
 
 
 MOST_SAID_LINES = 12
+SHORTEST_THOUGHT = 1.0
+"""Seconds of thinking that are worth a word."""
 MOST_WAITING_CHARACTERS = 1_000
 
 
@@ -113,21 +120,24 @@ class Transcript:
         self.forming = ""
         self.calls: dict[str, Call] = {}
         self.waiting: dict[int, str] = {}
+        self.withdrawn: set[str] = set()
         self.questions: dict[str, Asked] = {}
         self.running = False
         self.retrying = ""
         self.began = 0.0
         self.stopping = False
         self.show_thoughts = False
+        self.draw: Draw | None = None
         self._page = page
         self._clock = clock
         self._render = render
         self._kind = Kind.NOTHING
         self._open_end = False
         self._thinking_since = 0.0
-        self._last_reply = ""
+        self._last_reply = self.last_answer = ""
         self._taken: set[int] = set()
         self._wished: dict[str, Call] = {}
+        self._folds = Folds()
 
     @property
     def width(self) -> int:
@@ -158,14 +168,21 @@ class Transcript:
     def _see_call(self, event: ToolStarted | ToolProgress | ToolEnded) -> None:
         match event:
             case ToolStarted(call_id=call_id, tool=tool, summary=summary, effect=effect):
-                now = self._clock.monotonic()
-                self.calls[call_id] = Call(tool=tool, summary=summary, effect=effect, began=now)
+                now, asked = self._clock.monotonic(), self._wished.get(call_id)
+                content = asked.content if asked is not None else ""
+                self.calls[call_id] = Call(tool=tool, summary=summary, effect=effect, began=now, content=content)
             case ToolProgress(call_id=call_id, text=text):
                 if call_id in self.calls:
                     self.calls[call_id].progress = text
             case ToolEnded(call_id=call_id):
-                call = self.calls.pop(call_id, None) or self._wished.get(call_id)
+                running, now = self.calls.pop(call_id, None), self._clock.monotonic()
+                call = running or self._wished.get(call_id)
+                if running is not None and not event.seconds:  # A stop ended it, and nobody measured it.
+                    event = replace(event, seconds=now - running.began)
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
+                self._folds.add(event, call)
+                if pictures := picture_lines(event.message, self.draw):
+                    self._page.write("\n".join(pictures))
 
     def _see_reply(self, reply: Replied) -> None:
         self._end_thoughts()
@@ -193,11 +210,11 @@ class Transcript:
             case MessageTaken(message=message, inbox=inbox) if inbox:
                 self.waiting.pop(inbox, None)
                 self._taken.add(inbox)
-                self.said(message.text)
-            case Notice(question=question) if question:
-                self.remark(with_keys(event), YELLOW)
-            case Notice(text=text, level=level):
-                self.remark(text, {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[level])
+                self.said(words_of(message), additions(message))
+                if self.draw is not None and (pictures := picture_lines(message, self.draw)):
+                    self._page.write("\n".join(pictures))
+            case Notice():
+                self._see_notice(event)
             case Retrying() | Continuing():
                 self._see_another_attempt(event)
             case Asked(question=question):
@@ -212,6 +229,12 @@ class Transcript:
                 self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
             case _:
                 pass
+
+    def _see_notice(self, notice: Notice) -> None:
+        if any(notice.text.endswith(f"{UNREAD}: {words}") for words in self.withdrawn):
+            return  # The person took it back here, and has it in the input.
+        colour = {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[notice.level]
+        self.remark(with_keys(notice) if notice.question else notice.text, YELLOW if notice.question else colour)
 
     def _see_another_attempt(self, event: Retrying | Continuing) -> None:
         self.retrying = f"{one_line(event.reason, 200)} · attempt {event.attempt + 1} in {elapsed(event.delay)}"
@@ -232,8 +255,11 @@ class Transcript:
         rest = ended.text.rpartition(self._last_reply)[2].strip() if self._last_reply else ended.text.strip()
         match ended.outcome:
             case Outcome.ANSWERED:
+                self.last_answer = ended.text
                 if not self._last_reply:
                     self.reply(ended.text)
+            case Outcome.STOPPED if ended.reason == WITHDRAWN:
+                pass  # The person took back all that it was to answer.
             case Outcome.STOPPED:
                 self.remark(f"■ {rest or 'Stopped.'} `/continue` resumes the run.", YELLOW)
             case Outcome.LIMIT:
@@ -241,6 +267,13 @@ class Transcript:
                 self.remark(f"■ {rest}{how}", YELLOW)
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)
+
+    def unfold(self) -> None:
+        """Show the whole of the latest folded output; the next time, of the one before."""
+        if lines := self._folds.next(self._page.width):
+            self._put(Kind.WORDS, lines)
+        else:
+            self.remark("There is nothing more to unfold.")
 
     def leave(self) -> None:
         """Clear the open part; permanent lines stay."""
@@ -259,12 +292,15 @@ class Transcript:
         if inbox is not None and inbox not in self._taken:
             self.waiting[inbox] = text[:MOST_WAITING_CHARACTERS]
 
-    def said(self, text: str) -> None:
-        """Show a person's message."""
+    def said(self, text: str, added: Sequence[str] = ()) -> None:
+        """Show a person's message, and labels for what was `added` to it."""
         lines = clean(text).strip("\n").split("\n")
         if len(lines) > MOST_SAID_LINES:
             over = len(lines) - MOST_SAID_LINES
             lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
+        if added:
+            labels = [one_line(label, self._page.width - 4) for label in added]
+            lines = [*filter(None, lines), *(paint(f"+ {label}", DIM) for label in labels)]
         self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
 
     def reply(self, text: str) -> None:
@@ -297,13 +333,14 @@ class Transcript:
 
     def _end_thoughts(self) -> None:
         if self.thoughts.strip():
-            seconds = elapsed(self._clock.monotonic() - self._thinking_since)
+            lasted = self._clock.monotonic() - self._thinking_since
+            seconds = f" for {elapsed(lasted)}" if lasted >= SHORTEST_THOUGHT else ""
             if self.show_thoughts:
                 lines = clean(self.thoughts).strip()
                 self._put(Kind.REMARK, paint(f"∴ {lines}", DIM))
             else:
-                room = max(8, self._page.width - len(seconds) - 19)
-                self._put(Kind.REMARK, paint(f"∴ thought for {seconds} · {one_line(self.thoughts, room)}", DIM))
+                room = max(8, self._page.width - len(seconds) - 14)
+                self._put(Kind.REMARK, paint(f"∴ thought{seconds} · {one_line(self.thoughts, room)}", DIM))
         self.thoughts = ""
         self._thinking_since = 0.0
 

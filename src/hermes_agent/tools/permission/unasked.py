@@ -60,3 +60,8 @@ class Unasked:
         self._waiting.pop(session, None)
         if session in self._running:
             self._running[session].principal = ""
+
+    def holds(self, session: str) -> bool:
+        """Whether questions are off for the session's current or next run."""
+        running = self._running.get(session)
+        return session in self._waiting or (running is not None and bool(running.principal))
