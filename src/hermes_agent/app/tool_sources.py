@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from hermes_agent.app.settings import Settings
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
+from hermes_agent.host.paths import current_folder
 from hermes_agent.memory.settings import MemorySettings
 
 COLLECT = "hermes_agent.tools.schema:collect"
+MCP = "hermes_agent.app.mcp.source:McpTools"
+PROJECT_SERVERS = ".mcp.json"
 MEMORY = "hermes_agent.app.memory_provider:MemoryProvider"
 
 
@@ -20,6 +24,8 @@ class ToolSource(Protocol):
     - `tools` returns the tools of a surface, in a fixed order, without blocking; a conversation may be `narrowed` to
       toolsets;
     - `subscribe` has `changed` called in the event loop after each change of `tools`;
+    - `ready` is awaited before each run, and is quick; `look` is awaited when a model searches for tools in a
+      workspace, and takes some seconds at most; both are only for `dynamic` sources;
     - `quarantined`: tools that cannot be offered, with the reason;
     - `close` releases its resources.
     """
@@ -33,6 +39,10 @@ class ToolSource(Protocol):
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]: ...
 
     def subscribe(self, changed: Callable[[], None]) -> None: ...
+
+    async def ready(self) -> None: ...
+
+    async def look(self, workspace: str) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -56,6 +66,12 @@ class FixedTools:
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Nothing ever changes."""
 
+    async def ready(self) -> None:
+        """It always is."""
+
+    async def look(self, workspace: str) -> None:
+        """There is nothing else."""
+
     async def close(self) -> None:
         """Nothing is held."""
 
@@ -71,3 +87,9 @@ class MemoryTools(FixedTools):
 def memory_tools(needs: Needs) -> FixedTools:
     """Tool source of the memory provider, if the settings name one."""
     return MemoryTools(() if needs.get(MemorySettings).provider == "none" else needs.made(MEMORY).tools())
+
+
+def mcp_tools(needs: Needs) -> ToolSource:
+    """Tool source of MCP servers, if the settings or the present folder name one. Raises `ConfigError`."""
+    has_any = needs.get(Settings).mcp_servers or (current_folder() / PROJECT_SERVERS).is_file()
+    return late(MCP)(needs) if has_any else FixedTools()  # type: ignore[no-any-return]  # the table's class

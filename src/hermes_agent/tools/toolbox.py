@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -89,7 +89,8 @@ class Toolbox:
     - `opened` wraps a tool whose arguments name secrets;
     - `redact` removes secrets from what a tool keeps or sends as words: notes, skills, schedules, messages;
     - `small`: the prompt lists only the most needed tools, and the rest are found by search;
-    - `found` gives the dynamic tools as they are now: always found by search, never in `offered`.
+    - `found` gives the dynamic tools as they are now: always found by search, never in `offered`; `look` is awaited
+      before a search, with the workspace.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Toolbox:
         redact: Callable[[str], str] | None = None,
         small: bool = False,
         found: Callable[[], Sequence[Tool]] | None = None,
+        look: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._opened = opened
         self._redact = redact
@@ -109,6 +111,7 @@ class Toolbox:
             self._tools.setdefault(tool.schema.name, tool)
         self._deferred = tuple(tool for tool in self._tools.values() if not self._is_shown(tool))
         self._found = found
+        self.look = look if found else None
         self._doors: dict[str, Tool] = {FIND: _FindTools(self), USE: _UseTool(self)}
 
     @cached_property
@@ -179,7 +182,9 @@ class _FindTools:
             origin=Origin.RUNTIME,
         )
 
-    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        if self.box.look is not None:
+            await self.box.look(context.workspace)
         found = ranked(str(arguments.get("query", "")), self.box.deferred)[:FOUND_AT_ONCE]
         if not found:
             return said("No tool matches. Try other words.", Origin.RUNTIME)

@@ -29,6 +29,7 @@ from tests.store.accounts import test_accounts
 from tests.store.facts import test_facts
 from tests.store.learning import test_jobs, test_lessons, test_proposals
 from tests.store.made import add, mail, session
+from tests.store.mcp import test_catalogue
 
 SUITES = (
     test_cooldowns,
@@ -44,6 +45,7 @@ SUITES = (
     test_jobs,
     test_lessons,
     test_proposals,
+    test_catalogue,
 )
 # What looks past the store, at rows of every home.
 RAW = re.compile(r'tx\.\w+\(\s*"(?:UPDATE|DELETE|SELECT|INSERT)|\.engine\b|database_url')
@@ -79,6 +81,8 @@ ROOTS = (
     "worker",
     "episode",
     "mandate",
+    "mcp_link",
+    "mcp_tool",
 )
 INHERITED = {
     "entry": "its session's",
@@ -129,6 +133,7 @@ async def settle(store: Store) -> None:
     await test_proposals.kept(store, test_proposals.ONE)
     await store.write(lambda tx: tx.run(OVERLAPPED, "skill:deploy", "n1", 1.0))
     await store.lessons.sweep(1, [test_lessons.ONE])
+    await store.mcp.put(test_catalogue.McpLink(server="files"), (test_catalogue.READ,))
 
 
 async def rows_of(store: Store, home: int) -> dict[str, list[Row]]:

@@ -1,0 +1,198 @@
+"""Source of the tools of MCP servers: those of the settings, and of the project's file where its folder is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hermes_agent.app.folder_trust import TrustedFolders
+from hermes_agent.app.mcp.foreign import project_servers
+from hermes_agent.app.places import network_of, walls
+from hermes_agent.app.process import Options
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.tool_sources import PROJECT_SERVERS
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Quarantined, Tool
+from hermes_agent.host.late import Needs, late
+from hermes_agent.host.paths import Home, current_folder, environment
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.providers.tool_schemas import DEEPEST, ToolRules, Unfit, fit
+from hermes_agent.sandbox.jail import jail_or_none, scrubbed
+from hermes_agent.sandbox.piped import Piped, PipedPrograms, Program
+from hermes_agent.store.database import Store
+from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
+from hermes_agent.tools.mcp.resources import ResourceTools
+from hermes_agent.tools.mcp.servers import McpServers
+from hermes_agent.tools.mcp.settings import Server, resolved, servers_of
+from hermes_agent.tools.schema import collect
+
+if TYPE_CHECKING:
+    from hermes_agent.tools.mcp.connection import Connection
+
+BUILT_IN = "hermes_agent.app.manifest:BuiltIn"
+TOOLSET = "mcp"
+CONNECTION = "hermes_agent.tools.mcp.connection:Connection"
+SETUP = "hermes_agent.tools.mcp.link:Setup"
+TRANSPORT = "hermes_agent.tools.mcp.transport"
+STRICTEST = ToolRules(longest_name=64, letter_first=True, inline=True, described=True)
+"""What every dialect accepts: names and parameters that fit here fit each."""
+MISSING = "MCP servers need the extra `mcp`: pip install 'hermes-runtime[mcp]' ({})."
+
+
+class McpToolset:
+    """The toolset `mcp`, whose tools come and go: it has none of its own."""
+
+
+def mcp_toolset(_: Needs) -> McpToolset:
+    """Factory of the toolset `mcp`."""
+    return McpToolset()
+
+
+class McpTools:
+    """Implements `ToolSource`. A server is asked when a call needs it, or when a search for tools finds that nobody
+    asked it yet; what it said last is in the store."""
+
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self.settings = needs.get(Settings)
+        self.problems: tuple[str, ...] = ()
+        own = servers_of(self.settings.mcp_servers)
+        named = {each.name for each in own}
+        project = tuple(each for each in self._project() if each.name not in named)
+        self.all = (*own, *project)
+        self.servers = McpServers(
+            [each for each in self.all if each.settings.enabled],
+            catalogue=lambda: needs.get(Store).mcp,
+            connect=partial(connect, needs, self._started),
+            clock=needs.get(Clock),
+            fits=fits,
+        )
+        self.dynamic = bool(self.servers.servers)
+        self._programs: PipedPrograms | None = None
+        self._common, _ = collect([ResourceTools(self.servers)]) if self.dynamic else ((), ())
+
+    def _project(self) -> tuple[Server, ...]:
+        """The servers of the folder where a person works. A chat's folders have none."""
+        options, folder = self._needs.get(Options), current_folder()
+        if not options.own_only or not (folder / PROJECT_SERVERS).is_file():
+            return ()
+        folders = self._needs.get(TrustedFolders) if options.tape is None else None
+        if folders is None or not folders.is_trusted(str(folder)):
+            return ()
+        try:
+            return project_servers(folder)
+        except ConfigError as error:
+            self.problems = (str(error),)
+            return ()
+
+    @property
+    def quarantined(self) -> Sequence[Quarantined]:
+        """Tools that servers offer and no model could use."""
+        return [
+            Quarantined(name=tool_name(name, tool.name), reason=tool.why)
+            for name, known in self.servers.known.items()
+            for tool in known.tools
+            if tool.why
+        ]
+
+    def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
+        """The tools of all servers, where the toolset `mcp` is on."""
+        if TOOLSET not in self._needs.made(BUILT_IN).toolsets(surface, narrowed):
+            return ()
+        found: list[Tool] = [
+            ServerTool(server=server, tool=tool, calls=self.servers)
+            for name, server in self.servers.servers.items()
+            if (known := self.servers.known.get(name))
+            for tool in known.tools
+            if not tool.why and is_offered(server.settings, tool.name)
+        ]
+        return (*found, *self._common)
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """See `ToolSource`."""
+        self.servers.listeners.append(changed)
+
+    async def ready(self) -> None:
+        """Read what other processes learned."""
+        if self.dynamic:
+            await self.servers.load()
+
+    async def look(self, workspace: str) -> None:
+        """Ask servers that nobody asked yet."""
+        await self.servers.settle(workspace)
+
+    async def close(self) -> None:
+        """End the connections and programs."""
+        await self.servers.close()
+        if self._programs is not None:
+            await self._programs.close()
+
+    def _started(self) -> PipedPrograms:
+        self._programs = self._programs or programs(self._needs)
+        return self._programs
+
+
+def fits(schema: ToolSchema) -> str:
+    """Why a dialect could not offer the tool; empty: all could."""
+    try:
+        fit(schema, STRICTEST)
+    except Unfit as unfit:
+        return str(unfit)
+    except RecursionError:
+        return f"its parameters are nested more than {DEEPEST} deep"
+    return ""
+
+
+def programs(needs: Needs) -> PipedPrograms:
+    """Starts servers behind the wall of commands."""
+    home, settings = needs.get(Home), needs.get(Settings)
+    terminal = settings.terminal
+    shown = walls(home, terminal, environment())
+    return PipedPrograms(
+        folder=home.logs / "mcp",
+        env=scrubbed(environment(), terminal.env_passthrough),
+        jail=lambda: jail_or_none(terminal.jail, shown),
+        network=network_of(terminal, settings.web.blocked),
+    )
+
+
+def expanded(folder: str) -> str:
+    """The folder with `~` in place of the person's."""
+    return str(Path(folder).expanduser()) if folder else ""
+
+
+async def connect(
+    needs: Needs, started: Callable[[], PipedPrograms], server: Server, workspace: str, changed: Callable[[], None]
+) -> Connection:
+    """Open a connection. Raises `HermesError` where the extra, a secret or the program is missing."""
+    try:
+        transport, connection, setup = late(TRANSPORT), late(CONNECTION), late(SETUP)
+    except ModuleNotFoundError as error:
+        raise HermesError(MISSING.format(error.name)) from error
+    own, secret = server.settings, needs.get(Secrets).get
+
+    async def start() -> Piped:
+        folder = workspace or str(needs.get(Home).root / "workspace")
+        program = Program(
+            name=server.name,
+            argv=(own.command, *own.args),
+            workspace=folder,
+            cwd=expanded(own.cwd),
+            env=env,
+        )
+        return await started().start(program, walled=own.jail)
+
+    env, headers = resolved(own.env, secret), resolved(own.headers, secret)
+
+    def streams(ended: Callable[[str], None]) -> Any:  # noqa: ANN401 - of the SDK
+        if own.command:
+            return transport.program_streams(start, ended)
+        seconds, sse = own.connect_timeout, own.transport == "sse"
+        return transport.http_streams(own.url, headers, None, seconds=seconds, sse=sse)
+
+    made: Connection = connection(setup(server=server, workspace=workspace, streams=streams, changed=changed))
+    return made
