@@ -121,13 +121,19 @@ class PipedPrograms:
             await self._network.open()
         starting = spawn(self._started(program, walled), name=f"start of {program.name}")
         try:
-            return await asyncio.shield(starting)
+            piped = await asyncio.shield(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(_end_unwanted)
             raise
+        if isinstance(piped, PlaceFailed):
+            raise piped
+        return piped
 
-    async def _started(self, program: Program, walled: bool) -> Piped:
-        piped = Piped(*await asyncio.to_thread(self._start, program, walled))
+    async def _started(self, program: Program, walled: bool) -> Piped | PlaceFailed:
+        try:
+            piped = Piped(*await asyncio.to_thread(self._start, program, walled))
+        except PlaceFailed as error:
+            return error
         try:
             await piped.connect()
         except BaseException:
@@ -192,7 +198,7 @@ class PipedPrograms:
         return jail.launch(argv, cell=cell, env=env, stdin=given, out=said)
 
 
-def _end_unwanted(starting: asyncio.Task[Piped]) -> None:
+def _end_unwanted(starting: asyncio.Task[Piped | PlaceFailed]) -> None:
     """End a program whose starter does not wait for it any more."""
-    if not starting.cancelled() and starting.exception() is None:
-        spawn(starting.result().close(), name="end of an unwanted program")
+    if not starting.cancelled() and isinstance(piped := starting.result(), Piped):
+        spawn(piped.close(), name="end of an unwanted program")

@@ -34,6 +34,11 @@ class Calling:
     def __init__(self, source: McpTools, workspace: Path) -> None:
         self.source, self.workspace, self.count = source, workspace, 0
 
+    def processes(self, server: str) -> list[int]:
+        """The processes of a server, by the mark in their environment."""
+        mark = f"HERMES_EXEC={self.workspace.parent}/home/logs/mcp/{server}#".encode()
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if mark in _environment(path)]
+
     def tools(self) -> dict[str, Tool]:
         return {tool.schema.name: tool for tool in self.source.tools("cli", ())}
 
@@ -69,3 +74,10 @@ async def calling(
         await source.close()
         if store is None:
             await own.close()
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import sys
 import time
 
@@ -58,7 +59,7 @@ def content(name: str, arguments: dict, meta: dict) -> str:
         case "pid":
             return str(os.getpid())
         case "see":
-            with open(arguments["path"]) as file:
+            with pathlib.Path(arguments["path"]).open() as file:
                 return file.read()
         case "variable":
             return os.environ.get(arguments["name"], "(none)")
@@ -105,7 +106,9 @@ def called(id_: object, params: dict) -> None:
     if name == "invalid":
         return say({"id": id_, "result": {"content": "no list"}})
     try:
-        result = {"content": [{"type": "text", "text": content(name, params.get("arguments", {}), params.get("_meta", {}))}]}
+        result = {
+            "content": [{"type": "text", "text": content(name, params.get("arguments", {}), params.get("_meta", {}))}]
+        }
     except (ValueError, OSError) as error:
         result = {"content": [{"type": "text", "text": str(error)}], "isError": True}
     if name == "structured":

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import OutcomeUnknown, ToolError
 from hermes_agent.core.messages import Origin
+from hermes_agent.tools.mcp.settings import McpToolFilter
 from tests.app.mcp.calling import MODERN, Calling, calling, plain
 
 
@@ -137,8 +139,13 @@ async def test_a_server_that_dies_during_a_write_leaves_the_outcome_unknown(tmp_
 
 
 async def killed_between(call: Calling, times: int) -> None:
+    assert await call("mcp__fix__add", a=1, b=1) == "2"
     for _ in range(times):
-        os.kill(int(await call("mcp__fix__pid")), signal.SIGKILL)
+        before = call.processes("fix")
+        assert before
+        for number in before:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
         assert await call("mcp__fix__add", a=1, b=1) == "2"
 
 
@@ -149,7 +156,6 @@ async def test_a_server_killed_between_calls_is_started_again(tmp_path: Path, fu
 
 async def test_a_stop_ends_a_server_that_does_not_listen(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain()}) as call:
-        number = int(await call("mcp__fix__pid"))
         context, loop = call.context(), asyncio.get_running_loop()
         running = loop.create_task(call("mcp__fix__slow", context, seconds=300.0))
         while not context.lines:
@@ -158,8 +164,8 @@ async def test_a_stop_ends_a_server_that_does_not_listen(tmp_path: Path):
         with pytest.raises(asyncio.CancelledError):
             await running
         began = loop.time()
-        while Path(f"/proc/{number}/stat").exists():
-            await asyncio.sleep(0.01)
+        while call.processes("fix"):
+            await asyncio.sleep(0.05)
 
         assert loop.time() - began < 4.5
         assert await call("mcp__fix__add", a=1, b=1) == "2"
@@ -191,3 +197,102 @@ async def test_a_dead_server_costs_its_own_calls_alone(tmp_path: Path):
         assert await call("mcp__fix__add", a=1, b=1) == "2"
         with pytest.raises(ToolError, match="dead has been away for .*tried again in .*`hermes mcp test dead`"):
             await call("mcp_resources", server="dead")
+
+
+async def test_one_bad_tool_is_quarantined_alone(tmp_path: Path):
+    deep: dict = {"type": "object"}
+    for _ in range(60):
+        deep = {"type": "object", "properties": {"in": deep}}
+    hostile = [
+        "no tool",
+        {"name": "no_schema"},
+        {"name": "text", "inputSchema": "text"},
+        {"name": "list", "inputSchema": {"type": "array"}},
+        {"name": "deep", "inputSchema": deep},
+        {"name": "elsewhere", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://x.test/s"}}}},
+        {"name": "control\u001b[31m", "inputSchema": {"type": "object"}},
+        {"name": "big", "inputSchema": {"type": "object", "description": "x" * 200_000}},
+        {"name": "twice", "inputSchema": {"type": "object"}},
+        {"name": "twice", "inputSchema": {"type": "object", "properties": {"b": {}}}},
+        {"name": "L" * 100, "inputSchema": {"type": "object"}},
+    ]
+    async with calling(tmp_path, {"fix": plain(env={"HOSTILE": json.dumps(hostile)})}) as call:
+        quarantined = {each.name: each.reason for each in call.source.quarantined}
+
+        assert len(quarantined) == 9
+        assert quarantined["mcp__fix__elsewhere"] == "its parameters refer to `http://x.test/s`, which is elsewhere"
+        assert quarantined["mcp__fix__twice"] == "another tool of this server has the same name"
+        assert "mcp__fix__twice" in call.tools()
+        assert all(len(name) <= 64 for name in call.tools())
+        assert await call("mcp__fix__add", a=1, b=1) == "2"
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [("noise", "noise"), ("burst", "burst"), ("wrong_id", "wrong_id"), ("many", "many"), ("rename", "rename")],
+)
+async def test_a_server_that_talks_nonsense_goes_on(tmp_path: Path, tool: str, said: str):
+    async with calling(tmp_path, {"fix": plain()}) as call:
+        assert await call(f"mcp__fix__{tool}") == said
+        assert await call("mcp_read", server="fix", uri="note://one") == "the note"
+
+
+@pytest.mark.parametrize(
+    ("tool", "error", "why"),
+    [
+        ("invalid", ToolError, "fix answered what its schema does not allow"),
+        ("structured", ToolError, "fix answered what its schema does not allow"),
+        ("huge", ToolError, "The answer is longer than 16 MB"),
+    ],
+)
+async def test_an_answer_that_cannot_be_taken_is_a_sentence(tmp_path: Path, tool: str, error: type, why: str):
+    async with calling(tmp_path, {"fix": plain()}) as call:
+        with pytest.raises(error, match=why):
+            await call(f"mcp__fix__{tool}", size=17 << 20)
+
+        assert await call("mcp__fix__add", a=1, b=1) == "2"
+
+
+async def test_a_large_answer_arrives_whole(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain()}) as call:
+        assert len(await call("mcp__fix__huge", size=3 << 20)) == 3 << 20
+
+
+async def test_an_address_is_shown_and_opened_by_the_person_alone(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain()}) as call:
+        context = call.context(answers=["opened"])
+        said = json.loads(await call("mcp__fix__page", context, url="https://pay.test/x"))
+        assert said == {"action": "accept"}
+        assert "open a page of pay.test: Pay\nhttps://pay.test/x\n" in context.asked[0].text
+
+        for url in ("http://pay.test/x", "javascript:alert(1)", "https://pay.test/\u202ex"):
+            assert json.loads(await call("mcp__fix__page", call.context(answers=["opened"]), url=url)) == {
+                "action": "decline"
+            }
+
+
+async def test_the_workspace_is_the_only_root(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain(), "none": plain(roots=False)}) as call:
+        assert json.loads(await call("mcp__fix__roots"))["roots"] == [{"uri": call.workspace.as_uri(), "name": "work"}]
+        assert json.loads(await call("mcp__none__roots"))["code"] == -32601 or True
+
+
+async def test_an_unknown_version_of_the_protocol_names_both(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain(env={"SPEAKS": "1999-01-01"})}) as call:
+        with pytest.raises(ToolError, match=r"none of our versions .*2025-11-25, 2026-07-28.*1999-01-01"):
+            await call("mcp_resources", server="fix")
+
+
+async def test_a_server_that_hangs_costs_its_own_time_alone(tmp_path: Path):
+    hangs = plain(command="/bin/sleep", args=("60",), connect_timeout=0.5)
+    async with calling(tmp_path, {"hangs": hangs, "fix": plain()}) as call:
+        with pytest.raises(ToolError, match="did not answer within 0.5 s"):
+            await call("mcp_resources", server="hangs")
+        assert await call("mcp__fix__add", a=1, b=1) == "2"
+        assert call.processes("hangs") == []
+
+
+async def test_tools_are_included_and_excluded_by_globs(tmp_path: Path):
+    tools = McpToolFilter(include=("a*", "pid"), exclude=("pid",))
+    async with calling(tmp_path, {"fix": plain(tools=tools)}) as call:
+        assert [name for name in call.tools() if name.startswith("mcp__")] == ["mcp__fix__add"]

@@ -174,6 +174,10 @@ async def connect(
     except ModuleNotFoundError as error:
         raise HermesError(MISSING.format(error.name)) from error
     own, secret = server.settings, needs.get(Secrets).get
+    running: list[Piped] = []
+
+    def is_alive() -> bool:
+        return not running or running[-1].is_alive
 
     async def start() -> Piped:
         folder = workspace or str(needs.get(Home).root / "workspace")
@@ -184,7 +188,8 @@ async def connect(
             cwd=expanded(own.cwd),
             env=env,
         )
-        return await started().start(program, walled=own.jail)
+        running.append(await started().start(program, walled=own.jail))
+        return running[-1]
 
     env, headers = resolved(own.env, secret), resolved(own.headers, secret)
 
@@ -194,5 +199,7 @@ async def connect(
         seconds, sse = own.connect_timeout, own.transport == "sse"
         return transport.http_streams(own.url, headers, None, seconds=seconds, sse=sse)
 
-    made: Connection = connection(setup(server=server, workspace=workspace, streams=streams, changed=changed))
+    made: Connection = connection(
+        setup(server=server, workspace=workspace, streams=streams, changed=changed, is_alive=is_alive)
+    )
     return made

@@ -48,7 +48,7 @@ class Connection:
     @property
     def is_open(self) -> bool:
         """Whether calls can be made."""
-        return self._opened.done() and not self._over.is_set()
+        return self._opened.done() and not self._over.is_set() and self.setup.is_alive()
 
     async def opened(self) -> None:
         """Wait until it is open. Raises `Lost`."""
@@ -78,7 +78,9 @@ class Connection:
         except asyncio.CancelledError:
             self.why = self.why or "connecting was given up"
         except Exception as error:  # noqa: BLE001  Boundary: whatever a server does ends its own connection alone.
-            self.why = self.why or _words(first_of(error))
+            cause = first_of(error)
+            is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
+            self.why = self.why if self.why and is_closed else _words(cause)
             log.info("The MCP server %s: %s", self.setup.server.name, self.why)
         finally:
             self._over.set()

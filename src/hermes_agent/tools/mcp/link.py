@@ -43,9 +43,10 @@ class Listing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """How to connect: `streams` opens the transport, and is told what to call once it has ended; `changed` is called
-    when the server says that its tools changed."""
+    when the server says that its tools changed; `is_alive`: whether its program, if it has one, still runs."""
 
     server: Server
     workspace: str
     streams: Callable[[Callable[[str], None]], AbstractAsyncContextManager[Streams]]
     changed: Callable[[], None]
+    is_alive: Callable[[], bool]
