@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -10,8 +11,28 @@ import time
 
 TOOLS: dict[str, dict] = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
-    for name in ("add", "pid", "see", "variable", "slow", "who", "page", "roots", "fail", "die", "more", "many", "huge")
-    + ("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename")
+    for name in [
+        "add",
+        "pid",
+        "see",
+        "variable",
+        "slow",
+        "who",
+        "page",
+        "roots",
+        "fail",
+        "die",
+        "more",
+        "many",
+        "huge",
+        "noise",
+        "wrong_id",
+        "hang",
+        "invalid",
+        "structured",
+        "burst",
+        "rename",
+    ]
 }
 TOOLS["add"]["annotations"] = {"readOnlyHint": True}
 TOOLS["structured"]["outputSchema"] = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
@@ -20,7 +41,7 @@ FORM = {
     "properties": {"name": {"type": "string"}, "age": {"type": "integer", "default": 7}},
     "required": ["name"],
 }
-asked = 0
+numbers = itertools.count(1)
 
 
 def say(message: dict) -> None:
@@ -35,10 +56,9 @@ def hear() -> dict:
 
 
 def ask(method: str, params: dict) -> dict:
-    global asked
-    asked += 1
-    say({"id": f"s{asked}", "method": method, "params": params})
-    while (answer := hear()).get("id") != f"s{asked}":
+    id_ = f"s{next(numbers)}"
+    say({"id": id_, "method": method, "params": params})
+    while (answer := hear()).get("id") != id_:
         pass
     return answer.get("result") or answer["error"]
 
@@ -52,7 +72,7 @@ def slow(arguments: dict, meta: dict) -> str:
     return "done"
 
 
-def content(name: str, arguments: dict, meta: dict) -> str:
+def content(name: str, arguments: dict, meta: dict) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for each tool
     match name:
         case "add":
             return str(arguments["a"] + arguments["b"])
@@ -126,7 +146,7 @@ def answer(message: dict) -> None:
             info = {"name": "plain", "version": "1"}
             say({"id": id_, "result": {"protocolVersion": version, "capabilities": able, "serverInfo": info}})
         case "tools/list":
-            hostile = json.loads(os.environ.get("HOSTILE", "[]"))
+            hostile = json.load(pathlib.Path(os.environ["HOSTILE"]).open()) if "HOSTILE" in os.environ else []
             say({"id": id_, "result": {"tools": [*hostile, *TOOLS.values()]}})
         case "resources/list":
             say({"id": id_, "result": {"resources": [{"uri": "note://one", "name": "note"}]}})

@@ -132,7 +132,7 @@ async def test_a_tool_that_came_later_is_found(tmp_path: Path):
 
 async def test_a_server_that_dies_during_a_write_leaves_the_outcome_unknown(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain()}) as call:
-        with pytest.raises(OutcomeUnknown, match="went away during the call.*look before you try again"):
+        with pytest.raises(OutcomeUnknown, match=r"went away during the call.*look before you try again"):
             await call("mcp__fix__die")
 
         assert await call("mcp__fix__add", a=1, b=1) == "2"
@@ -146,6 +146,8 @@ async def killed_between(call: Calling, times: int) -> None:
         for number in before:
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
+        while call.processes("fix"):
+            await asyncio.sleep(0.01)
         assert await call("mcp__fix__add", a=1, b=1) == "2"
 
 
@@ -187,7 +189,7 @@ async def test_a_server_of_the_newer_protocol_is_called_and_asks(tmp_path: Path)
 
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(timeout=1.0)}) as call:
-        with pytest.raises(OutcomeUnknown, match="did not answer in time"):
+        with pytest.raises(OutcomeUnknown, match=r"did not answer in time"):
             await call("mcp__fix__slow", seconds=30.0)
 
 
@@ -195,7 +197,7 @@ async def test_a_dead_server_costs_its_own_calls_alone(tmp_path: Path):
     dead = plain(command="/does/not/exist")
     async with calling(tmp_path, {"dead": dead, "fix": plain()}) as call:
         assert await call("mcp__fix__add", a=1, b=1) == "2"
-        with pytest.raises(ToolError, match="dead has been away for .*tried again in .*`hermes mcp test dead`"):
+        with pytest.raises(ToolError, match=r"dead has been away for .*tried again in .*`hermes mcp test dead`"):
             await call("mcp_resources", server="dead")
 
 
@@ -216,7 +218,9 @@ async def test_one_bad_tool_is_quarantined_alone(tmp_path: Path):
         {"name": "twice", "inputSchema": {"type": "object", "properties": {"b": {}}}},
         {"name": "L" * 100, "inputSchema": {"type": "object"}},
     ]
-    async with calling(tmp_path, {"fix": plain(env={"HOSTILE": json.dumps(hostile)})}) as call:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/hostile.json").write_text(json.dumps(hostile))
+    async with calling(tmp_path, {"fix": plain(env={"HOSTILE": "hostile.json"})}) as call:
         quarantined = {each.name: each.reason for each in call.source.quarantined}
 
         assert len(quarantined) == 9
@@ -274,7 +278,7 @@ async def test_an_address_is_shown_and_opened_by_the_person_alone(tmp_path: Path
 async def test_the_workspace_is_the_only_root(tmp_path: Path):
     async with calling(tmp_path, {"fix": plain(), "none": plain(roots=False)}) as call:
         assert json.loads(await call("mcp__fix__roots"))["roots"] == [{"uri": call.workspace.as_uri(), "name": "work"}]
-        assert json.loads(await call("mcp__none__roots"))["code"] == -32601 or True
+        assert "roots" not in json.loads(await call("mcp__none__roots"))
 
 
 async def test_an_unknown_version_of_the_protocol_names_both(tmp_path: Path):
@@ -286,7 +290,7 @@ async def test_an_unknown_version_of_the_protocol_names_both(tmp_path: Path):
 async def test_a_server_that_hangs_costs_its_own_time_alone(tmp_path: Path):
     hangs = plain(command="/bin/sleep", args=("60",), connect_timeout=0.5)
     async with calling(tmp_path, {"hangs": hangs, "fix": plain()}) as call:
-        with pytest.raises(ToolError, match="did not answer within 0.5 s"):
+        with pytest.raises(ToolError, match=r"did not answer within 0.5 s"):
             await call("mcp_resources", server="hangs")
         assert await call("mcp__fix__add", a=1, b=1) == "2"
         assert call.processes("hangs") == []

@@ -199,7 +199,6 @@ async def connect(
         seconds, sse = own.connect_timeout, own.transport == "sse"
         return transport.http_streams(own.url, headers, None, seconds=seconds, sse=sse)
 
-    made: Connection = connection(
-        setup(server=server, workspace=workspace, streams=streams, changed=changed, is_alive=is_alive)
-    )
+    plan = setup(server=server, workspace=workspace, streams=streams, changed=changed, is_alive=is_alive)
+    made: Connection = connection(plan)
     return made
