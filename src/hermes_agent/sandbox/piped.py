@@ -74,6 +74,12 @@ class Piped:
         """What it writes next; empty once it writes no more."""
         return await self._out.read(_CHUNK)
 
+    async def ended(self, seconds: float) -> None:
+        """Wait for its end, so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._child.exited()
+
     async def write(self, data: bytes) -> None:
         """Feed it. Raises `OSError` where it takes no more."""
         assert self._feeding is not None
@@ -84,9 +90,7 @@ class Piped:
         """End its input, then it, its group and all that it started; takes at most two seconds."""
         if self._feeding is not None:
             self._feeding.close()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GOODBYE):
-                    await self._child.exited()
+            await self.ended(GOODBYE)
         await self._child.end(self._mark)
         await self._child.exited()  # Collects it.
         if self._reading is not None:

@@ -11,28 +11,10 @@ import time
 
 TOOLS: dict[str, dict] = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
-    for name in [
-        "add",
-        "pid",
-        "see",
-        "variable",
-        "slow",
-        "who",
-        "page",
-        "roots",
-        "fail",
-        "die",
-        "more",
-        "many",
-        "huge",
-        "noise",
-        "wrong_id",
-        "hang",
-        "invalid",
-        "structured",
-        "burst",
-        "rename",
-    ]
+    for name in (
+        *("add", "pid", "see", "variable", "slow", "who", "page", "roots", "fail", "die", "more", "many", "huge"),
+        *("noise", "wrong_id", "hang", "invalid", "structured", "burst", "rename"),
+    )
 }
 TOOLS["add"]["annotations"] = {"readOnlyHint": True}
 TOOLS["structured"]["outputSchema"] = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
@@ -146,7 +128,7 @@ def answer(message: dict) -> None:
             info = {"name": "plain", "version": "1"}
             say({"id": id_, "result": {"protocolVersion": version, "capabilities": able, "serverInfo": info}})
         case "tools/list":
-            hostile = json.load(pathlib.Path(os.environ["HOSTILE"]).open()) if "HOSTILE" in os.environ else []
+            hostile = json.loads(pathlib.Path(os.environ["HOSTILE"]).read_text()) if "HOSTILE" in os.environ else []
             say({"id": id_, "result": {"tools": [*hostile, *TOOLS.values()]}})
         case "resources/list":
             say({"id": id_, "result": {"resources": [{"uri": "note://one", "name": "note"}]}})

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "curator": "hermes_agent.app.commands.nouns:CURATOR",
     "learn": "hermes_agent.app.commands.nouns:LEARN",
     "trust": "hermes_agent.app.commands.nouns:TRUSTED",
+    "mcp": "hermes_agent.app.commands.mcp:SERVERS",
     "bundles": "hermes_agent.app.commands.nouns:BUNDLES",
     "history": "hermes_agent.app.commands.sessions:HISTORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",

@@ -124,6 +124,11 @@ class McpServers:
             await self._list(server, connection)
         return self.known[server.name].link
 
+    async def retry(self, server: Server, workspace: str) -> McpLink:
+        """The same at once, also where it would be tried again later."""
+        self._places[self._key(server, workspace)].away = None
+        return await self.refresh(server, workspace)
+
     async def connected(self, server: Server, workspace: str) -> Connection:
         """The open connection to a server. Raises `ToolError` for one that cannot be reached now."""
         place = self._places[self._key(server, workspace)]

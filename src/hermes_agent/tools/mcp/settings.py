@@ -15,7 +15,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.schema import section, setting
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 HANDLE = re.compile(r"\$\{(?:secret:|env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
 """A secret in a server's environment or headers: `${secret:NAME}`, or `${NAME:-usual}` as other programs write it."""
 
@@ -93,7 +93,7 @@ def check(server: Server) -> None:
     """Raise `ConfigError` for a server that cannot be meant."""
     own, key = server.settings, f"{server.source or 'mcp_servers'}: {server.name}"
     if not NAME.fullmatch(server.name):
-        raise ConfigError(f"{key[:80]}: a server's name has letters, digits, `_`, `.` and `-`, at most 40.")
+        raise ConfigError(f"{key[:80]}: a server's name has letters, digits, `_` and `-`, at most 40.")
     if bool(own.command) == bool(own.url):
         what = "both `command` and `url`: keep one" if own.command else "neither `command` nor `url`: give one"
         raise ConfigError(f"{key} has {what}.")

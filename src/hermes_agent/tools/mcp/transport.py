@@ -30,6 +30,8 @@ LONGEST_MESSAGE = 16 << 20
 LOUD = 10
 """Lines of a server that are no messages, after which a warning says so."""
 READ_SECONDS = 300.0
+LAST_SECONDS = 0.5
+"""Seconds after a program's last words in which its exit code is waited for."""
 _ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)')
 log = logging.getLogger(__name__)
 Dropped = Callable[[str, str], None]
@@ -132,6 +134,7 @@ async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> 
             log.info("An MCP server (%s) said what is no message: %s", program.folder.name, ascii(line[:200]))
             if strange == LOUD:
                 log.warning("The MCP server %s writes to its standard output.", program.folder.name)
+        await program.ended(LAST_SECONDS)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
         return
     finally:
