@@ -104,7 +104,7 @@ TOOLSETS: Mapping[str, str] = {
     "recall": "hermes_agent.memory.tools:recall_tools",
     "clarify": "hermes_agent.tools.clarify:clarify_tools",
     "sending": "hermes_agent.app.chats.file_delivery:send_tools",
-    "mcp": "hermes_agent.app.mcp.source:mcp_toolset",
+    "mcp": "hermes_agent.app.mcp.offered:mcp_toolset",
 }
 """Each by what makes it of its needs, in the order in which the prompt names their tools."""
 IN_CHATS = frozenset({"sending"})

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from hermes_agent.app.settings import Settings
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
-from hermes_agent.host.paths import current_folder
 from hermes_agent.memory.settings import MemorySettings
 
 COLLECT = "hermes_agent.tools.schema:collect"
-MCP = "hermes_agent.app.mcp.source:McpTools"
-PROJECT_SERVERS = ".mcp.json"
 MEMORY = "hermes_agent.app.memory_provider:MemoryProvider"
 
 
@@ -87,9 +83,3 @@ class MemoryTools(FixedTools):
 def memory_tools(needs: Needs) -> FixedTools:
     """Tool source of the memory provider, if the settings name one."""
     return MemoryTools(() if needs.get(MemorySettings).provider == "none" else needs.made(MEMORY).tools())
-
-
-def mcp_tools(needs: Needs) -> ToolSource:
-    """Tool source of MCP servers, if the settings or the present folder name one. Raises `ConfigError`."""
-    has_any = needs.get(Settings).mcp_servers or (current_folder() / PROJECT_SERVERS).is_file()
-    return late(MCP)(needs) if has_any else FixedTools()  # type: ignore[no-any-return]  # the table's class

@@ -41,7 +41,7 @@ SOURCES: Mapping[str, str] = {
     "built-in": "hermes_agent.app.manifest:BuiltIn",
     "own": "hermes_agent.app.process:own_tools",
     "memory": "hermes_agent.app.tool_sources:memory_tools",
-    "mcp": "hermes_agent.app.tool_sources:mcp_tools",
+    "mcp": "hermes_agent.app.mcp.offered:mcp_tools",
 }
 """Each by what makes it of the needs of a process, in the order in which prompts name their tools."""
 HOOKS = (

@@ -168,14 +168,20 @@ class PipedPrograms:
         (given, feeds), (reads, said) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
         try:
             child = self._launch(jail, folder, program, argv, env, given, said)
-        except (OSError, PlaceFailed) as error:
-            for handle in (feeds, reads):
-                os.close(handle)
-            raise PlaceFailed(f"{program.argv[0]} could not be started: {error}.") from error
+        except OSError as error:
+            self._drop(feeds, reads)
+            raise PlaceFailed(f"{program.argv[0]} could not be started: {error.strerror}.") from error
+        except BaseException:
+            self._drop(feeds, reads)
+            raise
         finally:
-            for handle in (given, said):
-                os.close(handle)
+            self._drop(given, said)
         return child, f"{MARK}={mark}", folder, (reads, feeds)
+
+    @staticmethod
+    def _drop(*handles: int) -> None:
+        for handle in handles:
+            os.close(handle)
 
     def _launch(  # noqa: PLR0913 - the two ends of what it hears and says
         self,

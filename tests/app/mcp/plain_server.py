@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 import sys
-import time
+import threading
 
 TOOLS: dict[str, dict] = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object"}}
@@ -50,7 +50,7 @@ def slow(arguments: dict, meta: dict) -> str:
         if "progressToken" in meta:
             progress = {"progressToken": meta["progressToken"], "progress": number, "total": 10, "message": "waiting"}
             say({"method": "notifications/progress", "params": progress})
-        time.sleep(arguments["seconds"] / 10)
+        threading.Event().wait(arguments["seconds"] / 10)
     return "done"
 
 
@@ -79,8 +79,7 @@ def content(name: str, arguments: dict, meta: dict) -> str:  # noqa: C901, PLR09
         case "die":
             os._exit(3)
         case "hang":
-            while True:
-                time.sleep(60)
+            threading.Event().wait()
         case "more" | "rename":
             if name == "rename":
                 TOOLS.clear()

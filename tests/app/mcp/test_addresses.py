@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,20 +25,16 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def listens(port: int) -> bool:
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", port)) == 0
-
-
 @contextmanager
 def served(kind: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """The tests' own server at an address of this machine."""
     command = [sys.executable, str(MODERN), kind, str(port)]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, env={**os.environ, **measured()}, stdout=quiet, stderr=quiet) as running:
+    with subprocess.Popen(command, env={**os.environ, **measured()}, stdout=quiet, stderr=subprocess.PIPE) as running:
         try:
-            while not listens(port):
-                time.sleep(0.05)
+            assert running.stderr is not None
+            while b"running on" not in running.stderr.readline():
+                assert running.poll() is None
             yield running
         finally:
             running.kill()

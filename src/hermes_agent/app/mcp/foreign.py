@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.app.tool_sources import PROJECT_SERVERS
+from hermes_agent.app.mcp.offered import PROJECT_SERVERS
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.files import read_small

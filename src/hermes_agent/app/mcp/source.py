@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.folder_trust import TrustedFolders
 from hermes_agent.app.mcp.foreign import project_servers
+from hermes_agent.app.mcp.offered import PROJECT_SERVERS
 from hermes_agent.app.places import network_of, walls
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.tool_sources import PROJECT_SERVERS
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.model import ToolSchema
@@ -41,15 +41,6 @@ TRANSPORT = "hermes_agent.tools.mcp.transport"
 STRICTEST = ToolRules(longest_name=64, letter_first=True, inline=True, described=True)
 """What every dialect accepts: names and parameters that fit here fit each."""
 MISSING = "MCP servers need the extra `mcp`: pip install 'hermes-runtime[mcp]' ({})."
-
-
-class McpToolset:
-    """The toolset `mcp`, whose tools come and go: it has none of its own."""
-
-
-def mcp_toolset(_: Needs) -> McpToolset:
-    """Factory of the toolset `mcp`."""
-    return McpToolset()
 
 
 class McpTools:
@@ -123,7 +114,7 @@ class McpTools:
 
     async def look(self, workspace: str) -> None:
         """Ask servers that nobody asked yet."""
-        await self.servers.settle(workspace)
+        await self.servers.ask_new(workspace)
 
     async def close(self) -> None:
         """End the connections and programs."""

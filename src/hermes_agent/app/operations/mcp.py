@@ -84,6 +84,12 @@ async def test_server(access: Access[HomeSystem], name: str) -> ServerDetails:
         return _details(server, source.servers.known.get(name))
 
 
+async def forget_server(access: Access[HomeSystem], name: str) -> None:
+    """Forget what a server offered."""
+    access.check_owner("Only the owner removes MCP servers.")
+    await access.system.store.mcp.forget(name)
+
+
 @asynccontextmanager
 async def _opened(access: Access[HomeSystem]) -> AsyncIterator[McpTools]:
     """The servers of a running system, as its agent has them; else those of the home."""

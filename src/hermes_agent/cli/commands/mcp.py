@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from hermes_agent.app.mcp.foreign import KNOWN, PERSONAL, read_servers
-from hermes_agent.app.operations.mcp import MCP, said_of, test_server
+from hermes_agent.app.operations.mcp import MCP, forget_server, said_of, test_server
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
@@ -76,7 +76,7 @@ def remove(surface: Surface, name: str) -> None:
     """Remove a server from the settings."""
     _check_known(surface, name)
     unset(surface.home, surface.schema, f"mcp_servers.{name}")
-    ask(surface, lambda access: access.system.store.mcp.forget(name))
+    ask(surface, partial(forget_server, name=name))
     say(f"{name} is removed. Secrets that were saved for it stay: `hermes secrets list`.")
 
 

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx2
 import mcp_types as types
 from mcp import Client
 from mcp.client.context import ClientRequestContext
@@ -17,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.messages import Origin, Quoted
 from hermes_agent.host.tasks import first_of, spawn
 from hermes_agent.store.mcp.catalogue import McpPrompt, McpTool
 from hermes_agent.tools.mcp.link import Listing, Lost, Malformed, Setup, Streams
@@ -29,6 +31,8 @@ MOST_PAGES, MOST_LISTED = 100, 5_000
 CLOSED = types.CONNECTION_CLOSED
 TERMINATED = "Session terminated"
 CLOSE_SECONDS = 5.0
+FAILURES = (MCPError, HermesError, OSError, RuntimeError, ValueError, httpx2.HTTPError, ExceptionGroup)
+"""What a server, its program or its address may do to us. Groups are of the SDK's own tasks."""
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -77,7 +81,7 @@ class Connection:
                 listening.cancel()
         except asyncio.CancelledError:
             self.why = self.why or "connecting was given up"
-        except Exception as error:  # noqa: BLE001  Boundary: whatever a server does ends its own connection alone.
+        except FAILURES as error:
             cause = first_of(error)
             is_closed = isinstance(cause, MCPError) and cause.code == CLOSED
             self.why = self.why if self.why and is_closed else _words(cause)
@@ -122,7 +126,7 @@ class Connection:
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:  # noqa: ARG002 - the SDK's shape
         folder = Path(self.setup.workspace)
-        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri(), name=folder.name)])  # type: ignore[arg-type]
+        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri(), name=folder.name)])  # type: ignore[arg-type]  # pydantic reads the text
 
     async def _elicit(
         self,
@@ -206,10 +210,12 @@ class Connection:
             if error.code == CLOSED or error.message == TERMINATED:
                 self.end(error.message if error.message != "Connection closed" else "the connection was closed")
                 raise Lost(self.why, unsent=error.message == TERMINATED) from error
-            raise ToolError(f"{self.setup.server.name} answered with an error: {error.message}") from error
+            said = Quoted(text=error.message, origin=Origin.TOOL)
+            raise ToolError(f"{self.setup.server.name} answered with an error:", quoted=said) from error
         except (ValidationError, RuntimeError) as error:
+            said = Quoted(text=str(error)[:1000], origin=Origin.TOOL)
             raise Malformed(
-                f"{self.setup.server.name} answered what its schema does not allow: {error}"[:1000]
+                f"{self.setup.server.name} answered what its schema does not allow:", quoted=said
             ) from error
 
 

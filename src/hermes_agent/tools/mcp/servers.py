@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Connect: TypeAlias = Callable[[Server, str, Callable[[], None]], Awaitable[Connection]]
 
 LONGEST_PAUSE = 60.0
-SETTLE_SECONDS = 3.0
+NEW_SECONDS = 3.0
 """Seconds that a search for tools waits for servers which nobody has asked yet."""
 PROBE_SECONDS = 2.0
 
@@ -95,14 +95,14 @@ class McpServers:
         if changed:
             self._notify()
 
-    async def settle(self, workspace: str = "") -> None:
+    async def ask_new(self, workspace: str = "") -> None:
         """Ask the servers that nobody has asked yet what they offer, for a few seconds at most."""
         new = [
             each for name, each in self.servers.items() if not self._was_seen(name) and not self._rests(each, workspace)
         ]
         if new:
             tasks = [spawn(self._try(each, workspace), name=f"MCP server {each.name}") for each in new]
-            await asyncio.wait(tasks, timeout=SETTLE_SECONDS)
+            await asyncio.wait(tasks, timeout=NEW_SECONDS)
 
     def _was_seen(self, name: str) -> bool:
         return name in self.known and self.known[name].link.seen > 0
