@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.app.mcp.offered import PROJECT_SERVERS
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.files import read_small
 from hermes_agent.tools.mcp.settings import HANDLE, McpServerSettings, Server, servers_of
 
+PROJECT_SERVERS = ".mcp.json"
 LARGEST = 1 << 20
 KEYS = ("mcpServers", "servers", "mcp_servers")
 KNOWN = (

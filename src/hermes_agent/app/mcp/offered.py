@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from hermes_agent.app.mcp.foreign import PROJECT_SERVERS
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.tool_sources import FixedTools, ToolSource
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
 
 SOURCE = "hermes_agent.app.mcp.source:McpTools"
-PROJECT_SERVERS = ".mcp.json"
 
 
 def mcp_tools(needs: Needs) -> ToolSource:

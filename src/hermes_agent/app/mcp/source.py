@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_agent.app.folder_trust import TrustedFolders
-from hermes_agent.app.mcp.foreign import project_servers
-from hermes_agent.app.mcp.offered import PROJECT_SERVERS
+from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
 from hermes_agent.app.places import network_of, walls
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
@@ -29,11 +28,11 @@ from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
 from hermes_agent.tools.mcp.settings import Server, resolved, servers_of
 from hermes_agent.tools.schema import collect
+from hermes_agent.tools.surfaces import is_on
 
 if TYPE_CHECKING:
     from hermes_agent.tools.mcp.connection import Connection
 
-BUILT_IN = "hermes_agent.app.manifest:BuiltIn"
 TOOLSET = "mcp"
 CONNECTION = "hermes_agent.tools.mcp.connection:Connection"
 SETUP = "hermes_agent.tools.mcp.link:Setup"
@@ -92,7 +91,10 @@ class McpTools:
 
     def tools(self, surface: str, narrowed: Sequence[str]) -> Sequence[Tool]:
         """The tools of all servers, where the toolset `mcp` is on."""
-        if TOOLSET not in self._needs.made(BUILT_IN).toolsets(surface, narrowed):
+        named = (self._needs.get(Options).toolsets, narrowed or None)
+        if not is_on(surface, TOOLSET, self.settings.tools) or any(
+            each is not None and TOOLSET not in each for each in named
+        ):
             return ()
         found: list[Tool] = [
             ServerTool(server=server, tool=tool, calls=self.servers)
