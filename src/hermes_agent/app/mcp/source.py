@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import TrustedFolders
+from hermes_agent.app.mcp.connecting import Connector
 from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
-from hermes_agent.app.places import network_of, walls
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
-from hermes_agent.host.late import Needs, late
-from hermes_agent.host.paths import Home, current_folder, environment
-from hermes_agent.host.secrets import Secrets
+from hermes_agent.host.late import Needs
+from hermes_agent.host.paths import current_folder
 from hermes_agent.providers.tool_schemas import DEEPEST, ToolRules, Unfit, fit
-from hermes_agent.sandbox.jail import jail_or_none, scrubbed
-from hermes_agent.sandbox.piped import Piped, PipedPrograms, Program
 from hermes_agent.store.database import Store
 from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
 from hermes_agent.tools.mcp.resources import ResourceTools
 from hermes_agent.tools.mcp.servers import McpServers
-from hermes_agent.tools.mcp.settings import Server, resolved, servers_of
+from hermes_agent.tools.mcp.settings import Server, servers_of
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.surfaces import is_on
 
 if TYPE_CHECKING:
-    from hermes_agent.tools.mcp.connection import Connection
+    pass
 
 TOOLSET = "mcp"
+SIGN_IN = "hermes_agent.tools.mcp.oauth:StoredSignIn"
 CONNECTION = "hermes_agent.tools.mcp.connection:Connection"
 SETUP = "hermes_agent.tools.mcp.link:Setup"
 TRANSPORT = "hermes_agent.tools.mcp.transport"
@@ -54,15 +50,15 @@ class McpTools:
         named = {each.name for each in own}
         project = tuple(each for each in self._project() if each.name not in named)
         self.all = (*own, *project)
+        self.connector = Connector(needs)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
             catalogue=lambda: needs.get(Store).mcp,
-            connect=partial(connect, needs, self._started),
+            connect=self.connector,
             clock=needs.get(Clock),
             fits=fits,
         )
         self.dynamic = bool(self.servers.servers)
-        self._programs: PipedPrograms | None = None
         self._common, _ = collect([ResourceTools(self.servers)]) if self.dynamic else ((), ())
 
     def _project(self) -> tuple[Server, ...]:
@@ -121,12 +117,7 @@ class McpTools:
     async def close(self) -> None:
         """End the connections and programs."""
         await self.servers.close()
-        if self._programs is not None:
-            await self._programs.close()
-
-    def _started(self) -> PipedPrograms:
-        self._programs = self._programs or programs(self._needs)
-        return self._programs
+        await self.connector.close()
 
 
 def fits(schema: ToolSchema) -> str:
@@ -138,60 +129,3 @@ def fits(schema: ToolSchema) -> str:
     except RecursionError:
         return f"its parameters are nested more than {DEEPEST} deep"
     return ""
-
-
-def programs(needs: Needs) -> PipedPrograms:
-    """Starts servers behind the wall of commands."""
-    home, settings = needs.get(Home), needs.get(Settings)
-    terminal = settings.terminal
-    shown = walls(home, terminal, environment())
-    return PipedPrograms(
-        folder=home.logs / "mcp",
-        env=scrubbed(environment(), terminal.env_passthrough),
-        jail=lambda: jail_or_none(terminal.jail, shown),
-        network=network_of(terminal, settings.web.blocked),
-    )
-
-
-def expanded(folder: str) -> str:
-    """The folder with `~` in place of the person's."""
-    return str(Path(folder).expanduser()) if folder else ""
-
-
-async def connect(
-    needs: Needs, started: Callable[[], PipedPrograms], server: Server, workspace: str, changed: Callable[[], None]
-) -> Connection:
-    """Open a connection. Raises `HermesError` where the extra, a secret or the program is missing."""
-    try:
-        transport, connection, setup = late(TRANSPORT), late(CONNECTION), late(SETUP)
-    except ModuleNotFoundError as error:
-        raise HermesError(MISSING.format(error.name)) from error
-    own, secret = server.settings, needs.get(Secrets).get
-    running: list[Piped] = []
-
-    def is_alive() -> bool:
-        return not running or running[-1].is_alive
-
-    async def start() -> Piped:
-        folder = workspace or str(needs.get(Home).root / "workspace")
-        program = Program(
-            name=server.name,
-            argv=(own.command, *own.args),
-            workspace=folder,
-            cwd=expanded(own.cwd),
-            env=env,
-        )
-        running.append(await started().start(program, walled=own.jail))
-        return running[-1]
-
-    env, headers = resolved(own.env, secret), resolved(own.headers, secret)
-
-    def streams(ended: Callable[[str], None]) -> Any:  # noqa: ANN401 - of the SDK
-        if own.command:
-            return transport.program_streams(start, ended)
-        seconds, sse = own.connect_timeout, own.transport == "sse"
-        return transport.http_streams(own.url, headers, None, seconds=seconds, sse=sse)
-
-    plan = setup(server=server, workspace=workspace, streams=streams, changed=changed, is_alive=is_alive)
-    made: Connection = connection(plan)
-    return made

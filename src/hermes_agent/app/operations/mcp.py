@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import TrustedFolders
+from hermes_agent.app.mcp.signin import Paste, Show, sign_in, sign_out
 from hermes_agent.app.mcp.source import McpTools
 from hermes_agent.app.operations.access import Access, OfflineSystem
 from hermes_agent.app.operations.verbs import Noun, place, verb
@@ -82,6 +83,20 @@ async def test_server(access: Access[HomeSystem], name: str) -> ServerDetails:
             raise HermesError(f"{name} is off: `hermes mcp enable {name}`.")
         await source.servers.retry(server, access.folder)
         return _details(server, source.servers.known.get(name))
+
+
+async def sign_in_to(access: Access[HomeSystem], name: str, show: Show, paste: Paste | None = None) -> ServerDetails:
+    """Sign in to a server as a person. Raises `HermesError`."""
+    async with _opened(access) as source:
+        server = _named(source, name)
+        await sign_in(source, server, access.folder, show, paste)
+        return _details(server, source.servers.known.get(name))
+
+
+async def sign_out_of(access: Access[HomeSystem], name: str, *, client: bool = False) -> bool:
+    """Forget the sign-in to a server; whether its issuer revoked the tokens."""
+    async with _opened(access) as source:
+        return await sign_out(source, _named(source, name), client=client)
 
 
 async def forget_server(access: Access[HomeSystem], name: str) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 import msgspec
 
 from hermes_agent.app.mcp.foreign import KNOWN, PERSONAL, read_servers
-from hermes_agent.app.operations.mcp import MCP, forget_server, said_of, test_server
+from hermes_agent.app.operations.mcp import MCP, forget_server, said_of, sign_in_to, sign_out_of, test_server
 from hermes_agent.cli.commands.verbs import group_of
 from hermes_agent.cli.operation import ask
 from hermes_agent.cli.output import remark, say
@@ -38,6 +39,7 @@ HEADERS = ("authorization", "cookie")
 @click.option("--sse", is_flag=True, help="Talk to the address by the older SSE.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of each request.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of the program.")
+@click.option("--auth", type=click.Choice(["none", "oauth"]), default="none", help="Whether one signs in to it.")
 @click.option("--no-test", is_flag=True, help="Do not connect to it now.")
 @pass_surface
 def add(  # noqa: PLR0913 - what a server may be
@@ -48,6 +50,7 @@ def add(  # noqa: PLR0913 - what a server may be
     sse: bool,
     headers: tuple[str, ...],
     env: tuple[str, ...],
+    auth: Literal["none", "oauth"],
     no_test: bool,
 ) -> None:
     """Add a server: `hermes mcp add NAME -- COMMAND ARGUMENTS`, or with `--url`.
@@ -62,10 +65,13 @@ def add(  # noqa: PLR0913 - what a server may be
         transport="sse" if sse else "http",
         headers=_pairs(headers),
         env=_pairs(env),
+        auth=auth,
     )
     _write(surface, Server(name=name, settings=settings))
     remark(f"Saved {name} in {surface.home.config_file}.")
-    if not no_test:
+    if auth == "oauth":
+        remark(f"Sign in to it: `hermes mcp login {name}`.")
+    elif not no_test:
         _try(surface, name)
 
 
@@ -128,6 +134,42 @@ def import_(surface: Surface, file: Path | None) -> None:
             say(f"{server.name}: taken from {each.path}")
         for why in each.skipped:
             remark(why)
+
+
+@mcp.command()
+@click.argument("name")
+@click.option("--paste", is_flag=True, help="The browser is on another machine: paste the address where it ends.")
+@pass_surface
+def login(surface: Surface, name: str, paste: bool) -> None:
+    """Sign in to a server (`auth: oauth`)."""
+
+    async def show(address: str) -> None:
+        say(f"Open this address, and sign in:\n{address}")
+
+    async def pasted() -> str:
+        prompt = "The address where the browser ended"
+        return str(await asyncio.to_thread(click.prompt, prompt, type=str))
+
+    say(said_of(ask(surface, partial(sign_in_to, name=name, show=show, paste=pasted if paste else None))))
+
+
+@mcp.command()
+@click.argument("name")
+@pass_surface
+def logout(surface: Surface, name: str) -> None:
+    """Forget the sign-in to a server, and have its issuer revoke it."""
+    revoked = ask(surface, partial(sign_out_of, name=name))
+    say(f"The sign-in to {name} is forgotten{' and revoked' if revoked else ''}.")
+
+
+@mcp.command()
+@click.argument("name")
+@click.option("--paste", is_flag=True, help="As with `login`.")
+@click.pass_context
+def reauth(context: click.Context, name: str, paste: bool) -> None:
+    """Sign in to a server anew, with a new registration."""
+    ask(context.ensure_object(Surface), partial(sign_out_of, name=name, client=True))
+    context.invoke(login, name=name, paste=paste)
 
 
 def _places() -> list[Path]:
