@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from hermes_agent.app.folder_trust import TrustedFolders
@@ -13,6 +13,7 @@ from hermes_agent.app.mcp.source import McpTools
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import needs_without_store
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import Store, open_store
@@ -67,8 +68,9 @@ async def calling(
     source = McpTools(needs_without_store(home, Settings(mcp_servers=servers), values))
     try:
         await source.ready()
-        if look:
-            await source.look(str(workspace))
+        for server in source.servers.servers.values() if look else ():
+            with suppress(HermesError):
+                await source.servers.refresh(server, str(workspace))
         yield Calling(source, workspace)
     finally:
         await source.close()

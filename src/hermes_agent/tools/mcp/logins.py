@@ -32,18 +32,14 @@ class Logins:
 
     def get(self, url: str) -> Login:
         """The sign-in to a server; an empty one where there is none. Blocks for a moment."""
-        login = self._all().get(url, Login())
-        for text in (login.tokens, login.client):
-            plain = msgspec.json.decode(text) if text else {}
-            self._hide("MCP_SIGN_IN", *(str(plain[key]) for key in plain if key.endswith(("token", "secret"))))
-        return login
+        return self._hidden(self._all().get(url, Login()))
 
     async def change(self, url: str, change: Callable[[Login], Login]) -> None:
         """Change the sign-in to a server, on the disk when this returns."""
 
         def work() -> None:
             kept = self._all()
-            kept[url] = change(kept.get(url, Login()))
+            kept[url] = self._hidden(change(kept.get(url, Login())))
             write_private(self._path, msgspec.json.format(msgspec.json.encode(kept)))
 
         await change_under(self._path.with_suffix(".lock"), work)
@@ -55,6 +51,12 @@ class Logins:
     def lock(self, url: str) -> Path:
         """The lock file under which tokens of a server are renewed."""
         return self._locks / f"mcp-{short_hash(url)}.lock"
+
+    def _hidden(self, login: Login) -> Login:
+        for text in (login.tokens, login.client):
+            plain = msgspec.json.decode(text) if text else {}
+            self._hide("MCP_SIGN_IN", *(str(plain[key]) for key in plain if key.endswith(("token", "secret"))))
+        return login
 
     def _all(self) -> dict[str, Login]:
         content = read_small(self._path)

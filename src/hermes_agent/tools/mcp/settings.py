@@ -42,9 +42,7 @@ class McpServerSettings:
     )
     headers: Mapping[str, str] = section(dict, "Headers of each request; `${secret:NAME}` stands for a secret.")
     auth: Literal["none", "oauth"] = setting("none", "Whether one signs in to it (`hermes mcp login`).")
-    client_id: str = setting(
-        "", "The client's id or the address of its document; empty: it is registered."
-    )
+    client_id: str = setting("", "The client's id or the address of its document; empty: it is registered.")
     client_secret: str = setting("", "Name of the secret with the client's secret.")
     scope: str = setting("", "Scopes of the sign-in; empty: what the server names.")
     enabled: bool = setting(True, "Whether its tools are offered.")
