@@ -15,12 +15,25 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.forms import Form
+from hermes_agent.core.tool import Question
 from hermes_agent.tools.mcp.oauth import Person
 from hermes_agent.tools.mcp.settings import McpServerSettings
 from tests.app.mcp.calling import Calling, calling
+from tests.tools.bench import Context
 
 SAMPLES = {"integer": 5, "number": 5, "string": "text", "boolean": True, "array": [], "object": {}}
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
+
+
+class Agreeing(Context):
+    """A call's context whose person accepts every form as it is."""
+
+    async def ask(self, question: Question) -> str:
+        form = Form(question.text, question.fields)
+        if question.fields:
+            form.take("{}")
+        return form.written
 
 
 class Clicking:
@@ -50,7 +63,7 @@ async def call_all(call: Calling, context: dict) -> None:
         if own == "add_numbers":
             arguments = {"a": 5, "b": 3}
         try:
-            await tool.run(arguments, call.context(answers=["{}"] * 20))
+            await tool.run(arguments, Agreeing(workspace=str(call.workspace), call=own))
         except HermesError as error:
             print(f"{own}: {error}", file=sys.stderr)
 
