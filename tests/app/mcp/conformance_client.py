@@ -62,6 +62,9 @@ async def call_all(call: Calling, context: dict) -> None:
         arguments = chosen.get(own) or sample(dict(tool.schema.parameters))
         if own == "add_numbers":
             arguments = {"a": 5, "b": 3}
+        if own == "json_schema_echo":
+            focal = call.tools()["mcp__s__json_schema_2020_12_tool"]
+            arguments = {"schema": dict(focal.schema.parameters)}
         try:
             await tool.run(arguments, Agreeing(workspace=str(call.workspace), call=own))
         except HermesError as error:

@@ -151,7 +151,7 @@ async def killed_between(call: Calling, times: int) -> None:
         assert await call("mcp__fix__add", a=1, b=1) == "2"
 
 
-async def test_a_server_killed_between_calls_is_started_again(tmp_path: Path, full: int):
+async def test_a_server_killed_between_calls_is_started_again(tmp_path: Path, full: bool):
     async with calling(tmp_path, {"fix": plain()}) as call:
         await killed_between(call, 100 if full else 3)
 
