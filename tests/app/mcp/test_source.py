@@ -300,3 +300,14 @@ async def test_tools_are_included_and_excluded_by_globs(tmp_path: Path):
     tools = McpToolFilter(include=("a*", "pid"), exclude=("pid",))
     async with calling(tmp_path, {"fix": plain(tools=tools)}) as call:
         assert [name for name in call.tools() if name.startswith("mcp__")] == ["mcp__fix__add"]
+
+
+async def test_a_server_that_nobody_uses_ends_and_comes_back(tmp_path: Path):
+    async with calling(tmp_path, {"fix": plain(idle=0.3)}) as call:
+        assert await call("mcp__fix__slow", seconds=0.6) == "done"
+        assert call.processes("fix")
+        async with asyncio.timeout(10):
+            while call.processes("fix"):
+                await asyncio.sleep(0.05)
+
+        assert await call("mcp__fix__add", a=1, b=1) == "2"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from hermes_agent.core.errors import ConfigError, HermesError
 from tests.app.mcp.calling import PLAIN
-from tests.cli.shell import typed
+from tests.app.mcp.issuer import issuing
+from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.measured import measured
 
 SERVER = (sys.executable, PLAIN.name)
 
@@ -104,3 +109,33 @@ def test_servers_of_other_programs_are_taken(home: Path, tmp_path: Path):
     assert found["git"]["where"] == "uvx mcp-server-git"
     assert "${secret:TOKEN}" in (home / "config.yaml").read_text()
     assert "left out" in typed(home, "mcp", "import", str(file)).err
+
+
+async def test_a_person_signs_in_and_out(home: Path):
+    async with issuing() as issuer:
+        url = f"{issuer.url}/mcp"
+        await asyncio.to_thread(typed, home, "mcp", "add", "s", "--url", url, "--auth", "oauth")
+        for words in (("login", "s"), ("reauth", "s")):
+            said = await signing(home, *words)
+            assert "s · ready · 1 tool · " in said
+        gone = await asyncio.to_thread(typed, home, "mcp", "logout", "s")
+
+    assert gone.out == "The sign-in to s is forgotten and revoked.\n"
+    assert (issuer.registered, issuer.authorized, len(issuer.revoked)) == (2, 2, 2)
+
+
+def started(home: Path, *words: str) -> subprocess.Popen[bytes]:
+    variables = {"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(home), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-u", "-c", PROGRAM, "mcp", *words]
+    return subprocess.Popen(command, env={**variables, **measured()}, stdout=subprocess.PIPE)
+
+
+async def signing(home: Path, *words: str) -> str:
+    """Run the command, and be the person who opens the address that it prints."""
+    with started(home, *words) as running:
+        assert running.stdout is not None
+        assert b"Open this address" in await asyncio.to_thread(running.stdout.readline)
+        address = (await asyncio.to_thread(running.stdout.readline)).decode().strip()
+        async with httpx2.AsyncClient() as http:
+            await http.get(address, follow_redirects=True)
+        return (await asyncio.to_thread(running.stdout.read)).decode()

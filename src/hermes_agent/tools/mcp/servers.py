@@ -58,6 +58,8 @@ class Place:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: Connection | None = None
     away: Away | None = None
+    calls: int = 0
+    idle: asyncio.TimerHandle | None = None
 
 
 class McpServers:
@@ -274,7 +276,8 @@ class McpServers:
         self, connection: Connection, what: tuple[Any, ...], context: CallContext, named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - as above
         left, seconds = context.seconds_left(), connection.setup.server.settings.timeout
-        exchange = Exchange(context)
+        exchange, place = Exchange(context), self._places[self._key(connection.setup.server, context.workspace)]
+        place.calls += 1
         try:
             async with asyncio.timeout(seconds if left is None else min(left, seconds)) as timeout:
                 serving = spawn(exchange.serve(timeout), name="questions of an MCP server")
@@ -285,11 +288,28 @@ class McpServers:
         except (TimeoutError, asyncio.CancelledError):
             spawn(_probed(connection), name="look after an MCP server")
             raise
+        finally:
+            place.calls -= 1
+            self._end_idle(place, connection)
+
+    def _end_idle(self, place: Place, connection: Connection) -> None:
+        """Have the connection end once nobody used it for a while."""
+
+        def end() -> None:
+            if not place.calls:
+                spawn(connection.close(), name="end of an idle MCP server")
+
+        if place.idle is not None:
+            place.idle.cancel()
+        place.idle = asyncio.get_running_loop().call_later(connection.setup.server.settings.idle, end)
 
     async def close(self) -> None:
         """End all connections."""
         for task in list(self._listing.values()):
             task.cancel()
+        for place in self._places.values():
+            if place.idle is not None:
+                place.idle.cancel()
         open_ = [place.connection for place in self._places.values() if place.connection is not None]
         async with asyncio.TaskGroup() as group:
             for connection in open_:

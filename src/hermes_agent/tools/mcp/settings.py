@@ -48,6 +48,7 @@ class McpServerSettings:
     enabled: bool = setting(True, "Whether its tools are offered.")
     timeout: float = setting(120.0, "Seconds that a call may take, without the time a person needs.", least=1)
     connect_timeout: float = setting(10.0, "Seconds that connecting may take.", least=0.1)
+    idle: float = setting(1800.0, "Seconds without a call after which its connection, and its program, end.", least=0.1)
     tools: McpToolFilter = section(McpToolFilter, "Which of its tools are offered.")
     trust: Literal["none", "hints"] = setting(
         "none", "hints: what it says of its tools (that one only reads) counts. Otherwise every call counts as writing."
