@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.folder_trust import TrustedFolders
-from hermes_agent.app.mcp.connecting import Connector
 from hermes_agent.app.mcp.foreign import PROJECT_SERVERS, project_servers
 from hermes_agent.app.process import Options
 from hermes_agent.app.settings import Settings
@@ -14,7 +14,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
-from hermes_agent.host.late import Needs
+from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.providers.tool_schemas import DEEPEST, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
@@ -26,16 +26,13 @@ from hermes_agent.tools.schema import collect
 from hermes_agent.tools.surfaces import is_on
 
 if TYPE_CHECKING:
-    pass
+    from hermes_agent.app.mcp.connecting import Connector
+    from hermes_agent.tools.mcp.connection import Connection
 
 TOOLSET = "mcp"
-SIGN_IN = "hermes_agent.tools.mcp.oauth:StoredSignIn"
-CONNECTION = "hermes_agent.tools.mcp.connection:Connection"
-SETUP = "hermes_agent.tools.mcp.link:Setup"
-TRANSPORT = "hermes_agent.tools.mcp.transport"
+CONNECTOR = "hermes_agent.app.mcp.connecting:Connector"
 STRICTEST = ToolRules(longest_name=64, letter_first=True, inline=True, described=True)
 """What every dialect accepts: names and parameters that fit here fit each."""
-MISSING = "MCP servers need the extra `mcp`: pip install 'hermes-runtime[mcp]' ({})."
 
 
 class McpTools:
@@ -50,16 +47,24 @@ class McpTools:
         named = {each.name for each in own}
         project = tuple(each for each in self._project() if each.name not in named)
         self.all = (*own, *project)
-        self.connector = Connector(needs)
         self.servers = McpServers(
             [each for each in self.all if each.settings.enabled],
             catalogue=lambda: needs.get(Store).mcp,
-            connect=self.connector,
+            connect=self._connect,
             clock=needs.get(Clock),
             fits=fits,
         )
         self.dynamic = bool(self.servers.servers)
         self._common, _ = collect([ResourceTools(self.servers)]) if self.dynamic else ((), ())
+
+    @cached_property
+    def connector(self) -> Connector:
+        """Opens connections; loaded with the first."""
+        made: Connector = late(CONNECTOR)(self._needs)
+        return made
+
+    async def _connect(self, server: Server, workspace: str, changed: Callable[[], None]) -> Connection:
+        return await self.connector(server, workspace, changed)
 
     def _project(self) -> tuple[Server, ...]:
         """The servers of the folder where a person works. A chat's folders have none."""
@@ -117,7 +122,8 @@ class McpTools:
     async def close(self) -> None:
         """End the connections and programs."""
         await self.servers.close()
-        await self.connector.close()
+        if "connector" in vars(self):  # It was used.
+            await self.connector.close()
 
 
 def fits(schema: ToolSchema) -> str:

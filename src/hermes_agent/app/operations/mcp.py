@@ -29,7 +29,8 @@ NOTHING = "There are no MCP servers. `hermes mcp add` adds one."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerView:
-    """A server for people. `state`: off, new (nobody asked it yet), ready or away; `why` says why it is away."""
+    """A server for people. `state`: off, new (nobody asked it yet), ready, away, or broken (a file that cannot
+    be read); `why` says why."""
 
     name: str
     state: str
@@ -65,7 +66,8 @@ class ServerDetails:
 async def list_servers(access: Access[HomeSystem]) -> list[ServerView]:
     """All servers. For the owner."""
     async with _opened(access) as source:
-        return [_view(each, source.servers.known.get(each.name)) for each in source.all]
+        found = [_view(each, source.servers.known.get(each.name)) for each in source.all]
+        return [*found, *(ServerView(name="-", state="broken", where="", why=each) for each in source.problems)]
 
 
 async def show_server(access: Access[HomeSystem], name: str) -> ServerDetails:
