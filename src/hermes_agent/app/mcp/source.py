@@ -16,7 +16,7 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Quarantined, Tool
 from hermes_agent.host.late import Needs, late
 from hermes_agent.host.paths import current_folder
-from hermes_agent.providers.tool_schemas import DEEPEST, ToolRules, Unfit, fit
+from hermes_agent.providers.tool_schemas import DEEPEST, PLAIN, ToolRules, Unfit, fit
 from hermes_agent.store.database import Store
 from hermes_agent.tools.mcp.listing import ServerTool, is_offered, tool_name
 from hermes_agent.tools.mcp.resources import ResourceTools
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 TOOLSET = "mcp"
 CONNECTOR = "hermes_agent.app.mcp.connecting:Connector"
-STRICTEST = ToolRules(longest_name=64, letter_first=True, inline=True, described=True)
-"""What every dialect accepts: names and parameters that fit here fit each."""
+EACH = (PLAIN, ToolRules(letter_first=True, inline=True, described=True))
+"""With and without references: what fits both, fits every dialect."""
 
 
 class McpTools:
@@ -129,7 +129,8 @@ class McpTools:
 def fits(schema: ToolSchema) -> str:
     """Why a dialect could not offer the tool; empty: all could."""
     try:
-        fit(schema, STRICTEST)
+        for rules in EACH:
+            fit(schema, rules)
     except Unfit as unfit:
         return str(unfit)
     except RecursionError:
