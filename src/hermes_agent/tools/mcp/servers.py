@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 LONGEST_PAUSE = 60.0
 NEW_SECONDS = 3.0
 """Seconds that a search for tools waits for servers which nobody has asked yet."""
-PROBE_SECONDS = 2.0
+PROBE_SECONDS = 1.2
+"""Seconds in which a server has to answer anything after a call was given up; else it ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
