@@ -129,7 +129,9 @@ class McpServers:
 
     async def retry(self, server: Server, workspace: str) -> McpLink:
         """The same at once, also where it would be tried again later."""
-        self._places[self._key(server, workspace)].away = None
+        for (name, _), place in self._places.items():
+            if name == server.name:
+                place.away = None
         return await self.refresh(server, workspace)
 
     async def connected(self, server: Server, workspace: str) -> Connection:
