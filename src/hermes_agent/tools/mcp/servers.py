@@ -51,6 +51,22 @@ class Away:
     tries: int
     next_try: float
 
+    def words(self, server: str, clock: Clock) -> str:
+        """What a call of the server says."""
+        pause, since = max(0.0, self.next_try - clock.monotonic()), clock.now() - self.since
+        return (
+            f"The MCP server {server} has been away for {since:.0f} s ({self.why}). It is tried again in "
+            f"{pause:.0f} s; `hermes mcp test {server}` tries it now."
+        )
+
+
+def away_again(before: Away | None, why: str, clock: Clock) -> Away:
+    """The state after one more failure: each pause is twice the one before."""
+    tries = before.tries + 1 if before else 1
+    pause = min(2.0 ** (tries - 1), LONGEST_PAUSE)
+    since = before.since if before else clock.now()
+    return Away(since=since, why=why, tries=tries, next_try=clock.monotonic() + pause)
+
 
 @dataclass(slots=True)
 class Place:
@@ -140,15 +156,14 @@ class McpServers:
         async with place.lock:
             if place.connection is not None and place.connection.is_open:
                 return place.connection
-            now = self._clock.monotonic()
-            if place.away is not None and now < place.away.next_try:
-                raise ToolError(self._away(server, place.away, now))
+            if place.away is not None and self._clock.monotonic() < place.away.next_try:
+                raise ToolError(place.away.words(server.name, self._clock))
             try:
                 place.connection = await self._open(server, workspace)
             except HermesError as error:
-                place.away = self._rest(place.away, str(error))
+                place.away = away_again(place.away, str(error), self._clock)
                 await self._note(server, str(error))
-                raise ToolError(self._away(server, place.away, self._clock.monotonic())) from error
+                raise ToolError(place.away.words(server.name, self._clock)) from error
             place.away = None
         self._relist(server, place.connection)
         return place.connection
@@ -171,20 +186,6 @@ class McpServers:
     def _key(self, server: Server, workspace: str) -> tuple[str, str]:
         is_own = bool(server.settings.command) or server.settings.roots
         return server.name, workspace if is_own else ""
-
-    def _rest(self, before: Away | None, why: str) -> Away:
-        tries = before.tries + 1 if before else 1
-        pause = min(2.0 ** (tries - 1), LONGEST_PAUSE)
-        since = before.since if before else self._clock.now()
-        return Away(since=since, why=why, tries=tries, next_try=self._clock.monotonic() + pause)
-
-    def _away(self, server: Server, away: Away, now: float) -> str:
-        pause = max(0.0, away.next_try - now)
-        since = self._clock.now() - away.since
-        return (
-            f"The MCP server {server.name} has been away for {since:.0f} s ({away.why}). It is tried again in "
-            f"{pause:.0f} s; `hermes mcp test {server.name}` tries it now."
-        )
 
     async def _note(self, server: Server, why: str) -> None:
         """Write down why a server cannot be used, for people."""

@@ -124,7 +124,7 @@ async def _say(program: Piped, outgoing: Any, messages: Any) -> None:  # noqa: A
 
 
 async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> None:  # noqa: ANN401 - as above
-    strange = 0
+    strange, why = 0, ""
     try:
         async for line in _lines(program):
             if (item := _message(line)) is not None:
@@ -136,10 +136,10 @@ async def _hear(program: Piped, messages: Any, ended: Callable[[str], None]) -> 
                 log.warning("The MCP server %s writes to its standard output.", program.folder.name)
         await program.ended(LAST_SECONDS)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-        return
+        why = "nobody reads its connection any more"
     finally:
         messages.close()
-        ended(_last_words(program))
+        ended(why or _last_words(program))
 
 
 def _message(line: bytes) -> SessionMessage | None:
